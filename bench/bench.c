@@ -111,7 +111,8 @@ static enum status check_parts(const struct bench *b, struct error *e)
         while (i < NPARTS && strcmp(PARTS[i].name, item) != 0)
             i++;
         if (i == NPARTS)
-            return error_set(e, STATUS_USAGE, "--parts: there is no '%s'", item);
+            return error_set(e, STATUS_USAGE, "--parts: unknown part '%s'; --help lists the parts",
+                             item);
     }
     return STATUS_OK;
 }

@@ -41,9 +41,8 @@ static enum status run_once(struct bench *b, int64_t frames, int processes, stru
         return s;
     if (r.ncosts != (size_t)processes + 1)
         return error_set(e, STATUS_FAILED,
-                         "bragg-refine: %zu processes instead of %d told of "
-                         "their time",
-                         r.ncosts, processes + 1);
+                         "bragg-refine: %zu processes reported their time; expected %d", r.ncosts,
+                         processes + 1);
     for (int i = 0; i < processes; i++)
         cpu_s += r.costs[i].cpu_s;
     const struct cost *last = &r.costs[processes];

@@ -79,7 +79,7 @@ static enum status believe(const struct studio *s, const uint16_t *adu, const ch
         (s->scene->spread || fabs(variance / s->variance - 1.0) <= fmax(0.05, 20.0 / sqrt(n))))
         return STATUS_OK;
     return error_set(e, STATUS_FAILED,
-                     "the noise of %s is wrong: mean %g and variance %g, must be near %g and %g; "
+                     "the noise of %s is wrong: mean %g and variance %g; expected near %g and %g; "
                      "its time means nothing",
                      who, mean, variance, s->mean, s->variance);
 }
@@ -135,7 +135,7 @@ static enum status peer_believe(const struct studio *s, const char *folder, stru
     (void)snprintf(path, sizeof path, "%s/noise.img", folder);
     enum status status = smv_read(path, true, &smv, e);
     if (!status && (size_t)(smv.fast_pixels * smv.slow_pixels) != s->count)
-        status = error_set(e, STATUS_FAILED, "%s: must have %zu pixels", path, s->count);
+        status = error_set(e, STATUS_FAILED, "%s: wrong size; expected %zu pixels", path, s->count);
     if (!status)
         status = believe(s, smv.pixels, s->b->o.noise_peer, e);
     smv_free(&smv);

@@ -80,7 +80,8 @@ enum status floats_read(const char *path, float *pixels, size_t count, struct er
     (void)fclose(in);
     if (read == count && !longer)
         return STATUS_OK;
-    return error_set(e, STATUS_FAILED, "%s: must hold %zu pixels of float32", path, count);
+    return error_set(e, STATUS_FAILED, "%s: wrong size; expected %zu pixels of float32", path,
+                     count);
 }
 
 bool hop_report(const char *folder, const char *role, struct hop_cost *cost)

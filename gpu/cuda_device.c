@@ -24,12 +24,13 @@ static enum status no_card(cudaError_t code, struct error *e)
     (void)cudaDriverGetVersion(&driver);
     (void)cudaRuntimeGetVersion(&needed);
     if (driver == 0)
-        return error_set(e, STATUS_USAGE, "--engine=cuda: there is no NVIDIA driver here");
-    if (code == cudaErrorInsufficientDriver)
         return error_set(e, STATUS_USAGE,
-                         "--engine=cuda: the NVIDIA driver is for CUDA %d.%d, must be %d.%d or "
-                         "newer",
-                         driver / 1000, driver % 1000 / 10, needed / 1000, needed % 1000 / 10);
+                         "--engine=cuda: no NVIDIA driver found on this machine. Use --engine=cpu");
+    if (code == cudaErrorInsufficientDriver)
+        return error_set(
+            e, STATUS_USAGE,
+            "--engine=cuda: the NVIDIA driver is for CUDA %d.%d; expected %d.%d or newer",
+            driver / 1000, driver % 1000 / 10, needed / 1000, needed % 1000 / 10);
     if (code == cudaErrorNoDevice || code == cudaSuccess)
         return error_set(e, STATUS_USAGE, "--engine=cuda: no GPU is visible");
     return error_set(e, STATUS_USAGE, "--engine=cuda: %s", cudaGetErrorString(code));
@@ -51,9 +52,10 @@ static enum status choose_card(const struct engine_options *options,
         (code = cudaGetDeviceProperties(&card, number)) != cudaSuccess)
         return no_card(code, e);
     if (10 * card.major + card.minor < OLDEST_CARD)
-        return error_set(e, STATUS_USAGE,
-                         "--engine=cuda: %.60s has compute capability %d.%d, must be %d.%d or more",
-                         card.name, card.major, card.minor, OLDEST_CARD / 10, OLDEST_CARD % 10);
+        return error_set(
+            e, STATUS_USAGE,
+            "--engine=cuda: %.60s has compute capability %d.%d; expected %d.%d or more", card.name,
+            card.major, card.minor, OLDEST_CARD / 10, OLDEST_CARD % 10);
     int driver = 0;
     (void)cudaDriverGetVersion(&driver);
     (void)snprintf(description, GPU_DESCRIPTION,

@@ -157,7 +157,7 @@ static enum status refuse(const struct experiment *x, enum engine_precision prec
 {
     if (closed_wanted(x))
         return error_set(e, STATUS_INPUT,
-                         "the cuda engine has no derivatives with --mosaic-model=gauss: take "
+                         "the cuda engine has no derivatives with --mosaic-model=gauss. Use "
                          "--engine=cpu");
     if (cpu_slopes_can(x, precision))
         return STATUS_OK;
@@ -172,8 +172,8 @@ static enum status refuse(const struct experiment *x, enum engine_precision prec
                              "the cuda engine has no derivatives for a curved detector: take "
                              "--engine=cpu");
     return error_set(e, STATUS_INPUT,
-                     "the cuda engine has derivatives of crystals of more than %d cells along an "
-                     "axis with --precision=double alone",
+                     "--engine=cuda: derivatives of crystals of more than %d cells along an axis "
+                     "need --precision=double",
                      SLOPES_CELLS_MAX);
 }
 

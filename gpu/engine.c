@@ -89,7 +89,7 @@ static enum status plan_create(struct plan **plan, const struct gpu_device *devi
     *plan = NULL;
     const bool closed = !options->after && closed_wanted(x);
     if (!options->after &&
-        (diffuse_refuse(x, "the cuda engine has", e) || (closed && closed_check(x, e))))
+        (diffuse_refuse(x, "the cuda engine does", e) || (closed && closed_check(x, e))))
         return STATUS_INPUT;
     struct plan *p = mem_array(1, sizeof *p);
     if (!p)
@@ -303,8 +303,8 @@ enum status gpu_choose(int count, const struct engine_options *options, int *car
     *card = options->device_by_turns ? options->device % count : options->device;
     if (*card < count)
         return STATUS_OK;
-    return error_set(e, STATUS_USAGE, "--device: there is no GPU %d, must be 0 to %d", *card,
-                     count - 1);
+    return error_set(e, STATUS_USAGE, "--device: this machine has no GPU %d; expected 0 to %d",
+                     *card, count - 1);
 }
 
 static enum status cuda_create(struct plan **plan, const struct experiment *experiment,

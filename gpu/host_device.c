@@ -46,7 +46,7 @@ static enum status open_named(const struct card *card, const struct card_handle 
     (void)card;
     memcpy(&name, handle, sizeof name);
     *memory = shared_file_open(&name, bytes, &has);
-    return *memory ? STATUS_OK : error_set(e, STATUS_FAILED, "there is no such memory");
+    return *memory ? STATUS_OK : error_set(e, STATUS_FAILED, "the memory was not found");
 }
 
 static void close_named(const struct card *card, void *memory)

@@ -36,9 +36,11 @@ enum status utc_begin(uint64_t *begin_s, struct error *e)
     errno = 0;
     const uint64_t seconds = strtoull(text, NULL, 10);
     if (!*text || text[strspn(text, "0123456789")] || errno || seconds > end_of_9999_s)
-        return error_set(e, STATUS_USAGE,
-                         VARIABLE ": '%.60s' must be a whole number of seconds, 0 to 253402300799",
-                         text);
+        return error_set(
+            e, STATUS_USAGE,
+            VARIABLE
+            ": '%.60s' is not a time; expected a whole number of seconds from 0 to 253402300799",
+            text);
     *begin_s = seconds;
     return STATUS_OK;
 }

@@ -266,7 +266,7 @@ enum status target_check(const char *path, struct error *e)
     struct stat st;
     char copy[PATH_MAX];
     if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
-        return error_set(e, STATUS_FAILED, "%s: is a folder, must be a file", path);
+        return error_set(e, STATUS_FAILED, "%s is a folder; expected a file", path);
     if (target_is_special(path) && access(path, W_OK) == 0)
         return STATUS_OK;  // a device is written in place
     if (strlen(path) >= sizeof copy)
@@ -321,8 +321,9 @@ enum status target_check_kind(const char *path, const char *what, const char *co
     if (in)
         (void)fclose(in);
     return good ? STATUS_OK
-                : error_set(e, STATUS_FAILED, "%s: is there and is no %s; remove it first", path,
-                            what);
+                : error_set(e, STATUS_FAILED,
+                            "%s exists and is not a %s. Remove it first, or give another name",
+                            path, what);
 }
 
 /* Returns true for a named pipe that no process reads. */

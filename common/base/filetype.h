@@ -42,7 +42,7 @@
     X(REFLN, "a list of reflections (mmCIF)")                                        \
     X(XDS, "a list of intensities (XDS)")                                            \
     X(CRYSTFEL, "a list of intensities (CrystFEL)")                                  \
-    X(STREAM, "a stream of CrystFEL")                                                \
+    X(STREAM, "a CrystFEL stream")                                                   \
     X(CELL, "a unit cell file of CrystFEL")                                          \
     X(REFL, "a table of reflections (DIALS)")                                        \
     X(GEOM, "a geometry file of CrystFEL")                                           \
@@ -52,7 +52,7 @@
     X(CBF, "an image (CBF)")                                                         \
     X(SMV, "an image (SMV)")                                                         \
     X(EDF, "an image (EDF)")                                                         \
-    X(NPY, "an array of NumPy")                                                      \
+    X(NPY, "a NumPy array")                                                          \
     X(TIFF, "an image (TIFF)")                                                       \
     X(PNG, "a picture (PNG)")                                                        \
     X(GZIP, "compressed")                                                            \

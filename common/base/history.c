@@ -166,7 +166,7 @@ bool history_difference(const char *was, const char *is, char text[HISTORY_DIFFE
                 old_stage.length && (!new_stage.length || has_stage(old_rest, new_stage));
             const struct word stage = gone ? old_stage : new_stage;
             (void)snprintf(text, HISTORY_DIFFERENCE_SIZE, "%.*s %s", (int)stage.length, stage.at,
-                           gone ? "was there, and is not" : "is there, and was not");
+                           gone ? "is no longer in the pipeline" : "is new in the pipeline");
             return true;
         }
         if (line_difference(new_stage, old_line, new_line, text))

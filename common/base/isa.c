@@ -36,9 +36,11 @@ enum status isa_choose(enum isa *isa, const char *name, struct error *e)
     }
     for (*isa = 0; *isa < ISA_COUNT; ++*isa)
         if (!strcmp(name, isa_name(*isa)))
-            return isa_present(*isa) ? STATUS_OK
-                                     : error_set(e, STATUS_USAGE, "this processor has no %s", name);
-    return error_set(e, STATUS_USAGE, "unknown isa '%s', must be baseline, avx2 or avx512", name);
+            return isa_present(*isa)
+                       ? STATUS_OK
+                       : error_set(e, STATUS_USAGE, "this CPU does not support %s", name);
+    return error_set(e, STATUS_USAGE,
+                     "unknown instruction set '%s'; expected baseline, avx2 or avx512", name);
 }
 
 const char *isa_name(enum isa isa)

@@ -79,10 +79,10 @@ static enum status take_operand(struct parse *p, const char *word)
         if (*is)
             return error_set(p->e, STATUS_USAGE, "unexpected argument '%.80s'%s", word, is);
         return error_set(p->e, STATUS_USAGE, "unexpected argument '%.80s'%s", word,
-                         p->program->max_operands ? "" : ": options begin with --");
+                         p->program->max_operands ? "" : ". Options begin with --");
     }
     if (!*word)
-        return error_set(p->e, STATUS_USAGE, "an argument is empty, must be %s",
+        return error_set(p->e, STATUS_USAGE, "an argument is empty; expected %s",
                          p->program->operands);
     p->operands[p->noperands++] = word;
     return STATUS_OK;
@@ -93,7 +93,7 @@ static enum status take_option(struct parse *p, size_t i, const char *value)
 {
     const struct opt *o = p->entry[i];
     if (p->seen[i] && o->type != OPT_TEXTS)
-        return error_set(p->e, STATUS_USAGE, "--%s is given twice", o->name);
+        return error_set(p->e, STATUS_USAGE, "--%s is given more than once; give it once", o->name);
     p->seen[i] = true;
     if (value || o->type == OPT_FLAG) {
         const enum status s = opt_store(o, p->options[i], value, p->e);
@@ -131,7 +131,8 @@ static enum status unknown_option(const struct parse *p, const char *word, size_
     (void)snprintf(typed, sizeof typed, "%.*s", (int)length, word + 2);
     const struct listed_program *owner = p->program->partial ? NULL : program_with_option(typed);
     if (owner)
-        return error_set(e, STATUS_USAGE, "unknown option '%.80s': bragg-%s has it", word,
+        return error_set(e, STATUS_USAGE,
+                         "unknown option '%.80s'; bragg-%s has an option of this name", word,
                          owner->name);
     const char *meant = NULL;
     int best = 99;
@@ -139,8 +140,8 @@ static enum status unknown_option(const struct parse *p, const char *word, size_
         if (suggest_name(typed, p->entry[k]->name, &best))
             meant = p->entry[k]->name;
     if (!meant)
-        return error_set(e, STATUS_USAGE, "unknown option '%.80s' (--help lists them)", word);
-    return error_set(e, STATUS_USAGE, "unknown option '%.80s': did you mean --%s?", word, meant);
+        return error_set(e, STATUS_USAGE, "unknown option '%.80s'; --help lists the options", word);
+    return error_set(e, STATUS_USAGE, "unknown option '%.80s'. Did you mean --%s?", word, meant);
 }
 
 /* Takes an option that stands in argv[*i], perhaps with its value in the next word. */
@@ -149,7 +150,8 @@ static enum status take_word(struct parse *p, int argc, char **argv, int *i)
     const char *word = argv[*i];
     if (word[1] != '-')
         return error_set(p->e, STATUS_USAGE,
-                         "unknown option '%.80s' (options are full words: --help lists them)",
+                         "unknown option '%.80s'. Options begin with -- and cannot be abbreviated; "
+                         "--help lists them",
                          word);
     const size_t length = strcspn(word + 2, "=");
     const char *value = word[2 + length] ? word + 3 + length : NULL;
@@ -221,10 +223,10 @@ enum status opt_parse(const struct opt_program *program, const struct opt *table
         return s;
     for (size_t i = 0; i < p.count; i++)
         if ((p.entry[i]->flags & OPT_REQUIRED) && !p.seen[i])
-            return error_set(e, STATUS_USAGE, "--%s=%s is needed", p.entry[i]->name,
+            return error_set(e, STATUS_USAGE, "missing option: --%s=%s", p.entry[i]->name,
                              p.entry[i]->metavar);
     if (p.noperands < program->min_operands)
-        return error_set(e, STATUS_USAGE, "%s is missing", program->operands);
+        return error_set(e, STATUS_USAGE, "missing argument: %s (see --help)", program->operands);
     *noperands = p.noperands;
     if (program->partial)
         return STATUS_OK;

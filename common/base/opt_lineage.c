@@ -228,7 +228,9 @@ enum status opt_restrict(const struct opt *table, const char *also, int argc, ch
         }
         if (!good)
             return error_set(e, STATUS_USAGE,
-                             "--restrict: '%.60s' does not decide what frames hold", word);
+                             "--restrict does not allow '%.60s', because that option does not "
+                             "decide what frames contain",
+                             word);
     }
     return STATUS_OK;
 }

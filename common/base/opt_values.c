@@ -111,13 +111,13 @@ static void list_units(const char *metavar, char *text, size_t size)
 
 static enum status range_error(const char *text, const struct opt_number *r, struct error *e)
 {
-    const char *least = r->flags & OPT_OPEN_MIN ? "greater than" : "at least";
+    const char *least = r->flags & OPT_OPEN_MIN ? "greater than" : "of at least";
     if (isinf(r->max))
-        return error_set(e, STATUS_USAGE, "%s: '%.60s' is out of range, must be %s %.12g", r->what,
-                         text, least, r->min);
+        return error_set(e, STATUS_USAGE, "%s: '%.60s' is out of range; expected a value %s %.12g",
+                         r->what, text, least, r->min);
     return error_set(e, STATUS_USAGE,
-                     "%s: '%.60s' is out of range, must be %s %.12g and at most %.12g", r->what,
-                     text, least, r->min, r->max);
+                     "%s: '%.60s' is out of range; expected a value %s %.12g and at most %.12g",
+                     r->what, text, least, r->min, r->max);
 }
 
 static bool is_number_start(const char *text)
@@ -148,9 +148,9 @@ static enum status unit_error(const char *text, const char *unit, const struct o
     list_units(r->unit, names, sizeof names);
     const bool sign = *unit & 0x80;  // UTF-8
     if (!*names || !(isalpha((unsigned char)*unit) || sign))
-        return error_set(e, STATUS_USAGE, "%s: '%.60s' is no finite number", r->what, text);
-    return error_set(e, STATUS_USAGE, "%s: '%.60s' has a wrong unit, must be %s", r->what, text,
-                     names);
+        return error_set(e, STATUS_USAGE, "%s: '%.60s' is not a finite number", r->what, text);
+    return error_set(e, STATUS_USAGE, "%s: '%.60s' has an unknown unit; expected one of %s",
+                     r->what, text, names);
 }
 
 /* Reads one number.  A unit behind it is converted to that of the option. */
@@ -160,7 +160,7 @@ static enum status read_real(const char *text, const struct opt_number *r, doubl
     double x;
     const char *rest;
     if (!scan_decimal(text, &x, &rest))
-        return error_set(e, STATUS_USAGE, "%s: '%.60s' is no finite number", r->what, text);
+        return error_set(e, STATUS_USAGE, "%s: '%.60s' is not a finite number", r->what, text);
     if (*rest && !convert_unit(rest, r->unit, &x))
         return unit_error(text, rest, r, e);
     if (!(x >= r->min && x <= r->max) || (r->flags & OPT_OPEN_MIN && x == r->min))
@@ -183,17 +183,18 @@ enum status parse_int(const char *text, int64_t min, int64_t max, const char *wh
     errno = 0;
     const intmax_t x = is_number_start(text) ? number_whole(text, &end) : 0;
     if (end == text || *end)
-        return error_set(e, STATUS_USAGE, "%s: '%.60s' is no whole number", what, text);
+        return error_set(e, STATUS_USAGE, "%s: '%.60s' is not a whole number", what, text);
     /* where nothing is below 0, a sign is a slip: +8 for a step up, -0 for what was left */
     if (min >= 0 && (*text == '+' || (*text == '-' && x == 0)))
         return error_set(e, STATUS_USAGE,
-                         "%s: '%.60s' has a sign, must be digits alone, from %" PRId64
+                         "%s: '%.60s' has a sign; expected digits only, from %" PRId64
                          " to %" PRId64,
                          what, text, min, max);
     if (errno == ERANGE || x < min || x > max)
         return error_set(e, STATUS_USAGE,
-                         "%s: '%.60s' is out of range, must be from %" PRId64 " to %" PRId64, what,
-                         text, min, max);
+                         "%s: '%.60s' is out of range; expected a value from %" PRId64
+                         " to %" PRId64,
+                         what, text, min, max);
     *value = x;
     return STATUS_OK;
 }
@@ -269,7 +270,8 @@ enum status parse_list(const char *text, int most, double min, double max, const
     const struct opt_number rule = {what, min, max, 0, unit};
     const enum status s = read_numbers(text, most, &rule, values, count, e);
     if (s == STATUS_OK && *count > most)
-        return error_set(e, STATUS_USAGE, "%s: %d numbers, must be at most %d", what, *count, most);
+        return error_set(e, STATUS_USAGE, "%s: %d numbers; expected at most %d", what, *count,
+                         most);
     return s;
 }
 
@@ -282,8 +284,10 @@ static enum status read_one_or_all(const char *text, int count, const struct opt
     if (s)
         return s;
     if (n != 1 && n != count)
-        return error_set(e, STATUS_USAGE, "%s: '%.60s' must be one number, or %d with commas",
-                         r->what, text, count);
+        return error_set(
+            e, STATUS_USAGE,
+            "%s: '%.60s' has the wrong number of values; expected 1 or %d, separated by commas",
+            r->what, text, count);
     for (int i = n; i < count; i++)
         values[i] = values[0];
     return STATUS_OK;
@@ -297,8 +301,10 @@ static enum status store_reals(const char *text, const struct opt *o,
         return read_one_or_all(text, o->count, number, values, e);
     const enum status s = read_numbers(text, o->count, number, values, &n, e);
     if (s == STATUS_OK && n != o->count)
-        return error_set(e, STATUS_USAGE, "%s: '%.60s' must be %d numbers separated by commas",
-                         number->what, text, o->count);
+        return error_set(
+            e, STATUS_USAGE,
+            "%s: '%.60s' has the wrong number of values; expected %d, separated by commas",
+            number->what, text, o->count);
     return s;
 }
 
@@ -330,7 +336,7 @@ static enum status parse_choice(const struct opt *o, const char *what, const cha
             return STATUS_OK;
         }
     }
-    return error_set(e, STATUS_USAGE, "%s: '%.60s' is unknown, must be one of %s", what, text,
+    return error_set(e, STATUS_USAGE, "%s: '%.60s' is unknown; expected one of %s", what, text,
                      o->choices);
 }
 
@@ -371,7 +377,7 @@ enum status opt_store(const struct opt *o, void *options, const char *text, stru
         break;
     case OPT_TEXT:
         if (!*text)
-            return error_set(e, STATUS_USAGE, "%s: the value is empty", what);
+            return error_set(e, STATUS_USAGE, "%s: the value is empty; expected a text", what);
         *(const char **)(void *)value = o->flags & OPT_INPUT ? input_path(text) : text;
         if (!*(const char **)(void *)value)
             return error_memory(e, what);
@@ -382,9 +388,10 @@ enum status opt_store(const struct opt *o, void *options, const char *text, stru
     case OPT_TEXTS: {
         struct opt_texts *texts = (struct opt_texts *)(void *)value;
         if (!*text)
-            return error_set(e, STATUS_USAGE, "%s: the value is empty", what);
+            return error_set(e, STATUS_USAGE, "%s: the value is empty; expected a text", what);
         if (texts->count == OPT_TEXTS_MAX)
-            return error_set(e, STATUS_USAGE, "%s: at most %d times", what, OPT_TEXTS_MAX);
+            return error_set(e, STATUS_USAGE, "%s is given too often; expected at most %d times",
+                             what, OPT_TEXTS_MAX);
         texts->text[texts->count++] = text;
         break;
     }
@@ -547,7 +554,9 @@ enum status opt_exclude(const struct opt *table, const void *options, const char
     char names[120];
     for (const char *word = excludes; word; word = next_word(word))
         if (any_given(table, options, word, false, " and --", names, sizeof names))
-            return error_set(e, STATUS_USAGE, "--%s and --%s exclude each other", name, names);
+            return error_set(e, STATUS_USAGE,
+                             "--%s and --%s cannot be used together; remove one of them", name,
+                             names);
     return STATUS_OK;
 }
 
@@ -558,7 +567,7 @@ static enum status need(const struct opt *table, const void *options, const stru
     for (const char *word = o->needs; word; word = next_word(word))
         if (!any_given(table, options, word, true, " or --", names, sizeof names))
             return error_set(e, STATUS_USAGE, "--%s %s --%s", o->name,
-                             strchr(names, '=') ? "is for" : "needs", names);
+                             strchr(names, '=') ? "has an effect only with" : "needs", names);
     return STATUS_OK;
 }
 

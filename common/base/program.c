@@ -25,8 +25,10 @@ void program_open(const char *name)
     (void)signal(SIGCHLD, SIG_DFL);  // if ignored, no child has an exit status
     if (getrlimit(RLIMIT_STACK, &stack) != 0 || stack.rlim_cur >= PROGRAM_STACK_KIB * 1024)
         return;
-    log_line(LOG_ERROR, "only %d KiB of stack are allowed (ulimit -s), must be %d",
-             (int)(stack.rlim_cur / 1024), PROGRAM_STACK_KIB);
+    log_line(
+        LOG_ERROR,
+        "the limit of the stack is too small (ulimit -s, got %d KiB); expected at least %d KiB",
+        (int)(stack.rlim_cur / 1024), PROGRAM_STACK_KIB);
     _exit(STATUS_FAILED);
 }
 

@@ -50,16 +50,17 @@ static enum status read_head(const uint8_t *chunk, size_t length, const char *na
 {
     uint64_t total;
     if (length < CHUNK_HEAD)
-        return error_set(e, STATUS_INPUT, "%s: %zu bytes, the header alone has %d", name, length,
-                         CHUNK_HEAD);
+        return error_set(e, STATUS_INPUT,
+                         "%s: truncated: %zu bytes; expected at least %d, the size of the header",
+                         name, length, CHUNK_HEAD);
     memcpy(&total, chunk, sizeof total);
     *block = read_be32(chunk + sizeof total);
     if (be64toh(total) != bytes)
-        return error_set(e, STATUS_INPUT, "%s: header: %zu bytes, must be %zu", name,
+        return error_set(e, STATUS_INPUT, "%s: header: %zu bytes; expected %zu", name,
                          (size_t)be64toh(total), bytes);
     if ((bytes && !*block) || *block > block_max || *block % unit)
         return error_set(e, STATUS_INPUT,
-                         "%s: header: blocks of %zu bytes, must be a multiple of %zu up to %zu",
+                         "%s: header: blocks of %zu bytes; expected a multiple of %zu up to %zu",
                          name, *block, unit, block_max);
     return STATUS_OK;
 }
@@ -106,7 +107,8 @@ size_t bslz4_compress(enum isa isa, const void *items, size_t count, size_t size
 
 static enum status cut_off(size_t left, struct error *e)
 {
-    return error_set(e, STATUS_INPUT, "bslz4: a block is cut off or damaged, %zu bytes to come",
+    return error_set(e, STATUS_INPUT,
+                     "bslz4: a block is truncated or corrupt, with %zu bytes of pixels missing",
                      left);
 }
 
@@ -134,7 +136,7 @@ static enum status read_blocks(const uint8_t *chunk, size_t at, size_t length, s
         left -= bytes;
     }
     if (length - at != left)
-        return error_set(e, STATUS_INPUT, "bslz4: %zu bytes behind the blocks, must be %zu",
+        return error_set(e, STATUS_INPUT, "bslz4: %zu bytes after the blocks; expected %zu",
                          length - at, left);
     memcpy(to, chunk + at, left);
     return STATUS_OK;
@@ -235,12 +237,14 @@ enum status lz4_blocks_decompress(const uint8_t *chunk, size_t length, void *dat
     for (size_t left = bytes; left;) {
         const size_t n = left < block ? left : block;
         if (!get_block(chunk, &at, length, to, n))
-            return error_set(e, STATUS_INPUT,
-                             "lz4: a block is cut off or damaged, %zu bytes to come", left);
+            return error_set(
+                e, STATUS_INPUT,
+                "lz4: a block is truncated or corrupt, with %zu bytes of pixels missing", left);
         to += n;
         left -= n;
     }
     if (at != length)
-        return error_set(e, STATUS_INPUT, "lz4: %zu bytes behind the blocks", length - at);
+        return error_set(e, STATUS_INPUT, "lz4: %zu bytes remain after the blocks; expected none",
+                         length - at);
     return STATUS_OK;
 }

@@ -80,8 +80,10 @@ static void say_spare(struct stream *s, const char *group)
     if (s->nspare == SPARE_MAX)
         return;
     memcpy(s->spare[s->nspare++].name, group, GROUP_SIZE);
-    log_line(LOG_WARNING, "group %s is not waited for: --groups asks for %s", group,
-             s->run->settings.groups ? s->run->settings.groups : "1");
+    log_line(LOG_WARNING,
+             "the run does not wait for group %s: --groups of the source asks for %s. Name the "
+             "group there if it must have every frame",
+             group, s->run->settings.groups ? s->run->settings.groups : "1");
 }
 
 /* Returns the bit of a group; 0 if --groups does not ask for the group. */
@@ -153,10 +155,10 @@ static void name_missing(struct stream *s)
         run_stop(s->run, STATUS_FAILED, "%d of %zu groups of sinks are connected",
                  __builtin_popcountll(s->window.required), groups_count(s->run->settings.groups));
     else if ((unbound = pipe_unbound(s->links, false)))
-        run_stop(s->run, STATUS_FAILED, "no process binds %s: one side needs @, as in --out=@%s",
+        run_stop(s->run, STATUS_FAILED, "no process binds %s. Give one side @, as in --out=@%s",
                  unbound, unbound);
     else
-        run_stop(s->run, STATUS_FAILED, "no stage is connected to my output");
+        run_stop(s->run, STATUS_FAILED, "no stage is connected to the output of this program");
 }
 
 /* Removes from *ids the frames that the processes of a group have.  Returns false if there is not
@@ -185,10 +187,10 @@ static bool skip_durable(struct stream *s)
     }
     const uint64_t total = id_set_size(&lacking);
     if (good && !total && s->window.total)
-        log_line(LOG_NOTICE, "all %" PRIu64 " frames exist already: nothing to compute",
+        log_line(LOG_NOTICE, "all %" PRIu64 " frames are finished already; nothing to compute",
                  s->window.total);
     else if (good && total < s->window.total)
-        log_line(LOG_INFO, "%" PRIu64 " of %" PRIu64 " frames exist already",
+        log_line(LOG_INFO, "%" PRIu64 " of %" PRIu64 " frames are finished already",
                  s->window.total - total, s->window.total);
     if (good)
         exchange_set_list(&s->links->exchange, &lacking);

@@ -91,7 +91,7 @@ void fence_out(struct stream *s, struct peer *p, const char *how, const char *re
         s->broken_ns = clock_ns();  // the wait for a replacement begins again
     if (!*reason && !s->run->stopping && s->open_ns &&
         (barrier_reach(s) & s->window.required) == s->window.required)
-        log_line(LOG_WARNING, "%s; going on without it", s->broken_by);
+        log_line(LOG_WARNING, "%s; the run continues without it", s->broken_by);
 }
 
 void outlaw(struct stream *s, struct peer *p, const char *text, ...)
@@ -120,8 +120,9 @@ void outlaw(struct stream *s, struct peer *p, const char *text, ...)
 void outlaw_count(const struct stream *s)
 {
     if (s->nout > NAMED_MAX)
-        log_line(LOG_WARNING, "%" PRIu64 " processes were excluded, the first %d of them are named",
-                 s->nout, NAMED_MAX);
+        log_line(LOG_WARNING,
+                 "%" PRIu64 " processes were excluded, messages named only the first %d", s->nout,
+                 NAMED_MAX);
     if (s->nrefused)
         log_line(LOG_WARNING, "%" PRIu64 " hellos of unknown processes were refused", s->nrefused);
 }

@@ -158,7 +158,7 @@ static void greet_source(struct member *me)
     if (!me->identified && exchange_look(&me->links->exchange).begun) {
         me->identified = me->links->changed = true;
         if (sink && !id_set_add_set(&me->links->seen.ids, &me->links->exchange.have))
-            run_stop(me->run, STATUS_FAILED, "out of memory for frames that are there");
+            run_stop(me->run, STATUS_FAILED, "out of memory for the list of finished frames");
     }
     if (!me->links->changed || !send_hello(me->links, &me->run->control, &source))
         return;
@@ -306,8 +306,7 @@ void member_pump(struct member *me, uint64_t now_ns)
     greet_source(me);
     send_heartbeat(me, now_ns);
     if (run_is_silent(run, me->heard_ns, source_patience(me), now_ns))
-        run_stop(run, STATUS_FAILED, "the source at %s does not answer any more",
-                 control->endpoint);
+        run_stop(run, STATUS_FAILED, "the source at %s no longer answers", control->endpoint);
 }
 
 void member_say_bye(struct member *me, enum status status)

@@ -63,7 +63,7 @@ static struct peer *get_peer(struct stream *s, const struct address *from, const
     struct roster *r = &s->roster;
     struct peer *p = roster_find(r, h->uuid), *here = roster_at(r, from);
     if (here && here != p) {
-        outlaw(s, here, "it claims to be another process");
+        outlaw(s, here, "it uses the identity of another process");
         return NULL;
     }
     if (p && (p->standing == PEER_OUT || !is_same(&p->hello, h))) {
@@ -75,7 +75,8 @@ static struct peer *get_peer(struct stream *s, const struct address *from, const
         p->lost_ns = 0;
     }
     if (!p && !(p = roster_add(r, from, h->uuid)) && !s->nrefused++)
-        log_line(LOG_WARNING, "%d processes have said hello: no further one is taken", ROSTER_MAX);
+        log_line(LOG_WARNING, "%d processes are connected; no further process is accepted",
+                 ROSTER_MAX);
     return p;
 }
 

@@ -26,7 +26,7 @@ static void give_up(struct stream *s, uint64_t id, uint32_t deaths, const struct
         (void)snprintf(s->given_up.host, HOST_SIZE, "%s", by ? by->told.host : "");
     }
     log_line(LOG_ERROR,
-             "frame %" PRIu64 " is given up: %" PRIu32 " process%s died while processing it", id,
+             "frame %" PRIu64 " was abandoned: %" PRIu32 " process%s died while processing it", id,
              deaths, deaths > 1 ? "es" : "");
 }
 
@@ -39,7 +39,7 @@ static void lose(struct stream *s, uint64_t place, bool at_work, const struct fe
     if (f && f->given_up)
         give_up(s, id, f->deaths, by);
     else if (f && !exchange_reissue(&s->links->exchange, (struct ticket){id, f->attempt}))
-        run_stop(s->run, STATUS_FAILED, "out of memory for frames to issue again");
+        run_stop(s->run, STATUS_FAILED, "out of memory for frames to send again");
 }
 
 /* Processes a report of lost frames, which are in the order of sending.  `died`: the process `uuid`
@@ -120,7 +120,7 @@ static bool is_of_issued(struct stream *s, struct peer *p, const struct notice *
         if (id_set_covers(&s->earlier, n->ids[i]) ||
             window_covers(&s->window, n->ids[i], places, &other))
             continue;
-        outlaw(s, p, "it %s frame %" PRIu64 ", which was not issued", did, other);
+        outlaw(s, p, "it %s frame %" PRIu64 ", which was not sent", did, other);
         return false;
     }
     return true;
@@ -147,7 +147,7 @@ static bool has_room(struct stream *s, struct peer *p, size_t more)
     }
     if (s->nclaims <= CLAIMS_MAX)
         return true;
-    outlaw(s, most, "it reports more ranges of frames than there is room for");
+    outlaw(s, most, "it reports too many ranges of frames");
     return most != p;
 }
 
@@ -176,7 +176,7 @@ static void hear_have(struct stream *s, struct peer *p, const struct notice *n)
         if (id_set_covers(have, n->ids[i]))
             continue;
         if (have->count && n->ids[i].first <= have->ranges[have->count - 1].last) {
-            outlaw(s, p, "it lists its frames in no order");
+            outlaw(s, p, "its list of frames is not in ascending order");
             return;
         }
         holdings_check(s, id_set_add_range(&p->have, n->ids[i]));
@@ -221,6 +221,6 @@ void claims_check(struct stream *s, struct peer *p, uint64_t now_ns)
     if (s->broken_ns)
         p->early_ns = now_ns;
     if (now_ns > p->early_ns + 2 * s->run->patience_ns)
-        outlaw(s, p, "it has frame %" PRIu64 ", and no stage sends it any",
+        outlaw(s, p, "it acknowledges frame %" PRIu64 ", but no stage sends frames to it",
                p->acked.ranges[0].first);
 }

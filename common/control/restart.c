@@ -105,9 +105,10 @@ enum status restart_remember(const char *lineage, struct id_set *ids, struct err
     if (file < 0)
         return STATUS_OK;
     if (strncmp(m.lineage, lineage, sizeof m.lineage) != 0)
-        return error_set(e, STATUS_INPUT,
-                         "the source was started again with another recipe (lineage %s, not %.16s)",
-                         lineage, m.lineage);
+        return error_set(
+            e, STATUS_INPUT,
+            "the source was started again with other options (lineage %s; expected %.16s)", lineage,
+            m.lineage);
     for (off_t at = sizeof m; pread(file, &range, sizeof range, at) == sizeof range;
          at += (off_t)sizeof range)
         if (!id_set_add_range(ids, range))
@@ -153,7 +154,7 @@ static bool hand_over(struct member *me)
         exchange_end(&me->links->exchange,
                      false);  // no further frame is begun; the current one may be done soon
         if (!exchange_await_main(&me->links->exchange, AT_HAND_S))
-            log_line(LOG_INFO, "the frame at hand is cut short: it comes again");
+            log_line(LOG_INFO, "the current frame is incomplete; the source sends it again");
         memcpy(m.lineage, me->links->exchange.lineage, sizeof m.lineage);
         file = memfd_create("acknowledged", 0);
         if (!write_memory(me, file, &m))
@@ -172,7 +173,7 @@ void restart(struct member *me)
     const bool adds = role_is_sink(&me->run->role) && !me->run->settings.resume;
     char **words = command_line(adds ? resume : NULL, me->nwords);
     (void)snprintf(run, sizeof run, "%016" PRIx64, me->run->id);
-    log_line(LOG_INFO, "the source was started again: this process starts again, too");
+    log_line(LOG_INFO, "the source was started again, so this process starts again");
     if (!words || !program_close_at_exec(STDERR_FILENO + 1) || !hand_over(me) ||
         setenv(former_run, run, 1) != 0) {
         run_stop(me->run, STATUS_FAILED, "cannot start again for a source that was started again");

@@ -150,7 +150,7 @@ void peer_send_free(struct stream *s, struct peer *p)
 void holdings_check(struct stream *s, bool good)
 {
     if (!good)
-        run_stop(s->run, STATUS_FAILED, "out of memory for what processes have");
+        run_stop(s->run, STATUS_FAILED, "out of memory for the frames of other processes");
 }
 
 uint64_t holdings_issued(struct stream *s)
@@ -182,7 +182,7 @@ void holdings_compare(struct stream *s, const struct peer *p, const struct notic
     if (!p->durable)
         return;
     if (!bye->counts_durable) {
-        log_line(LOG_INFO, "%s (process %" PRId64 ") does not say how many frames it made durable",
+        log_line(LOG_INFO, "%s (process %" PRId64 ") did not report how many frames it saved",
                  p->hello.stage, p->hello.pid);
         return;
     }
@@ -192,11 +192,10 @@ void holdings_compare(struct stream *s, const struct peer *p, const struct notic
     if (bye->durable < count) {
         s->failed = true;
         log_line(LOG_ERROR,
-                 "%s (process %" PRId64 ") made %" PRIu64
-                 " frames durable, and acknowledged %" PRIu64,
+                 "%s (process %" PRId64 ") saved %" PRIu64 " frames, but acknowledged %" PRIu64,
                  p->hello.stage, p->hello.pid, bye->durable, count);
     } else if (bye->durable > count) {  // the connection was cut
-        log_line(LOG_INFO, "%" PRIu64 " acknowledgements of %s (process %" PRId64 ") got lost",
+        log_line(LOG_INFO, "%" PRIu64 " acknowledgements of %s (process %" PRId64 ") were lost",
                  bye->durable - count, p->hello.stage, p->hello.pid);
     }
 }

@@ -61,13 +61,13 @@ void recover_check(struct stream *s, uint64_t now_ns)
         if (p->lost_ns && !returns && now_ns > p->lost_ns + GRACE_NS)
             fence_out(s, p, "died", "");
         else if (run_is_silent(s->run, p->heard_ns, s->run->patience_ns, now_ns))
-            fence_out(s, p, "does not answer any more", "");
+            fence_out(s, p, "no longer answers", "");
         else if (run_is_silent(s->run, p->beats_ns[0], 2 * s->run->patience_ns, now_ns) &&
                  p->standing != PEER_OUT)
             fence_out(s, p, "sends no heartbeat", "");
         else if (holdings_owe_answer(s, p) &&
                  run_is_silent(s->run, s->asked_ns, 2 * s->run->patience_ns, now_ns))
-            fence_out(s, p, "does not say hello again", "");
+            fence_out(s, p, "does not send hello again", "");
         else if (run_is_silent(s->run, p->progress_ns, hang_ns, p->beats_ns[0]))
             fence_out(s, p, fence_still, "");  // according to its latest heartbeat
         else
@@ -227,10 +227,10 @@ static struct peer *find_rival(const struct stream *s, const struct peer *p)
  * would wait for each other.  The frames that the process has made durable count. */
 static void refuse_rival(struct stream *s, struct peer *p)
 {
-    static const char reason[] = "another process takes frames in order, must be one";
+    static const char reason[] = "another process takes frames in order; expected one";
     log_line(LOG_WARNING, "%s (process %" PRId64 ") is excluded: %s", p->hello.stage, p->hello.pid,
              reason);
-    fence_out(s, p, "is excluded: another one takes frames in order", reason);
+    fence_out(s, p, "is excluded: another process takes frames in order", reason);
 }
 
 /* Sends the ids of the frames to come, if they have changed, to the processes that take frames in

@@ -49,7 +49,8 @@ enum status packet_make(struct packet *p, struct message *m, atomic_size_t *loan
     enum status s =
         m->nparts <= PACKET_PARTS_MAX
             ? STATUS_OK
-            : error_set(e, STATUS_FAILED, "a message has more than %d parts", PACKET_PARTS_MAX);
+            : error_set(e, STATUS_FAILED, "the message of a client has more than %d parts",
+                        PACKET_PARTS_MAX);
     for (size_t i = 0; i < m->nparts && s == STATUS_OK; i++) {
         if (make_part(&p->parts[i], &m->parts[i], loans))
             p->nparts++;

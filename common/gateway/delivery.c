@@ -67,7 +67,8 @@ enum status delivery_start(struct delivery *d, const char *key, const struct exp
 {
     *d = (struct delivery){.id = f->recipe.id, .time_ns = time_ns, .image_key = key};
     if (!x->npanels || (int64_t)f->image.count != experiment_pixels(x))
-        return error_set(e, STATUS_INPUT, "frame %" PRIu64 " has %zu pixels, the detector %" PRId64,
+        return error_set(e, STATUS_INPUT,
+                         "frame %" PRIu64 " has %zu pixels, but the detector has %" PRId64,
                          f->recipe.id, f->image.count, experiment_pixels(x));
     const struct panel *first = x->panels;
     for (size_t i = 1; i < x->npanels; i++)
@@ -195,7 +196,8 @@ static enum status refuse(const struct image *from, size_t first, struct image *
         (void)translate_blanks(from->type, to->type, &stored, 1);
     }
     image_free(to);
-    return error_set(e, STATUS_INPUT, "pixel %zu is %g, which %s cannot hold", first, value, type);
+    return error_set(e, STATUS_INPUT, "pixel %zu is %g, which the type %s cannot store", first,
+                     value, type);
 }
 
 enum status pixels_convert(const struct image *from, enum pixel_type type, struct image *to,
@@ -221,8 +223,8 @@ static enum status check_image(const struct delivery *d, unsigned allowed, struc
 {
     if ((unsigned)d->type > PIXEL_I32 || !(allowed >> d->type & 1))
         return error_set(e, STATUS_INPUT,
-                         "frame %" PRIu64 ": the protocol has no pixels of type %s", d->id,
-                         delivery_dtype(d->type));
+                         "frame %" PRIu64 ": the protocol does not support pixels of type %s",
+                         d->id, delivery_dtype(d->type));
     size_t bytes = pixel_size(d->type);
     bool fits = d->ndims > 0 && d->ndims <= DELIVERY_DIMS_MAX;
     for (size_t i = 0; fits && i < d->ndims; i++)
@@ -273,7 +275,8 @@ static enum status check_keys(const struct delivery *d, struct error *e)
 enum status delivery_check(const struct delivery *d, unsigned allowed, struct error *e)
 {
     if (d->nvalues > DELIVERY_VALUES_MAX)
-        return error_set(e, STATUS_INPUT, "a message has more than %d values", DELIVERY_VALUES_MAX);
+        return error_set(e, STATUS_INPUT, "the message has too many values; expected at most %d",
+                         DELIVERY_VALUES_MAX);
     enum status s = check_image(d, allowed, e);
     for (size_t i = 0; i < d->nvalues && s == STATUS_OK; i++)
         s = check_value(d, &d->values[i], e);

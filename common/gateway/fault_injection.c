@@ -36,16 +36,18 @@ static enum status parse_one(struct faults *f, char *word, struct error *e)
     if (kind == FAULT_KINDS || !probability)
         return error_set(
             e, STATUS_USAGE,
-            "--inject: '%.40s' must be KIND:PROBABILITY; KIND is duplicate, drop, swap, "
-            "truncate, header, nan, type, shape, empty, stall, cut or large",
+            "--inject: '%.40s' is malformed; expected KIND:PROBABILITY, where KIND is duplicate, "
+            "drop, swap, truncate, header, nan, type, shape, empty, stall, cut or large",
             word);
     char *seconds = strchr(probability, ':');
     if (seconds)
         *seconds++ = 0;
     if (seconds && kind != FAULT_STALL)
-        return error_set(e, STATUS_USAGE, "--inject: only stall has seconds, not %s", word);
+        return error_set(e, STATUS_USAGE, "--inject: only the fault stall takes seconds (got %s)",
+                         word);
     if (f->probability[kind] > 0)
-        return error_set(e, STATUS_USAGE, "--inject: %s is given twice", word);
+        return error_set(e, STATUS_USAGE, "--inject: %s is given more than once; give it once",
+                         word);
     enum status s = parse_real(probability, 0, 1, "--inject", &f->probability[kind], e);
     if (s == STATUS_OK && seconds)
         s = parse_real(seconds, 0, STALL_MAX_S, "--inject, seconds of stall", &f->stall_s, e);
@@ -67,7 +69,7 @@ enum status faults_parse(struct faults *f, const char *text, struct error *e)
         sum += f->probability[i];
     if (sum > 1 + 1e-9)
         return error_set(e, STATUS_USAGE,
-                         "--inject: the probabilities add up to %g; expected 1 at most, because a "
+                         "--inject: the probabilities add up to %g; expected at most 1, because a "
                          "frame has one fault",
                          sum);
     return STATUS_OK;

@@ -144,7 +144,7 @@ static enum status encode_1(const struct content_options *o, const struct delive
     struct pack p;
     if (d->pixel_bytes > BIN_MAX)
         return error_set(e, STATUS_INPUT,
-                         "an image of %zu bytes is too large for version 1.0, at most %zu",
+                         "an image of %zu bytes is too large for version 1.0; expected at most %zu",
                          d->pixel_bytes, BIN_MAX);
     const enum status s = pack_open(&p, HEADER_BYTES + VALUES_BYTES + d->pixel_bytes, e);
     if (s)

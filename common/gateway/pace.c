@@ -42,7 +42,7 @@ void pace_spend(struct pace *p, enum pace_part part, uint64_t ns)
 static bool falls_short(const struct pace *p, uint64_t frames, uint64_t time_ns,
                         char text[PACE_TEXT])
 {
-    static const char *const waits[] = {"waiting for frames", "packing them",
+    static const char *const waits[] = {"waiting for frames", "encoding messages",
                                         "waiting for clients"};
     const double due_ns = (double)frames * p->period_ns, delay_ns = (double)time_ns - due_ns;
     if (!(p->period_ns > 0) || delay_ns <= fmax(due_ns / 20, 2 * p->period_ns))
@@ -82,15 +82,16 @@ enum status ramp_parse(struct ramp *r, const char *text, struct error *e)
     if (sscanf(text, "%31[^:]:%31[^:]:%31[^:]%n", word[0], word[1], word[2], &used) != 3 ||
         text[used])
         return error_set(e, STATUS_USAGE,
-                         "--ramp: '%.60s' must be FROM:TO:SECONDS, such as 1:100:60", text);
+                         "--ramp: '%.60s' is malformed; expected FROM:TO:SECONDS, such as 1:100:60",
+                         text);
     enum status s = parse_real(word[0], RATE_MIN_HZ, RATE_MAX_HZ, "--ramp, FROM", &r->from_hz, e);
     if (s == STATUS_OK)
         s = parse_real(word[1], RATE_MIN_HZ, RATE_MAX_HZ, "--ramp, TO", &r->to_hz, e);
     if (s == STATUS_OK)
         s = parse_real(word[2], 1, SECONDS_MAX, "--ramp, SECONDS", &r->seconds, e);
     if (s == STATUS_OK && r->to_hz <= r->from_hz)
-        s = error_set(e, STATUS_USAGE, "--ramp: TO must be above FROM (got %g and %g)", r->to_hz,
-                      r->from_hz);
+        s = error_set(e, STATUS_USAGE, "--ramp: TO is not above FROM (got TO %g and FROM %g)",
+                      r->to_hz, r->from_hz);
     return s;
 }
 
@@ -203,8 +204,8 @@ const char *ramp_limit_text(enum ramp_limit limit)
         "",
         "clients kept up to the end of the ramp",
         "clients fell behind",
-        "the stages before gave too few frames",
-        "messages could not be packed faster",
+        "the previous stages sent too few frames",
+        "messages could not be encoded faster",
         "there were no more frames, and clients kept up until then",
     };
     return texts[limit];

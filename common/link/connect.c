@@ -143,7 +143,9 @@ void pipe_read(struct links *ls, uint64_t now_ns)
         if (!ls->in.port && !ls->line_length)
             run_stop(ls->run, STATUS_FAILED, NULL);
         else if (!ls->in.port)
-            run_stop(ls->run, STATUS_USAGE, "stdin is no pipe from a stage: it begins with '%.40s'",
+            run_stop(ls->run, STATUS_USAGE,
+                     "stdin is not a pipe from a stage (it begins with '%.40s'); expected the "
+                     "output of another program of braggpipe",
                      ls->line);
     }
     for (ssize_t i = 0; i < n && !ls->in.port && !ls->run->stopping; i++) {
@@ -207,10 +209,11 @@ static void stop_alone(struct links *ls, bool up)
     }
     const char *unbound = pipe_unbound(ls, up);
     if (unbound)
-        run_stop(ls->run, STATUS_FAILED, "no process binds %s: one side needs @, as in --%s=@%s",
+        run_stop(ls->run, STATUS_FAILED, "no process binds %s. Give one side @, as in --%s=@%s",
                  unbound, up ? "in" : "out", unbound);
     else
-        run_stop(ls->run, STATUS_FAILED, "no stage is connected to my %s", up ? "input" : "output");
+        run_stop(ls->run, STATUS_FAILED, "no stage is connected to the %s of this program",
+                 up ? "input" : "output");
 }
 
 static void check_start(struct links *ls, uint64_t now_ns)

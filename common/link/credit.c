@@ -56,7 +56,7 @@ static bool is_waited_for(const struct links *ls, struct link *l)
         return true;
     if (!l->starved)
         log_line(LOG_WARNING, "%s (process %" PRId64 ") takes no frames; %s", l->peer.stage,
-                 l->peer.pid, watches ? "going on without it" : "waiting for it");
+                 l->peer.pid, watches ? "the run continues without it" : "the run waits for it");
     l->starved = true;
     return !watches;
 }

@@ -74,7 +74,10 @@ enum status endpoint_check(const char *name, bool bind, bool tcp, struct error *
 {
     const char *path = ipc_path(name);
     if (strlen(name) >= ENDPOINT_SIZE || strpbrk(name, " \t\n"))
-        return error_set(e, STATUS_USAGE, "endpoint '%.80s' is too long or has blanks", name);
+        return error_set(
+            e, STATUS_USAGE,
+            "endpoint '%.80s' is too long or has blanks; expected ipc:///PATH or tcp://HOST:PORT",
+            name);
     if (!path && !endpoint_is_network(name))
         return error_set(e, STATUS_USAGE, "endpoint '%.80s' must begin with ipc:// or tcp://",
                          name);
@@ -84,12 +87,12 @@ enum status endpoint_check(const char *name, bool bind, bool tcp, struct error *
                          SOCKET_PATH_MAX);
     if (!path && !port_is_good(name, bind))
         return error_set(e, STATUS_USAGE, "endpoint '%.80s' must end with a port, :1 to :65535%s",
-                         name, bind ? ", or with :* for a free one" : "");
+                         name, bind ? ", or with :* for any free port" : "");
     if (!path && !tcp)
         return error_set(e, STATUS_USAGE,
-                         "endpoint '%.80s' needs keys: say --keys=DIR (bragg-run --make-keys DIR "
-                         "makes them), or --insecure, and anybody who reaches it can read, take "
-                         "and forge frames",
+                         "endpoint '%.80s' needs keys. Use --keys=DIR (bragg-run --make-keys DIR "
+                         "makes them), or --insecure, which lets any process that can reach the "
+                         "endpoint read, take and forge frames",
                          name);
     return STATUS_OK;
 }
@@ -99,11 +102,11 @@ enum status endpoint_check_clients(const char *name, bool anywhere, struct error
     const enum status s = endpoint_check(name, true, true, e);
     if (s || anywhere || endpoint_is_local(name))
         return s;
-    return error_set(e, STATUS_USAGE,
-                     "endpoint '%.80s' can be reached by other hosts: say --client-keys=DIR "
-                     "(bragg-run --make-keys DIR makes them), bind tcp://127.0.0.1, or say "
-                     "--insecure",
-                     name);
+    return error_set(
+        e, STATUS_USAGE,
+        "endpoint '%.80s' can be reached by other hosts. Use --client-keys=DIR (bragg-run "
+        "--make-keys DIR makes them), bind tcp://127.0.0.1, or use --insecure",
+        name);
 }
 
 enum status endpoint_parse(const char *text, bool tcp, bool *bind, char endpoint[ENDPOINT_SIZE],
@@ -199,7 +202,7 @@ enum status endpoint_clear(const char *endpoint, struct error *e)
     if (!path || lstat(path, &what) != 0)
         return STATUS_OK;
     if (!S_ISSOCK(what.st_mode))
-        return error_set(e, STATUS_USAGE, "%s exists and is no socket: name another endpoint",
+        return error_set(e, STATUS_USAGE, "%s exists and is not a socket. Give another endpoint",
                          path);
     if (endpoint_answers(endpoint))
         return error_set(e, STATUS_USAGE, "%s is in use by another process", path);
@@ -241,7 +244,7 @@ static enum status choose_path(char path[ENDPOINT_SIZE], struct error *e)
         base = "/tmp";
     uint64_t bits;
     if (getrandom(&bits, sizeof bits, 0) != (ssize_t)sizeof bits)
-        return error_errno(e, STATUS_FAILED, "no random numbers");
+        return error_errno(e, STATUS_FAILED, "cannot get random numbers");
     (void)snprintf(path, ENDPOINT_SIZE, "%s/bragg-%016" PRIx64, base, bits);
     return STATUS_OK;
 }
@@ -308,7 +311,9 @@ enum status pipe_line_parse(const char *text, struct pipe_line *line, struct err
             3 ||
         !line->run || end < 0 || text[end] || !copy_endpoint(data, line->data) ||
         (strcmp(control, "-") != 0 && !copy_endpoint(control, line->control)))
-        return error_set(e, STATUS_USAGE, "stdin is no pipe from a stage: it begins with '%.40s'",
+        return error_set(e, STATUS_USAGE,
+                         "stdin is not a pipe from a stage (it begins with '%.40s'); expected the "
+                         "output of another program of braggpipe",
                          text);
     return STATUS_OK;
 }

@@ -116,8 +116,9 @@ static void refuse_kind(struct links *ls, enum kind gives, const char *stage)
         (void)snprintf(missing + n, sizeof missing - n, "%s%s", n ? " and " : ": put ",
                        kind_programs[k].giver);
     }
-    run_stop(ls->run, STATUS_USAGE, "wants %s, got %s from %s%s%s", kind_name(ls->wants),
-             kind_name(gives), stage, missing, *missing ? " between them" : "");
+    run_stop(ls->run, STATUS_USAGE, "this stage takes %s, but got %s from %s%s%s",
+             kind_name(ls->wants), kind_name(gives), stage, missing,
+             *missing ? " between them" : "");
 }
 
 enum status hello_check_control(const struct links *ls, struct error *e)
@@ -127,9 +128,8 @@ enum status hello_check_control(const struct links *ls, struct error *e)
         const struct port *p = &ls->ports[i];
         if (!p->up && !endpoint_is_local(p->endpoint))
             return error_set(e, STATUS_USAGE,
-                             "stages on other hosts, to which --out=%s%s leads, cannot reach the "
-                             "source at %s: give the stage that numbers the frames "
-                             "--control=tcp://HOST:PORT",
+                             "--out=%s%s leads to other hosts, and stages there cannot reach the "
+                             "source at %s. Start the source with --control=tcp://HOST:PORT",
                              p->bound ? "@" : "", p->endpoint, control);
     }
     return STATUS_OK;
@@ -203,7 +203,7 @@ static bool floods(struct link *l)
     if (!l || ++l->nhellos <= HELLOS_MAX)
         return false;
     if (l->nhellos == HELLOS_MAX + 1)
-        log_line(LOG_WARNING, "%s (process %" PRId64 ") is ignored: it said hello %d times",
+        log_line(LOG_WARNING, "%s (process %" PRId64 ") is ignored: it sent hello %d times",
                  l->peer.stage, l->peer.pid, HELLOS_MAX);
     return true;
 }
@@ -214,7 +214,8 @@ static bool is_lost(const struct links *ls, const struct port *port, const struc
 {
     const bool lost = h->wants == KIND_NONE && h->gives == KIND_NONE;
     if (lost && !ls->run->dropped)
-        log_line(LOG_WARNING, "%s asks at the data endpoint %s instead of the control endpoint",
+        log_line(LOG_WARNING,
+                 "%s sent its request to the data endpoint %s; expected the control endpoint",
                  h->stage, port->endpoint);
     return lost;
 }
@@ -237,8 +238,9 @@ static bool is_wrong_end(struct links *ls, struct link *l)
     if (h->downstream != port->up)
         return false;
     if (port->bound && (ls->given || ls->experiment.nparts)) {
-        log_line(LOG_WARNING, "%s (process %" PRId64 ") connects to the wrong end of %s", h->stage,
-                 h->pid, port->endpoint);
+        log_line(LOG_WARNING,
+                 "%s (process %" PRId64 ") connected to the wrong end of %s. Check --in and --out",
+                 h->stage, h->pid, port->endpoint);
         ls->run->dropped++;
         link_drop(ls, l, false);
     } else {

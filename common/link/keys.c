@@ -29,12 +29,13 @@ static enum status check_access(const struct stat *what, const char *path, mode_
                                 struct error *e)
 {
     if (what->st_uid != geteuid())
-        return error_set(e, STATUS_USAGE, "%s: belongs to somebody else (user %u), must be yours",
-                         path, (unsigned)what->st_uid);
+        return error_set(e, STATUS_USAGE,
+                         "%s: belongs to another user (%u); expected a file of this user", path,
+                         (unsigned)what->st_uid);
     if (what->st_mode & forbidden)
-        return error_set(e, STATUS_USAGE, "%s: others can %s it (mode %04o): say chmod go-rwx",
-                         path, forbidden & S_IROTH ? "read" : "change",
-                         (unsigned)what->st_mode & 07777u);
+        return error_set(e, STATUS_USAGE,
+                         "%s: other users can %s it (got mode %04o). Use chmod go-rwx", path,
+                         forbidden & S_IROTH ? "read" : "change", (unsigned)what->st_mode & 07777u);
     return STATUS_OK;
 }
 
@@ -49,14 +50,15 @@ static enum status read_text(const char *path, bool secret, char text[FILE_MAX],
     enum status s = STATUS_OK;
     ssize_t size = -1;
     if (fstat(file, &what) != 0 || !S_ISREG(what.st_mode))
-        s = error_set(e, STATUS_INPUT, "%s: is no file", path);
+        s = error_set(e, STATUS_INPUT, "%s: not an ordinary file", path);
     else
         s = check_access(&what, path, secret ? 077 : 022, e);
     if (s == STATUS_OK && (size = read(file, text, FILE_MAX)) < 0)
         s = error_errno(e, STATUS_FAILED, "%s", path);
     (void)close(file);
     if (s == STATUS_OK && size == FILE_MAX)
-        s = error_set(e, STATUS_INPUT, "%s: longer than %d bytes: no key", path, FILE_MAX - 1);
+        s = error_set(e, STATUS_INPUT, "%s: too long for a key; expected at most %d bytes", path,
+                      FILE_MAX - 1);
     text[s ? 0 : size] = 0;
     return s;
 }
@@ -75,12 +77,12 @@ static enum status take_key(const char *text, const char *name, const char *path
                 strlen(key) == KEY_SIZE - 1 && zmq_z85_decode(binary, key))
                 return STATUS_OK;
             return error_set(e, STATUS_INPUT,
-                             "%s:%d: must be %s = \"KEY\" with 40 characters of Z85", path, number,
-                             name);
+                             "%s:%d: not a key; expected %s = \"KEY\" with 40 characters of Z85",
+                             path, number, name);
         }
         number++;
     }
-    return error_set(e, STATUS_INPUT, "%s: no line %s = \"KEY\": must be a key file of ZeroMQ",
+    return error_set(e, STATUS_INPUT, "%s: no line %s = \"KEY\"; expected a key file of ZeroMQ",
                      path, name);
 }
 
@@ -112,7 +114,8 @@ static enum status read_pair(const char *folder, const char *name, bool secret,
     if (s == STATUS_OK && secret &&
         (zmq_curve_public(derived, pair->secret_key) != 0 ||
          strcmp(derived, pair->public_key) != 0))
-        s = error_set(e, STATUS_INPUT, "%s: the public key is not that of the secret one", path);
+        s = error_set(e, STATUS_INPUT, "%s: the public key does not belong to the secret key",
+                      path);
     return s;
 }
 
@@ -132,14 +135,13 @@ static enum status check_folder(const char *folder, struct error *e)
 {
     struct stat what;
     if (!zmq_has("curve"))
-        return error_set(e, STATUS_FAILED, "the ZeroMQ library of this machine has no keys");
+        return error_set(e, STATUS_FAILED,
+                         "the ZeroMQ library of this machine has no encryption (CURVE)");
     if (stat(folder, &what) != 0)
         return error_errno(e, STATUS_FAILED, "%s", folder);
     if (!S_ISDIR(what.st_mode))
         return error_set(e, STATUS_USAGE,
-                         "%s: must be a folder with keys, as by bragg-run "
-                         "--make-keys",
-                         folder);
+                         "%s: not a folder; expected the folder of bragg-run --make-keys", folder);
     return check_access(&what, folder, 077, e);
 }
 
@@ -215,8 +217,8 @@ static enum status open_folder(const char *path, bool *made, struct error *e)
         return error_errno(e, STATUS_FAILED, "%s", path);
     enum status s = STATUS_OK;
     if (!is_empty(folder))
-        s = error_set(e, STATUS_USAGE, "%s: is not empty: keys go into a folder of their own",
-                      path);
+        s = error_set(e, STATUS_USAGE,
+                      "%s is not empty; expected a new or empty folder for the keys", path);
     else if (fchmod(dirfd(folder), 0700) != 0)
         s = error_errno(e, STATUS_FAILED, "%s", path);
     (void)closedir(folder);
@@ -240,7 +242,8 @@ enum status keys_make(const char *folder, struct error *e)
     sigset_t all, before;
     bool made;
     if (!zmq_has("curve"))
-        return error_set(e, STATUS_FAILED, "the ZeroMQ library of this machine has no keys");
+        return error_set(e, STATUS_FAILED,
+                         "the ZeroMQ library of this machine has no encryption (CURVE)");
     (void)sigfillset(&all);
     (void)sigprocmask(SIG_SETMASK, &all, &before);  // a signal must not leave half of the files
     enum status s = open_folder(folder, &made, e);
@@ -304,8 +307,8 @@ static void warn(const char *endpoint)
     static atomic_flag said = ATOMIC_FLAG_INIT;
     if (!atomic_flag_test_and_set(&said))
         log_line(LOG_WARNING,
-                 "--insecure: %s has no keys: anybody who reaches it can read, take and forge "
-                 "frames",
+                 "--insecure: %s has no keys. Any process that can reach it can read, take and "
+                 "forge frames",
                  endpoint);
 }
 
@@ -321,11 +324,10 @@ enum status curve_guard(const struct curve *c, void *socket, bool bind, const ch
         return s;
     }
     if (bind && !c->keys.server.secret_key[0])
-        return error_set(
-            e, STATUS_USAGE,
-            "%s: a process that binds needs server.key_secret in the folder of --keys; "
-            "without this file, connect instead",
-            endpoint);
+        return error_set(e, STATUS_USAGE,
+                         "%s: a process that binds needs server.key_secret in the folder of "
+                         "--keys. Without this file, connect instead",
+                         endpoint);
     if (bind ? curve_serve(socket, c->keys.server.secret_key) : guard_client(&c->keys, socket))
         return STATUS_OK;
     return error_set(e, STATUS_FAILED, "%s: cannot use the keys: %s", endpoint,
@@ -423,7 +425,7 @@ enum status zap_open(struct zap *z, void *context, const struct keys *keys, stru
         return error_set(e, STATUS_FAILED, "cannot make a socket: %s", zmq_strerror(errno));
     enum status s = STATUS_OK;
     if (zmq_bind(z->socket, "inproc://zeromq.zap.01") != 0)
-        s = error_set(e, STATUS_FAILED, "cannot look after keys: %s", zmq_strerror(errno));
+        s = error_set(e, STATUS_FAILED, "cannot start the check of keys: %s", zmq_strerror(errno));
     if (s == STATUS_OK)
         s = start_thread(z, e);
     if (s)
@@ -454,18 +456,20 @@ void zap_close(struct zap *z)
 const char *curve_suspicion(const struct curve *c, const struct trial *t)
 {
     if (t->failed > t->broken)
-        return c->keyed ? "the other end has no keys" : "the other end wants keys: say --keys=DIR";
+        return c->keyed ? "the other end does not use keys"
+                        : "the other end requires keys. Use --keys=DIR";
     if (!t->failed || t->admitted)
         return NULL;
     return c->keyed
-               ? "every connection ends before the keys are agreed on: are they those of this run?"
-               : "every connection ends at once: does the other end want keys (--keys=DIR)?";
+               ? "every connection ends before both ends agree on keys. Are the keys those of this "
+                 "run?"
+               : "every connection ends at once. Does the other end require keys (--keys=DIR)?";
 }
 
 const char *curve_verdict(const struct curve *c, struct trial *t, uint64_t now_ns)
 {
     if (t->denied)
-        return "my keys are refused";
+        return "the keys of this process are refused";
     if (!t->failed || !t->failing_ns)
         t->failing_ns = now_ns;
     const uint64_t lasts_ns = now_ns - t->failing_ns;

@@ -41,7 +41,8 @@ struct link *link_add(struct links *ls, struct port *port, const struct address 
     struct link *l = ls->nlinks < LINKS_MAX ? mem_array(1, sizeof *l) : NULL;
     if (!l) {
         if (!ls->run->dropped++)
-            log_line(LOG_WARNING, "%s: more than %d processes connect", port->endpoint, LINKS_MAX);
+            log_line(LOG_WARNING, "%s: more than %d processes connect; the others are refused",
+                     port->endpoint, LINKS_MAX);
         return NULL;
     }
     struct link **at = &ls->by_address[links_bucket(address->bytes, address->size)];

@@ -198,7 +198,7 @@ void loss_answered(struct links *ls, struct link *l, const struct notice *n)
         l->narrived = l->ncovered;
     if (!lost)
         return;
-    log_line(LOG_INFO, "%" PRIu64 " messages to %s got lost", lost, l->peer.stage);
+    log_line(LOG_INFO, "%" PRIu64 " messages to %s were lost", lost, l->peer.stage);
     l->nmessages -= lost;
     l->nasked -= lost;
     l->credit += (uint32_t)(lost < l->ncovered ? lost : l->ncovered);

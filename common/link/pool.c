@@ -84,7 +84,8 @@ enum status pool_open(struct pool **pool, const struct pool_owner *owner, size_t
 {
     *pool = NULL;
     if (image_bytes > PTRDIFF_MAX / (POOL_SLOTS_MIN + 1))
-        return error_set(e, STATUS_FAILED, "no shared memory for images of %zu bytes", image_bytes);
+        return error_set(e, STATUS_FAILED, "images of %zu bytes are too large for shared memory",
+                         image_bytes);
     struct pool *p = mem_array(1, sizeof *p);
     if (!p)
         return error_memory(e, "a pool");
@@ -97,7 +98,7 @@ enum status pool_open(struct pool **pool, const struct pool_owner *owner, size_t
     for (unsigned i = 0; i < p->limit; i++)
         p->slots[i].pool = p;
     if (!map_memory(p)) {
-        (void)error_errno(e, STATUS_FAILED, "no shared memory");
+        (void)error_errno(e, STATUS_FAILED, "cannot create shared memory");
         pool_close(&p);
         return STATUS_FAILED;
     }
@@ -170,7 +171,7 @@ static bool prepare(struct pool *p, unsigned slot)
     p->limit = slot < POOL_USEFUL_SLOTS_MIN ? 0 : slot;
     (void)pthread_mutex_unlock(&p->mutex);
     log_line(LOG_WARNING, "shared memory for %u images only (%s)%s", slot, strerror(cause),
-             p->limit ? "" : "; images go into the messages");
+             p->limit ? "" : "; other images are sent inside the messages");
     return false;
 }
 
@@ -204,7 +205,7 @@ bool pool_put_on_card(struct pool *p, struct image *image)
     if (!slot->card && i < p->on_card &&
         p->card->reserve(p->card, p->slot_bytes, &slot->card, &slot->handle, &e) != STATUS_OK) {
         p->on_card = i;
-        log_line(LOG_WARNING, "memory of the GPU for %u images to hand on only: %s", i, e.text);
+        log_line(LOG_WARNING, "the GPU has memory for only %u images to pass on: %s", i, e.text);
     }
     image->card = slot->card;
     return image->card;
@@ -297,11 +298,12 @@ static enum status map_file(struct mapping *m, int file, struct error *e)
     const int seals = fcntl(file, F_GET_SEALS), needed = F_SEAL_GROW | F_SEAL_SHRINK;
     if (seals < 0 || (seals & needed) != needed || fstat(file, &what) != 0 ||
         !S_ISREG(what.st_mode) || what.st_uid != geteuid() || what.st_size < POOL_HEADER_SIZE)
-        return error_set(e, STATUS_FAILED, "its shared memory is none");
+        return error_set(e, STATUS_FAILED,
+                         "shared memory of the previous stage is not a sealed memory file");
     m->mapped = (size_t)what.st_size;
     void *memory = mmap(NULL, m->mapped, PROT_READ, MAP_SHARED, file, 0);
     if (memory == MAP_FAILED)
-        return error_errno(e, STATUS_FAILED, "cannot map its shared memory");
+        return error_errno(e, STATUS_FAILED, "cannot map the shared memory of the previous stage");
     m->header = memory;
     return STATUS_OK;
 }
@@ -343,12 +345,14 @@ enum status mapping_open(struct mapping **mapping, int64_t pid, uint32_t fd,
     atomic_init(&m->references, 1);
     (void)snprintf(path, sizeof path, "/proc/%" PRId64 "/fd/%" PRIu32, pid, fd);
     const int file = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
-    enum status s = file < 0 ? error_errno(e, STATUS_FAILED, "cannot open its shared memory")
+    enum status s = file < 0 ? error_errno(e, STATUS_FAILED,
+                                           "cannot open the shared memory of the previous stage")
                              : map_file(m, file, e);
     if (file >= 0)
         (void)close(file);
     if (!s && !header_is_good(m, owner))
-        s = error_set(e, STATUS_FAILED, "its shared memory belongs to somebody else");
+        s = error_set(e, STATUS_FAILED,
+                      "shared memory of the previous stage belongs to another user");
     if (s)
         mapping_close(mapping);
     return s;
@@ -376,7 +380,7 @@ enum status mapping_lease(struct mapping *m, const struct descriptor *d, struct 
     if (d->pid != m->pid || d->fd != m->fd || d->slot >= m->slots || d->offset < first ||
         (d->offset - first) % MEM_ALIGNMENT || d->offset - first > m->slot_bytes ||
         d->length > m->slot_bytes - (d->offset - first))
-        return error_set(e, STATUS_INPUT, "a frame whose pixels are not in the shared memory");
+        return error_set(e, STATUS_INPUT, "a frame refers to pixels outside the shared memory");
     struct lease *lease = mem_array(1, sizeof *lease);
     if (!lease)
         return error_memory(e, "a lease");

@@ -162,7 +162,8 @@ static void deliver(struct links *ls, struct link *l, const struct route *r, str
                     bool in_order)
 {
     if (ls->run->role.wants == KIND_ANY && (r->flags & ROUTE_KIND_MASK) != (uint32_t)ls->wants) {
-        run_stop(ls->run, STATUS_FAILED, "%s sent another kind than it said", l->peer.stage);
+        run_stop(ls->run, STATUS_FAILED, "%s sent another kind of data than its hello promised",
+                 l->peer.stage);
         return;
     }
     struct item *item = mem_array(1, sizeof *item);
@@ -241,7 +242,7 @@ static bool is_new(struct links *ls, const struct route *r, const struct message
         return true;
     if (result == SEEN_DIFFERENT) {
         run_stop(ls->run, STATUS_FAILED,
-                 "frame %" PRIu64 " came twice, the second time (from %s) with other bytes: the "
+                 "frame %" PRIu64 " came twice, the second time (from %s) with other bytes. The "
                  "stages before this one are not deterministic",
                  r->frame, r->stage);
         return false;

@@ -34,7 +34,8 @@ void shared_map(struct links *ls, struct link *l, const struct notice *n)
     link_owe(ls, l);
     if (ls->run->settings.transport == TRANSPORT_AUTO &&
         mapping_open(&l->pool, n->pid, n->fd, &owner, &e) != STATUS_OK)
-        log_line(LOG_INFO, "images of %s come in messages: %s", l->peer.stage, e.text);
+        log_line(LOG_INFO, "images of %s arrive inside messages, not in shared memory: %s",
+                 l->peer.stage, e.text);
 }
 
 enum status shared_fetch(struct link *l, struct message *m, struct error *e)
@@ -42,10 +43,11 @@ enum status shared_fetch(struct link *l, struct message *m, struct error *e)
     struct descriptor d;
     struct part pixels;
     if (!l->pool || m->nparts < 3)
-        return error_set(e, STATUS_INPUT, "a descriptor of shared memory that it has not named");
+        return error_set(e, STATUS_INPUT,
+                         "a frame in shared memory that the sender did not announce");
     enum status s = descriptor_decode(&d, &m->parts[2], e);
     if (s == STATUS_OK && d.on_card && !l->on_card)
-        s = error_set(e, STATUS_INPUT, "a frame on a GPU, which this process has not asked for");
+        s = error_set(e, STATUS_INPUT, "a frame on a GPU, which this process did not request");
     if (s == STATUS_OK)
         s = mapping_lease(l->pool, &d, &pixels, e);
     if (s)
@@ -137,8 +139,10 @@ size_t shared_send(struct links *ls, struct link *l, struct item *item)
     const bool shared = instead == &item->shared, inlined = item->shared.nparts && !shared;
     size_t bytes = message_size(&item->message);
     if (inlined && !l->inline_told)
-        log_line(LOG_INFO, "images go to %s (process %" PRId64 ") in messages", l->peer.stage,
-                 l->peer.pid);
+        log_line(LOG_INFO,
+                 "images for %s (process %" PRId64
+                 ") are sent inside messages, not in shared memory",
+                 l->peer.stage, l->peer.pid);
     l->inline_told |= inlined;
     if (!port_send(l->port, &l->address, &item->message, instead ? instead->parts : NULL))
         return 0;

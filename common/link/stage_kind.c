@@ -72,8 +72,8 @@ enum status groups_check(const char *text, struct error *e)
     if (!text || (count >= 1 && count <= GROUPS_MAX && (is_number(text) || are_names(text))))
         return STATUS_OK;
     return error_set(e, STATUS_USAGE,
-                     "--groups: '%.60s' is neither a number from 1 to %d nor different names of "
-                     "1 to %d characters, separated by commas",
+                     "--groups: '%.60s' is not valid; expected a number from 1 to %d, or different "
+                     "names of 1 to %d characters, separated by commas",
                      text, GROUPS_MAX, GROUP_SIZE - 1);
 }
 

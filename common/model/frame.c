@@ -179,7 +179,7 @@ const char *planes_fault(const struct planes *p, size_t pixels)
 {
     const bool listed = p->pixels.listed;
     if (p->count > PLANES_MAX || !have_names(p))
-        return "too many, or with names that are none or twice the same";
+        return "that are too many, or have missing or equal names";
     for (size_t i = 0; i < p->count; i++)
         if (p->items[i].count != (listed ? p->pixels.count : pixels))
             return listed ? "of another size than their list of pixels"
@@ -188,7 +188,7 @@ const char *planes_fault(const struct planes *p, size_t pixels)
         return "with a list of pixels that does not ascend within its image";
     for (size_t i = 0; i < p->count && listed; i++)
         if (!are_finite(&p->items[i]))
-            return "near spots with values that are not finite";
+            return "near spots that have values that are not finite";
     return NULL;
 }
 

@@ -76,7 +76,8 @@ enum status document_check(const char *path, struct error *e)
     (void)fclose(in);
     return got == 0 || strstr(first, "content=\"braggpipe\"")
                ? STATUS_OK
-               : error_set(e, STATUS_FAILED, "%s: is there, and no page of braggpipe", path);
+               : error_set(e, STATUS_FAILED,
+                           "%s exists and is not a page of braggpipe. Give another name", path);
 }
 
 /* --- the content of a page ---------------------------------------------------------------- */

@@ -12,8 +12,8 @@ enum status check_range(const char *what, double value, double unit_size, const 
     if (shown >= min && shown <= max)
         return STATUS_OK;
     const char *space = *unit ? " " : "";
-    return error_set(e, STATUS_INPUT, "%s is %.9g%s%s, must be from %g to %.10g%s%s", what, shown,
-                     space, unit, min, max, space, unit);
+    return error_set(e, STATUS_INPUT, "%s is %.9g%s%s; expected a value from %g to %.10g%s%s", what,
+                     shown, space, unit, min, max, space, unit);
 }
 
 enum status check_direction(const char *what, const double v[3], struct error *e)
@@ -22,7 +22,7 @@ enum status check_direction(const char *what, const double v[3], struct error *e
     if (length >= 1e-6 && length <= 1e6)
         return STATUS_OK;
     return error_set(e, STATUS_INPUT,
-                     "%s %g %g %g gives no direction, must be a finite vector that is not zero",
+                     "%s %g %g %g is not a direction; expected a finite vector that is not zero",
                      what, v[0], v[1], v[2]);
 }
 
@@ -30,8 +30,8 @@ enum status check_direction(const char *what, const double v[3], struct error *e
 static enum status count_from(double quotient, const char *what, struct steps *s, struct error *e)
 {
     if (!(fabs(quotient) <= LIMIT_STEPS))
-        return error_set(e, STATUS_INPUT, "%s: %.6g steps, must be at most %.0f", what, quotient,
-                         LIMIT_STEPS);
+        return error_set(e, STATUS_INPUT, "%s: too many steps (got %.6g); expected at most %.0f",
+                         what, quotient, LIMIT_STEPS);
     s->count = (int64_t)ceil(quotient);
     return STATUS_OK;
 }
@@ -79,10 +79,10 @@ static void with_count(struct steps *s, enum steps_kind kind)
 static enum status check_request(const struct steps_request *r, const char *what, struct error *e)
 {
     if ((double)r->count > LIMIT_STEPS)
-        return error_set(e, STATUS_INPUT, "%s: %lld steps, must be at most %.0f", what,
-                         (long long)r->count, LIMIT_STEPS);
+        return error_set(e, STATUS_INPUT, "%s: too many steps (got %lld); expected at most %.0f",
+                         what, (long long)r->count, LIMIT_STEPS);
     if (fabs(r->range) >= 1e6 || !(fabs(r->step) < 1e6))
-        return error_set(e, STATUS_INPUT, "%s: range or step is no sensible number", what);
+        return error_set(e, STATUS_INPUT, "%s: range or step is not a number below 1e6", what);
     return STATUS_OK;
 }
 

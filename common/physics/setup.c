@@ -24,7 +24,7 @@ static enum status take_crystals(const struct request *r, struct experiment *x, 
     x->ncrystals = r->ncrystals;
     for (size_t i = 0; i < r->ncrystals; i++)
         x->crystals[i].table = r->crystals[i].table;
-    return r->ncrystals ? STATUS_OK : error_set(e, STATUS_INPUT, "there is no crystal");
+    return r->ncrystals ? STATUS_OK : error_set(e, STATUS_INPUT, "the experiment has no crystal");
 }
 
 /* Returns the longest edge of a crystal in m, the largest of |a| Na, |b| Nb and |c| Nc. */
@@ -45,8 +45,8 @@ static double longest_edge(const struct crystal *c, bool faithful)
 static enum status one_block(const struct crystal *c, double oversampling, struct error *e)
 {
     return error_set(e, STATUS_INPUT,
-                     "a crystal of %g mm as one block of cells needs an oversampling of %.4g, must "
-                     "be at most %g: --ncells=30 makes it of blocks of 30 cells",
+                     "a crystal of %g mm as one block of cells needs %.4g subpixels per pixel "
+                     "edge; expected at most %g. Give --ncells=30 for mosaic blocks of 30 cells",
                      m_to_mm(c->size_m[0]), oversampling, LIMIT_OVERSAMPLE);
 }
 
@@ -75,9 +75,8 @@ static enum status setup_oversample(const struct request *r, struct experiment *
         if (!(wanted <= LIMIT_OVERSAMPLE))
             return error_set(
                 e, STATUS_INPUT,
-                "pixels of %g mm at a distance of %g mm need an oversampling of %.4g "
-                "for spots so small, must be at most %g; are both in mm? Blocks of fewer cells "
-                "make wider ones",
+                "pixels of %g mm at a distance of %g mm need %.4g subpixels per pixel edge; "
+                "expected at most %g. Are both in mm? A smaller --ncells makes the spots wider",
                 m_to_mm(p->pixel_m), m_to_mm(p->distance_m), wanted, LIMIT_OVERSAMPLE);
     }
     const enum status s = check_range("oversampling", wanted, 1.0, "", 1.0, LIMIT_OVERSAMPLE, e);
@@ -95,8 +94,8 @@ static enum status check_sizes(const struct experiment *x, struct error *e)
         for (int k = 0; k < 3 && x->crystals[i].has_size; k++)
             if (x->crystals[i].size_m[k] > LIMIT_FOOTPRINT * pixel_m)
                 return error_set(e, STATUS_INPUT,
-                                 "a crystal of %g mm covers %.4g pixels of %g mm, must be at most "
-                                 "%g; are both in mm?",
+                                 "a crystal of %g mm covers %.4g pixels of %g mm; expected at most "
+                                 "%g. Are both in mm?",
                                  m_to_mm(x->crystals[i].size_m[k]),
                                  x->crystals[i].size_m[k] / pixel_m, m_to_mm(pixel_m),
                                  LIMIT_FOOTPRINT);
@@ -209,8 +208,9 @@ static enum status begin_lattice(const struct experiment *x, uint32_t crystal,
 {
     memset(l, 0, sizeof *l);
     if (crystal >= x->ncrystals)
-        return error_set(e, STATUS_INPUT, "there is no crystal %u, must be less than %zu", crystal,
-                         x->ncrystals);
+        return error_set(e, STATUS_INPUT,
+                         "the experiment has no crystal %u; expected a number less than %zu",
+                         crystal, x->ncrystals);
     l->crystal = crystal;
     memcpy(l->reciprocal_A, x->crystals[crystal].reciprocal_A, sizeof l->reciprocal_A);
     for (int i = 0; i < 9; i++)
@@ -270,12 +270,12 @@ enum status setup_lattice_rotated(const struct experiment *x, uint32_t crystal,
             const double product = vec_dot(rotation + 3 * i, rotation + 3 * j);
             if (!(fabs(product - (i == j)) < 1e-6))
                 return error_set(e, STATUS_INPUT,
-                                 "the orientation is no rotation: its rows are not orthonormal");
+                                 "the orientation is not a rotation: its rows are not orthonormal");
         }
     }
     if (!(mat_determinant(rotation) > 0.0))
         return error_set(e, STATUS_INPUT,
-                         "the orientation is no proper rotation: its determinant is negative");
+                         "the orientation is not a rotation: its determinant is negative");
     struct ran1 random = {0};
     rotate_reciprocal(rotation, l);
     return finish_lattice(x, &x->crystals[crystal], o, &random, l, e);

@@ -171,7 +171,7 @@ static enum status solve_shared(const struct information *all, const struct info
     return !shared || symmetric_invert(shared, s->schur, s->shared, s->work, of_shared)
                ? STATUS_OK
                : error_set(e, STATUS_INPUT,
-                           "all frames together cannot separate the shared parameters");
+                           "the frames together cannot separate the shared parameters");
 }
 
 static enum status solve_frame(struct information_frame *f, const struct information *all,

@@ -8,7 +8,7 @@
 
 enum { TRIALS_MAX = 100 };
 static const double GAIN_LEAST = 1e-4;  // of ln likelihood of all frames
-static const char UNTOLD[] = "all frames together cannot determine the shared parameters";
+static const char UNTOLD[] = "the frames together cannot determine the shared parameters";
 static const double DAMPING_FIRST = 1e-3, DAMPING_MOST = 1e7, DAMPING_FACTOR = 5.0;
 
 /* Working memory.  For one frame: its local block and the inverse, the gain (the inverse times the

@@ -139,7 +139,7 @@ static enum status read_peak(struct crystfel_stream *s, struct answer *a, struct
     const char *at = s->lines.line;
     double v[4];
     if (!take_reals(&at, 4, v))
-        return lines_fail(&s->lines, e, "'%.60s' is no peak, must be fs ss 1/d intensity panel",
+        return lines_fail(&s->lines, e, "'%.60s' is not a peak; expected fs ss 1/d intensity panel",
                           s->lines.line);
     struct answer_spot *spot = answer_add_spot(a);
     if (!spot)
@@ -161,8 +161,7 @@ static enum status read_reflection(struct crystfel_stream *s, struct answer *a, 
         hkl[1] != rint(hkl[1]) || hkl[2] != rint(hkl[2]))
         return lines_fail(
             &s->lines, e,
-            "'%.60s' is no reflection, must be h k l I sigma(I) peak background fs ss "
-            "panel",
+            "'%.60s' is not a reflection; expected h k l I sigma(I) peak background fs ss panel",
             s->lines.line);
     struct answer_reflection *r = answer_add_reflection(a);
     if (!r)
@@ -225,7 +224,7 @@ static enum status read_axis(const struct crystfel_stream *s, int column, const 
 {
     double v[3];
     if (!take_reals(&text, 3, v) || strcmp(text, " nm^-1") != 0)
-        return lines_fail(&s->lines, e, "'%.60s' is no axis, must be three numbers in nm^-1",
+        return lines_fail(&s->lines, e, "'%.60s' is not an axis; expected three numbers in nm^-1",
                           s->lines.line);
     for (int i = 0; i < 3; i++)
         a_matrix[3 * i + column] = 0.1 * v[i];
@@ -261,8 +260,7 @@ static enum status read_crystal(struct crystfel_stream *s, struct answer *a, str
         for (int i = 0; i < 3 && !status; i++) {
             const char *text = behind(s, names[i]);
             if (text && axes & 1u << i)
-                return lines_fail(&s->lines, e, "'%.60s' is there twice in a crystal",
-                                  s->lines.line);
+                return lines_fail(&s->lines, e, "'%.60s' occurs twice in a crystal", s->lines.line);
             if (text)
                 status = read_axis(s, i, text, l->a_matrix, e);
             axes |= text ? 1u << i : 0u;
@@ -311,11 +309,12 @@ static enum status read_frame(const struct crystfel_stream *s, const char *text,
         good = true;
     }
     if (!good)
-        return lines_fail(&s->lines, e, "frame_id is '%.40s', must be a whole number from 0", text);
+        return lines_fail(&s->lines, e, "frame_id is '%.40s'; expected a whole number from 0",
+                          text);
     if (a->has_frame && a->frame != frame)
         return lines_fail(&s->lines, e,
-                          "frame_id is %" PRIu64 " and was %" PRIu64
-                          " before in this chunk; expected one number",
+                          "the chunk has two values of frame_id (%" PRIu64 ", before %" PRIu64
+                          "); expected one number",
                           frame, a->frame);
     a->has_frame = true;
     a->frame = frame;
@@ -379,8 +378,8 @@ static enum status read_chunk(struct crystfel_stream *s, struct answer *a, struc
             a->wavelength_A = s->energy_eV > 0.0 ? 1e10 * ev_to_m(s->energy_eV) : 0.0;
             if (!a->has_frame && *s->event)
                 return lines_fail(&s->lines, e,
-                                  "the event '%.40s' is no number of an image; expected //NUMBER, "
-                                  "or header/int/frame_id from indexamajig --copy-header",
+                                  "the event '%.40s' is not the number of an image; expected "
+                                  "//NUMBER, or header/int/frame_id from indexamajig --copy-header",
                                   s->event);
             if (!a->has_frame && !a->has_event && !a->no_number)
                 a->has_frame = answer_frame_of_name(a->file, &a->frame);
@@ -409,8 +408,8 @@ enum status crystfel_stream_open(struct crystfel_stream *s, const char *path,
         return error_errno(e, STATUS_FAILED, "%s: cannot read", path);
     return good ? STATUS_OK
                 : error_set(e, STATUS_INPUT,
-                            "%s: is no stream of CrystFEL: must begin with 'CrystFEL stream "
-                            "format 2.'",
+                            "%s: not a CrystFEL stream; expected 'CrystFEL stream format 2.' in "
+                            "the first line",
                             path);
 }
 

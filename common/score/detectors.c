@@ -178,17 +178,17 @@ enum status detectors_match(struct detectors *d, const struct geom_panel *truth,
         else
             (void)snprintf(name, sizeof name, "%zu", i);
         if (panel < 0 || d->model_of[panel] >= 0)
-            return error_set(
-                e, STATUS_INPUT,
-                "%s: panel %s of %lld x %lld pixels is not on the detector of the key, "
-                "which has %zu panels, the first of %lld x %lld",
-                path, name, (long long)model[i].fast_pixels, (long long)model[i].slow_pixels,
-                ntruth, (long long)truth->fast_pixels, (long long)truth->slow_pixels);
+            return error_set(e, STATUS_INPUT,
+                             "%s: panel %s of %lld x %lld pixels is not on the detector of the "
+                             "ground truth, which has %zu panels, the first of %lld x %lld pixels",
+                             path, name, (long long)model[i].fast_pixels,
+                             (long long)model[i].slow_pixels, ntruth, (long long)truth->fast_pixels,
+                             (long long)truth->slow_pixels);
         if (!(fabs(model[i].pixel_m / truth[panel].pixel_m - 1.0) < PIXELS_ALIKE))
             return error_set(
                 e, STATUS_INPUT,
-                "%s: the pixels of panel %s are %g mm wide; those of the key are %g mm", path, name,
-                m_to_mm(model[i].pixel_m), m_to_mm(truth[panel].pixel_m));
+                "%s: the pixels of panel %s are %g mm wide; those of the ground truth are %g mm",
+                path, name, m_to_mm(model[i].pixel_m), m_to_mm(truth[panel].pixel_m));
         d->truth_of[i] = panel;
         d->model_of[panel] = (int32_t)i;
     }

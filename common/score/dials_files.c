@@ -50,7 +50,7 @@ static enum status find_image(const struct dials_files *f, const struct expt_exp
     const int64_t place = sequence ? n - x->scan.first : 0;
     *image = (uint64_t)(n > 0 ? n - 1 : 0);
     if (!sequence && x->nimages > 1)
-        return error_set(e, STATUS_INPUT, "%s: experiment '%.60s' is of %zu images, must be of one",
+        return error_set(e, STATUS_INPUT, "%s: experiment '%.60s' has %zu images; expected one",
                          f->expt_path, x->identifier, x->nimages);
     if (x->nindices && (uint64_t)place < x->nindices)
         *image = (uint64_t)x->indices[place];
@@ -62,9 +62,8 @@ static enum status find_image(const struct dials_files *f, const struct expt_exp
         *image += (uint64_t)place;
     else if (!(sequence && !x->nindices && *x->file))
         return error_set(e, STATUS_INPUT,
-                         "%s: experiment '%.60s' does not say which frame it is: needs images "
-                         "in one file, a number in the name of each file, or an identifier of "
-                         "bragg-write",
+                         "%s: experiment '%.60s' has no frame number; expected images in one file, "
+                         "a number in the name of each file, or an identifier of bragg-write",
                          f->expt_path, x->identifier);
     return STATUS_OK;
 }
@@ -90,8 +89,8 @@ static enum status check_files(struct dials_files *f, struct error *e)
         if (has_places(&x[i]) != f->by_place ||
             (f->by_place && strcmp(last_part(x[i].file), last_part(x->file)) != 0))
             return error_set(e, STATUS_INPUT,
-                             "%s: has images of %s and of %s, must be those of one file, or files "
-                             "of one image",
+                             "%s: has images of %s and of %s; expected images of one file, or "
+                             "files with one image each",
                              f->expt_path, last_part(x->file), last_part(x[i].file));
     return STATUS_OK;
 }
@@ -125,8 +124,9 @@ static enum status add_experiments(struct dials_files *f, struct error *e)
         const struct expt_experiment *x = &f->list.items[i];
         const int64_t images = x->scan.images > 0 ? x->scan.images : 1;
         if (images > IMAGES_MAX)
-            s = error_set(e, STATUS_INPUT, "%s: has %" PRId64 " images in a scan, at most %d",
-                          f->expt_path, images, IMAGES_MAX);
+            s = error_set(e, STATUS_INPUT,
+                          "%s: has %" PRId64 " images in a scan; expected at most %d", f->expt_path,
+                          images, IMAGES_MAX);
         for (int64_t n = 0; n < images && !s; n++)
             s = add_entry(f, i, x->scan.first + n, 0, e);
     }
@@ -143,7 +143,8 @@ static enum status map_ids(struct dials_files *f, struct error *e)
     if (!t->nidentifiers)
         f->nids = f->list.count;
     if (f->nids > t->nidentifiers + f->list.count + (1u << 20))
-        return error_set(e, STATUS_INPUT, "%s: numbers an experiment %zu", t->path, f->nids - 1);
+        return error_set(e, STATUS_INPUT, "%s: has an experiment number %zu, which is out of range",
+                         t->path, f->nids - 1);
     f->experiment_of = mem_array(f->nids, sizeof *f->experiment_of);
     if (!f->experiment_of)
         return error_memory(e, t->path);
@@ -196,8 +197,8 @@ static enum status find_experiments(struct dials_files *f, struct error *e)
             bsearch(&key, sorted, f->list.count, sizeof(void *), by_identifier);
         if (!found)
             s = error_set(e, STATUS_INPUT,
-                          "%s: experiment '%.60s' is not in %s: do they belong together?", t->path,
-                          t->identifiers[i].text, f->expt_path);
+                          "%s: experiment '%.60s' is not in %s. Do the two files belong together?",
+                          t->path, t->identifiers[i].text, f->expt_path);
         else if (t->identifiers[i].id >= 0 && (size_t)t->identifiers[i].id < f->nids)
             f->experiment_of[t->identifiers[i].id] = *found - f->list.items;
     }
@@ -263,8 +264,8 @@ static enum status find_span(const struct dials_files *f, const struct expt_expe
     refl_vector(f->predicted ? f->predicted : f->observed, row, predicted);
     for (int i = 0; i < 3; i++)
         if (!isfinite(observed[i] + predicted[i]))
-            return error_set(e, STATUS_INPUT, "%s: the place of row %zu is no number", f->refl_path,
-                             row);
+            return error_set(e, STATUS_INPUT, "%s: the position in row %zu is not a number",
+                             f->refl_path, row);
     span->first = span->last = span->spot = span->middle = span->predicted = x->scan.first;
     if (x->scan.images <= 0)
         return STATUS_OK;
@@ -288,7 +289,7 @@ static enum status add_row(struct dials_files *f, size_t row, struct error *e)
     const int64_t i = experiment_of_row(f, row);
     if (i < 0 || (size_t)i >= f->list.count)
         return error_set(e, STATUS_INPUT,
-                         "%s: row %zu is of experiment %" PRId64 ", which %s does not have",
+                         "%s: row %zu belongs to experiment %" PRId64 ", which %s does not have",
                          f->refl_path, row, refl_whole(f->id, row), f->expt_path);
     const struct expt_experiment *x = &f->list.items[i];
     struct dials_span span;
@@ -300,8 +301,8 @@ static enum status add_row(struct dials_files *f, size_t row, struct error *e)
     first = spot && span.spot < first ? span.spot : first;
     last = spot && span.spot > last ? span.spot : last;
     if (last - first > REACH_MAX)
-        return error_set(e, STATUS_INPUT, "%s: row %zu reaches over %" PRId64 " images",
-                         f->refl_path, row, last - first + 1);
+        return error_set(e, STATUS_INPUT, "%s: row %zu spans %" PRId64 " images", f->refl_path, row,
+                         last - first + 1);
     for (int64_t n = first; n <= last && !s; n++)
         s = add_entry(f, (size_t)i, n, row + 1, e);
     return s;
@@ -345,7 +346,7 @@ static enum status find_columns(struct dials_files *f, struct error *e)
 {
     const struct refl *t = &f->table;
     if (t->nrows > UINT32_MAX - 1)
-        return error_set(e, STATUS_INPUT, "%s: has more than 2^32 rows", t->path);
+        return error_set(e, STATUS_INPUT, "%s: has too many rows; expected at most 2^32", t->path);
     f->imageset = refl_find(t, "imageset_id", REFL_INT);
     f->flags = refl_find(t, "flags", REFL_SIZE);
     f->observed = refl_find(t, "xyzobs.px.value", REFL_VECTOR);
@@ -479,7 +480,7 @@ static enum status take_reflection(const struct dials_files *f, const struct dia
     refl_hkl(f->hkl, row, r->hkl);
     for (int i = 0; i < 3; i++)
         if (r->hkl[i] < -INDEX_MAX || r->hkl[i] > INDEX_MAX)
-            return error_set(e, STATUS_INPUT, "%s: row %zu has an index of %d, at most %d",
+            return error_set(e, STATUS_INPUT, "%s: row %zu has an index of %d; expected at most %d",
                              f->refl_path, row, r->hkl[i], INDEX_MAX);
     r->panel = (int32_t)refl_whole(f->panel, row);
     r->fast = v[0];
@@ -511,8 +512,9 @@ static enum status check_row(const struct dials_files *f, const struct expt_expe
 {
     const int64_t panel = refl_whole(f->panel, row);
     if (panel < 0 || (uint64_t)panel >= f->list.setup.npanels)
-        return error_set(e, STATUS_INPUT, "%s: row %zu is on panel %" PRId64 ", %s has %zu",
-                         f->refl_path, row, panel, f->expt_path, f->list.setup.npanels);
+        return error_set(e, STATUS_INPUT,
+                         "%s: row %zu is on panel %" PRId64 ", but %s has %zu panels", f->refl_path,
+                         row, panel, f->expt_path, f->list.setup.npanels);
     return find_span(f, x, row, span, e);
 }
 

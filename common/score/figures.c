@@ -179,7 +179,8 @@ enum status figures_require(const struct figures *f, const char *text, bool *met
     *value = NAN;
     if (!length || length >= FIGURE_NAME || !text[length])
         return error_set(e, STATUS_USAGE,
-                         "--require: '%.60s' must be METRIC>=X, METRIC<=X, METRIC>X or METRIC<X",
+                         "--require: '%.60s' is not a requirement; expected METRIC>=X, METRIC<=X, "
+                         "METRIC>X or METRIC<X",
                          text);
     const enum status s =
         parse_real(text + length + 1 + equal, -1e300, 1e300, "--require", &limit, e);
@@ -188,7 +189,7 @@ enum status figures_require(const struct figures *f, const char *text, bool *met
     const struct figure *x = find(f, text, length);
     if (!x)
         return error_set(e, STATUS_USAGE,
-                         "--require: there is no figure '%.*s', see the names that --json gives",
+                         "--require: unknown metric '%.*s'. --json prints the names of all metrics",
                          (int)length, text);
     *value = x->value;
     *met = more ? x->value > limit : x->value < limit;

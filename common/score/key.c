@@ -40,14 +40,16 @@ static enum status agree_detector(const struct key_part *a, const struct key_par
     if (a->tells.no_detector && fabs(a->tells.panel0 - b->tells.panel0) < 1e-3)
         return STATUS_OK;
     if (!a->tells.no_detector && x->npanels != y->npanels)
-        return error_set(e, STATUS_INPUT,
-                         "%s: has %zu panels, %s has %zu: keys must be of one detector", b->path,
-                         y->npanels, a->path, x->npanels);
+        return error_set(
+            e, STATUS_INPUT,
+            "%s has %zu panels, but %s has %zu; expected the same detector in all ground truths",
+            b->path, y->npanels, a->path, x->npanels);
     for (size_t i = 0; i < x->npanels; i++)
         if (a->tells.no_detector || !same_panel(&x->panels[i], &y->panels[i]))
             return error_set(e, STATUS_INPUT,
-                             "%s: panel %zu is not as in %s: keys must be of one detector", b->path,
-                             i, a->path);
+                             "%s: panel %zu differs from that of %s; expected the same detector in "
+                             "all ground truths",
+                             b->path, i, a->path);
     return STATUS_OK;
 }
 
@@ -62,12 +64,13 @@ static enum status agree_parts(const struct key_part *a, const struct key_part *
         a->tells.summed != b->tells.summed)
         return error_set(
             e, STATUS_INPUT,
-            "%s and %s contain different facts about frames: several keys must be of one kind",
+            "%s and %s contain different facts about frames; expected ground truths of one kind",
             a->path, b->path);
     if (both > 0.5 && vec_dot(a->spindle, b->spindle) < 1.0 - 1e-6)
-        return error_set(e, STATUS_INPUT,
-                         "%s: turns about another axis than %s: keys must be of one experiment",
-                         b->path, a->path);
+        return error_set(
+            e, STATUS_INPUT,
+            "%s rotates about another axis than %s; expected ground truths of one experiment",
+            b->path, a->path);
     return agree_detector(a, b, e);
 }
 
@@ -95,8 +98,8 @@ static enum status agree_crystals(const struct key *k, const struct nxmx_lattice
                  !lattices_same_edges(cell, first, EDGE_TOLERANCE))
             return error_set(e, STATUS_INPUT,
                              "%s: crystal %" PRIu64
-                             " has edges of %.2f, %.2f, %.2f A, before it %.2f, %.2f, %.2f A: keys "
-                             "must be of the same crystals as %s",
+                             " has edges of %.2f, %.2f, %.2f A, but previous ones have %.2f, %.2f, "
+                             "%.2f A; expected the same crystals as in %s",
                              p->path, l->crystal, cell[0], cell[1], cell[2], first[0], first[1],
                              first[2], k->parts->path);
     }
@@ -174,7 +177,8 @@ static enum status check_twice(const struct key *k, const struct entry *list, si
     for (size_t i = at; i-- > 0 && list[i].number == list[at].number;)
         if (!may_be_twice(k, &list[i], &list[at]))
             return error_set(
-                e, STATUS_INPUT, "frame %" PRIu64 " is in %s and in %s, must be in one key",
+                e, STATUS_INPUT,
+                "frame %" PRIu64 " is in %s and in %s; expected it in one ground truth",
                 list[at].number, k->parts[list[i].part].path, k->parts[list[at].part].path);
     return STATUS_OK;
 }
@@ -347,13 +351,12 @@ static enum status check_rows(const struct key *k, const struct key_frame *f, st
         if (!(r->photons > 0.0) || !isfinite(r->fast + r->slow))
             return error_set(e, STATUS_INPUT,
                              "%s: cannot read the reflections of frame %" PRIu64
-                             ": is a file of the series missing?",
+                             ". Is a file of the series missing?",
                              f->path, f->frame->number);
         if (r->lattice < 0 || (uint64_t)r->lattice >= f->frame->lattices || r->panel < 0 ||
             (size_t)r->panel >= k->detector->npanels)
             return error_set(e, STATUS_INPUT,
-                             "%s: frame %" PRIu64
-                             " has a reflection of a lattice or a panel that is not there",
+                             "%s: frame %" PRIu64 " has a reflection of a missing lattice or panel",
                              f->path, f->frame->number);
     }
     return STATUS_OK;
@@ -556,11 +559,10 @@ enum status key_number(const struct key *k, uint64_t number, const struct key_pa
             *place = (int64_t)i;
             return STATUS_OK;
         }
-    return error_set(e, STATUS_INPUT,
-                     "frame %" PRIu64 " is in %s and in %s: results must name the file of their "
-                     "images",
-                     number, k->parts[k->places[first].part].path,
-                     k->parts[k->places[next].part].path);
+    return error_set(
+        e, STATUS_INPUT,
+        "frame %" PRIu64 " is in %s and in %s; expected results that name the file of their images",
+        number, k->parts[k->places[first].part].path, k->parts[k->places[next].part].path);
 }
 
 /* Returns how well the name of a file matches a path: 2 if it is the whole path or ends with the
@@ -594,8 +596,8 @@ enum status key_named(const struct key *k, const char *file, const struct key_pa
         return STATUS_OK;
     *part = NULL;
     return error_set(e, STATUS_INPUT,
-                     "the images of %s may be those of several keys with this name: these must be "
-                     "named by the paths that the analysis had",
+                     "the image name %s matches several ground truths. Give them with the paths "
+                     "that the analysis used",
                      file);
 }
 

@@ -53,8 +53,9 @@ static enum status open_played(struct played *p, const char *path, struct error 
     if (s)
         return s;
     if (p->recording.kind != RECORDING_IMAGES)
-        return error_set(e, STATUS_INPUT,
-                         "%s: holds no images: what bragg-intensity gives is a key", path);
+        return error_set(
+            e, STATUS_INPUT,
+            "%s: no images found; expected a recording of the output of bragg-intensity", path);
     s = recording_experiment(&p->recording, &route, &m, e);
     s = s ? s : codec_experiment_decode(&p->x, &m, e);
     message_free(&m);
@@ -107,8 +108,8 @@ static enum status add_recorded_frame(struct key_part *k, const struct played *p
     const struct reflection_table *t = &f->reflections;
     if (!t->present)
         return error_set(e, STATUS_INPUT,
-                         "%s: frame %" PRIu64 " holds no reflections: bragg-intensity "
-                         "--reflections makes them",
+                         "%s: frame %" PRIu64
+                         " has no reflections. Run bragg-intensity with --reflections",
                          k->path, f->recipe.id);
     const enum status s = nxmx_rows_add(&k->rows, &p->x, &f->recipe, 0, e);
     if (s)
@@ -170,7 +171,7 @@ static enum status read_chunks(struct key_part *k, struct crystfel_stream *in, s
     enum status s = STATUS_OK;
     while (!s && !(s = crystfel_stream_next(in, a, &more, e)) && more) {
         if (!a->has_frame)
-            s = lines_fail(&in->lines, e, "a chunk has no number of a frame");
+            s = lines_fail(&in->lines, e, "a chunk has no frame number");
         s = s ? s : key_add_panels(k, in->detector.panels, in->detector.npanels, e);
         s = s ? s : key_add_frame(k, a->frame, a, e);
     }
@@ -187,12 +188,12 @@ static enum status key_stream_read(struct key_part *k, struct error *e)
     enum status s = crystfel_stream_open(&in, k->path, NULL, e);
     if (!s && (!lines_next(&in.lines) || strncmp(in.lines.line, ours, strlen(ours)) != 0))
         s = error_set(e, STATUS_INPUT,
-                      "%s: is no answer key: streams that are were made by bragg-write "
-                      "--reflections or bragg-serve --key",
+                      "%s: not a ground-truth stream; expected one from bragg-write --reflections "
+                      "or bragg-serve --key",
                       k->path);
     s = s ? s : read_chunks(k, &in, &a, e);
     if (!s && !k->rows.nframes)
-        s = error_set(e, STATUS_INPUT, "%s: holds no frames", k->path);
+        s = error_set(e, STATUS_INPUT, "%s: no frames found", k->path);
     k->tells.no_F2 = true;
     s = s ? s : key_add_end(k, e);
     answer_free(&a);
@@ -254,7 +255,7 @@ static enum status find_files(const struct template *t, struct number_list *foun
     }
     (void)closedir(in);
     if (!s && !found->count)
-        s = error_set(e, STATUS_INPUT, "%s: there are no such files", t->text);
+        s = error_set(e, STATUS_INPUT, "%s: no files with such names found", t->text);
     if (!s)
         qsort(found->items, found->count, sizeof *found->items, ascending);
     return s;
@@ -271,8 +272,8 @@ static enum status read_table_frame(struct key_part *k, const char *expt, const 
     enum status s = dials_open(&f, expt, refl, e);
     s = s ? s : dials_next(&f, &a, &more, e);
     if (!s && (!more || !a.has_frame || a.frame != number))
-        s = error_set(e, STATUS_INPUT, "%s: is no table of frame %" PRIu64 " by bragg-write", refl,
-                      number);
+        s = error_set(e, STATUS_INPUT, "%s: not a table of frame %" PRIu64 " from bragg-write",
+                      refl, number);
     s = s ? s : key_add_panels(k, f.panels, f.list.setup.npanels, e);
     s = s ? s : key_add_frame(k, number, &a, e);
     answer_free(&a);
@@ -313,10 +314,10 @@ static enum status next_number(const struct dials_files *f, uint64_t *number, st
     const struct dials_entry *next = &f->entries[f->next];
     const struct expt_experiment *x = &f->list.items[next->experiment];
     if (!dials_told_frame(x->identifier, number) || *number > RUN_FRAMES_MAX)
-        return error_set(e, STATUS_INPUT,
-                         "%s: experiment '%.60s' is none of bragg-write: its identifier names no "
-                         "frame",
-                         f->expt_path, x->identifier);
+        return error_set(
+            e, STATUS_INPUT,
+            "%s: experiment '%.60s' is not from bragg-write: its identifier has no frame number",
+            f->expt_path, x->identifier);
     *number += (uint64_t)next->place;
     return STATUS_OK;
 }
@@ -328,7 +329,7 @@ static enum status read_run_frame(struct key_part *k, struct dials_files *f, str
     bool more;
     enum status s = next_number(f, &number, e);
     if (!s && number < k->rows.nframes)
-        s = error_set(e, STATUS_INPUT, "%s: frame %" PRIu64 " is there twice, or out of order",
+        s = error_set(e, STATUS_INPUT, "%s: frame %" PRIu64 " occurs twice, or is out of order",
                       f->expt_path, number);
     s = s ? s : dials_next(f, a, &more, e);
     s = s ? s : key_add_blanks(k, number, e);
@@ -346,8 +347,8 @@ static enum status read_run(struct key_part *k, struct error *e)
     enum status s = dials_open(&f, expt, k->path, e);
     if (!s && !refl_find(&f.table, "intensity.scale.value", REFL_REAL))
         s = error_set(e, STATUS_INPUT,
-                      "%s: is no table of a run; those of frames are named by their template, as "
-                      "key_%%04d.refl",
+                      "%s: not a table of a run. Name the tables of single frames with their "
+                      "template, such as key_%%04d.refl",
                       k->path);
     s = s ? s : key_add_panels(k, f.panels, f.list.setup.npanels, e);
     f.all_measured = true;
@@ -355,7 +356,8 @@ static enum status read_run(struct key_part *k, struct error *e)
     for (size_t i = 0; i < f.list.count && !s; i++)
         k->tells.summed |= f.list.items[i].scan.images > 0;
     if (k->tells.summed)
-        k->tells.no_spots = "reflections of the key are sums over the frames of a rotation";
+        k->tells.no_spots =
+            "reflections of the ground truth are sums over the frames of a rotation";
     while (!s && f.next < f.nentries)
         s = read_run_frame(k, &f, &a, e);
     answer_free(&a);
@@ -436,11 +438,11 @@ static enum status read_title(struct table *t, bool *sent, struct error *e)
     for (int c = 0; c < t->ncolumns; c++) {
         t->at[c] = items_find(t->words, t->nwords, t->names[c]);
         if (t->at[c] < 0)
-            return lines_fail(&t->lines, e,
-                              "is no answer key: it names no column %s, which tables of "
-                              "bragg-orient --truth, bragg-serve --key and bragg-write "
-                              "--reflections do",
-                              t->of_rows || c < COMMON ? t->names[c] : "photons, nor");
+            return lines_fail(
+                &t->lines, e,
+                "not a ground-truth table: column %s is missing; expected a table of bragg-orient "
+                "--truth, bragg-serve --key or bragg-write --reflections",
+                t->of_rows || c < COMMON ? t->names[c] : "photons, nor");
     }
     return STATUS_OK;
 }
@@ -463,8 +465,8 @@ static enum status check_items(const struct table *t, struct error *e)
             return lines_fail(&t->lines, e, "has %d items; %s is missing", t->nwords, t->names[c]);
     if (t->nwords > t->titles)
         return lines_fail(&t->lines, e,
-                          "has %d items; expected %d, as the first line names columns", t->nwords,
-                          t->titles);
+                          "has %d items; expected %d, the number of columns in the first line",
+                          t->nwords, t->titles);
     return STATUS_OK;
 }
 
@@ -481,7 +483,7 @@ static enum status take_number(const struct table *t, int column, bool whole, do
     if (end != text && !*end && *value >= min && *value <= max &&
         (!whole || *value == floor(*value)))
         return STATUS_OK;
-    return lines_fail(&t->lines, e, "%s is '%.40s', must be a %snumber from %g to %g",
+    return lines_fail(&t->lines, e, "%s is '%.40s'; expected a %snumber from %g to %g",
                       t->names[column], text, whole ? "whole " : "", min, max);
 }
 
@@ -568,7 +570,7 @@ static enum status read_lines(struct key_part *k, struct table *t, struct answer
     if (!s && (t->lines.half_line || ferror(t->lines.in)))
         s = lines_end_early(&t->lines, "a line", e);
     if (!s && !a->has_frame)
-        s = error_set(e, STATUS_INPUT, "%s: holds no frames", k->path);
+        s = error_set(e, STATUS_INPUT, "%s: no frames found", k->path);
     s = s || !t->of_rows ? s : key_add_blanks(k, a->frame, e);
     return s ? s : key_add_frame(k, a->frame, a, e);
 }
@@ -587,9 +589,9 @@ static enum status key_text_read(struct key_part *k, struct error *e)
     k->tells.no_rows = !t.of_rows;
     k->fills = t.of_rows;
     if (t.of_rows)
-        k->tells.no_lattices = "the key contains reflections, but no orientations of lattices";
+        k->tells.no_lattices = "the ground truth has reflections, but no orientations of lattices";
     else
-        k->tells.no_spots = "the key contains lattices, but no positions of reflections";
+        k->tells.no_spots = "the ground truth has lattices, but no positions of reflections";
     s = s ? s : key_add_end(k, e);
     answer_free(&a);
     lines_close(&t.lines);
@@ -627,10 +629,10 @@ static enum status count_rows(struct key_part *k, struct error *e)
 {
     const struct nxmx_rows *rows = &k->rows;
     if (!rows->nframes)
-        return error_set(e, STATUS_INPUT, "%s: holds no frames", k->path);
+        return error_set(e, STATUS_INPUT, "%s: no frames found", k->path);
     if (!rows->has_reflections)
         return error_set(e, STATUS_INPUT,
-                         "%s: holds no reflections: bragg-intensity --reflections makes them",
+                         "%s: no reflections found. Run bragg-intensity with --reflections",
                          k->path);
     k->nframes = rows->nframes;
     k->first = mem_array(rows->nframes + 1, sizeof *k->first);
@@ -639,7 +641,7 @@ static enum status count_rows(struct key_part *k, struct error *e)
         return error_memory(e, "the answer key");
     for (size_t i = 0; i < rows->nframes; i++)
         if (__builtin_add_overflow(k->first[i], rows->reflections[i].rows, &k->first[i + 1]))
-            return error_set(e, STATUS_INPUT, "%s: is damaged", k->path);
+            return error_set(e, STATUS_INPUT, "%s: corrupt", k->path);
     return STATUS_OK;
 }
 
@@ -666,8 +668,8 @@ enum status key_part_open(struct key_part *k, const char *path, struct error *e)
         return type;
     if (!nxmx_is_hdf5(path))
         return error_set(e, STATUS_INPUT,
-                         "%s: is no answer key: must be an NXmx file of bragg-write, a recording, "
-                         "or a table or stream of reflections or lattices",
+                         "%s: not a ground-truth file; expected an NXmx file of bragg-write, a "
+                         "recording, or a table or stream of reflections or lattices",
                          path);
     enum status s = nxmx_read_key(path, &k->rows, e);
     s = s ? s : count_rows(k, e);

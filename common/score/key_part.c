@@ -190,7 +190,7 @@ enum status key_add_unknown_panels(struct key_part *k, size_t npanels, struct er
 {
     k->detector.panels = mem_array(npanels, sizeof *k->detector.panels);
     k->detector.npanels = npanels;
-    k->tells.no_detector = "the key does not contain the detector";
+    k->tells.no_detector = "the ground truth does not contain the detector";
     return k->detector.panels ? STATUS_OK : error_memory(e, k->path);
 }
 
@@ -251,7 +251,7 @@ static enum status order(struct key_part *k, const struct place *places, struct 
     for (size_t i = 0; i < r->nframes && !s; i++) {
         const bool twice = i && places[i].number == places[i - 1].number;
         if (twice && !k->tells.sent)
-            s = error_set(e, STATUS_INPUT, "%s: frame %" PRIu64 " is there twice", k->path,
+            s = error_set(e, STATUS_INPUT, "%s: frame %" PRIu64 " occurs twice", k->path,
                           places[i].number);
         else if (!twice)
             copy_frame(&to, k, &places[i]);

@@ -123,10 +123,11 @@ enum status lines_end_early(const struct lines *l, const char *where, struct err
     if (ferror(l->in))
         return error_errno(e, STATUS_FAILED, "%s: cannot read", l->path);
     if (l->half_line && !l->ended)
-        return lines_fail(l, e, "the next line has a zero byte or more than %d bytes, must be text",
+        return lines_fail(l, e,
+                          "the next line has a zero byte, or more than %d bytes; expected text",
                           LINE_SIZE - 2);
-    return lines_fail(l, e, "the file ends in the middle of %s: truncated, or still written",
-                      where);
+    return lines_fail(
+        l, e, "the file ends in the middle of %s. Is it truncated, or still being written?", where);
 }
 
 void lines_close(struct lines *l)

@@ -357,12 +357,13 @@ static void both_symmetry(const struct merged_table *b, char *note, size_t size)
         write_operator(x.operator, text);
         if (x.n >= BOTH_FEW && x.measured_same == x.n && x.truth_differ * 10 > x.n)
             (void)snprintf(note, size,
-                           "wrong symmetry: the merged set makes h,k,l and %s the same, the "
-                           "structure factors of the key do not",
+                           "wrong symmetry: the merged set has equal intensities for h,k,l and %s, "
+                           "but the structure factors of the ground truth differ",
                            text);
         else if (x.n >= BOTH_FEW && agreement_cc(&x.turned) > agreement_cc(&x.straight) + 0.1)
             (void)snprintf(note, size,
-                           "wrong setting: the merged set agrees better as %s (CC %.3f, not %.3f)",
+                           "wrong setting: the merged set agrees better if indexed as %s (CC %.3f "
+                           "instead of %.3f)",
                            text, agreement_cc(&x.turned), agreement_cc(&x.straight));
     }
 }
@@ -391,8 +392,8 @@ static enum status read_mtz(const char *path, const double truth[6], struct merg
         return s;
     if (!lattices_same_edges(cell, truth, 0.1))
         return error_set(e, STATUS_INPUT,
-                         "%s: is of another crystal: edges of %.2f, %.2f, %.2f A, those of the key "
-                         "are %.2f, %.2f, %.2f A",
+                         "%s: another crystal (cell edges %.2f, %.2f, %.2f A); expected that of "
+                         "the ground truth (%.2f, %.2f, %.2f A)",
                          path, cell[0], cell[1], cell[2], truth[0], truth[1], truth[2]);
     return STATUS_OK;
 }
@@ -462,18 +463,18 @@ enum status merged_take(struct merged *m, const char *path, struct key *k, struc
     struct merged_table b = {.a_matrix = k->rows.nlattices ? k->rows.lattices->a_matrix : NULL};
     double cell[6];
     if (m->path)
-        return error_set(e, STATUS_INPUT, "%s: is a second merged result, must be one", path);
+        return error_set(e, STATUS_INPUT, "%s: this is a second merged result; expected one", path);
     if (k->tells.no_F2)
         return error_set(e, STATUS_INPUT,
-                         "%s: tables contain no structure factors: merged results need "
-                         "an NXmx file or a recording",
+                         "%s: not usable for merged results, because tables contain no structure "
+                         "factors; expected an NXmx file or a recording",
                          k->path);
     if (!b.a_matrix || !lattices_cell(b.a_matrix, cell))
         return error_set(e, STATUS_INPUT, "%s: holds no lattice", k->path);
     for (size_t i = 0; i < k->rows.nlattices; i++)
         if (k->rows.lattices[i].crystal)
             return error_set(e, STATUS_INPUT,
-                             "%s: has several crystals, merged results must be of one", k->path);
+                             "%s: has several crystals, but merged results are of one", k->path);
     lattices_rotations(b.a_matrix, &b.y);
     enum status s = ends_with(path, ".mtz") ? read_mtz(path, cell, &b, e)
                                             : crystfel_hkl_read(path, &b.measured, e);
@@ -481,7 +482,7 @@ enum status merged_take(struct merged *m, const char *path, struct key *k, struc
     if (!s && !both_pairs(&b))
         s = error_memory(e, path);
     if (!s && b.n < 3)
-        s = error_set(e, STATUS_INPUT, "%s: has %zu reflections of %s, must have 3 or more", path,
+        s = error_set(e, STATUS_INPUT, "%s: has %zu reflections of %s; expected 3 or more", path,
                       b.n, k->path);
     if (!s) {
         m->path = path;
@@ -503,7 +504,7 @@ static void add_shell(const struct merged_shell *x, struct figures *f, const cha
 {
     char name[FIGURE_NAME];
     (void)snprintf(name, sizeof name, "%s.cc", group);
-    figures_add(f, name, agreement_cc(&x->all), x->all.n ? "all are the same" : why);
+    figures_add(f, name, agreement_cc(&x->all), x->all.n ? "all values are equal" : why);
     (void)snprintf(name, sizeof name, "%s.r", group);
     figures_add(f, name, x->all.n ? x->differences / x->truth : NAN, why);
     (void)snprintf(name, sizeof name, "%s.n", group);
@@ -513,11 +514,12 @@ static void add_shell(const struct merged_shell *x, struct figures *f, const cha
 static void add_mate_figures(const struct merged *m, struct figures *f)
 {
     const struct agreement *x = &m->mates.all;
-    const char *why = !m->path ? "no merged result was given"
-                      : !m->mates.true_pairs
-                          ? "Friedel mates of the key are alike, or it names one of each"
-                      : !x->n ? "the merged result has Friedel mates as one"
-                              : "all are the same";
+    const char *why =
+        !m->path ? "no merged result was given"
+        : !m->mates.true_pairs
+            ? "Friedel mates of the ground truth are equal, or it has only one of each pair"
+        : !x->n ? "the merged result has averaged Friedel mates"
+                : "all values are equal";
     figures_add(f, "merged.mates.cc", agreement_cc(x), why);
     figures_add(f, "merged.mates.slope", x->xx > 0.0 ? x->xy / x->xx : NAN, why);
     figures_add(f, "merged.mates.n", (double)x->n, NULL);

@@ -25,7 +25,7 @@ static enum status check_title(const struct peak_table *t, char *const words[], 
                 return lines_fail(&t->lines, e, "the column '%.40s' is unknown; expected '%s'",
                                   words[i], names[c]);
             if (t->at[c] != i)
-                return lines_fail(&t->lines, e, "the column %s is there twice", names[c]);
+                return lines_fail(&t->lines, e, "column %s occurs twice", names[c]);
         }
     return STATUS_OK;
 }
@@ -59,8 +59,8 @@ static enum status read_title(struct peak_table *t, struct error *e)
         return s;
     if (n < 0 || t->at[FRAME] < 0 || (t->at[FAST] < 0) != (t->at[SLOW] < 0))
         return lines_fail(&t->lines, e,
-                          "is no peak table: the first line must name columns, of them frame, and "
-                          "fast and slow together");
+                          "not a peak table; expected names of columns in the first line: frame, "
+                          "and fast and slow together");
     return STATUS_OK;
 }
 
@@ -89,7 +89,7 @@ static enum status take(const struct peak_table *t, char *const words[], int col
     if (end != text && !*end && *value >= min && *value <= max &&
         (!whole || *value == floor(*value)))
         return STATUS_OK;
-    return lines_fail(&t->lines, e, "%s is '%.40s', must be a %snumber from %g to %g",
+    return lines_fail(&t->lines, e, "%s is '%.40s'; expected a %snumber from %g to %g",
                       names[column], text, whole ? "whole " : "", min, max);
 }
 
@@ -135,7 +135,7 @@ static enum status read_frame(const struct peak_table *t, uint64_t *frame, struc
     *frame = (uint64_t)x;
     if (end != text && x >= 0 && strchr(" \t\r#", *end))
         return STATUS_OK;
-    return lines_fail(&t->lines, e, "'%.40s' is no number of a frame", text);
+    return lines_fail(&t->lines, e, "'%.40s' is not a frame number", text);
 }
 
 enum status peak_table_next(struct peak_table *t, struct answer *a, bool *more, struct error *e)

@@ -23,52 +23,68 @@ static const struct {
     const char *name, *title, *text;
     enum sources from;
 } groups[] = {
-    {"frames", "Frames", "Frames of the ground truth with and without a result of the analysis.", FROM_ALL},
+    {"frames", "Frames", "Frames of the ground truth with and without a result of the analysis.",
+     FROM_ALL},
     {"hits", "Are hits found?",
      "A hit has a lattice with enough strong reflections. A false negative is a hit that the "
-     "analysis rejected. A false positive is an empty frame that it accepted.", FROM_ALL},
+     "analysis rejected. A false positive is an empty frame that it accepted.",
+     FROM_ALL},
     {"spots", "Are spots found?",
      "Precision is the fraction of the found spots that are true. Recall is the fraction of the "
      "strong true spots that were found. A found spot is paired with the nearest true spot within "
-     "1.5 px.", FROM_SPOTS},
+     "1.5 px.",
+     FROM_SPOTS},
     {"found_px", "Positions of found spots",
      "Mean of found minus true position, in pixels. It should be 0. Half a pixel is a different "
-     "convention for the origin of pixel coordinates.", FROM_SPOTS},
+     "convention for the origin of pixel coordinates.",
+     FROM_SPOTS},
     {"geometry_px", "Position of the detector",
      "True position of a ray on the detector minus its position in the detector model of the "
-     "analysis, in pixels. It should be 0.", FROM_ALL},
+     "analysis, in pixels. It should be 0.",
+     FROM_ALL},
     {"geometry", "Distance and tilt of the detector",
      "Errors of the detector model of the analysis: its camera length, its rotation about the "
-     "beam, and its tilts about x and y. All should be 0.", FROM_ALL},
+     "beam, and its tilts about x and y. All should be 0.",
+     FROM_ALL},
     {"wavelength", "Is the wavelength right?",
      "Mean of the wavelength of the analysis divided by the true one, minus 1.", FROM_ALL},
     {"predicted_px", "Positions of predicted spots",
      "Mean of predicted minus true position, in pixels, for the correct lattices.", FROM_LATTICES},
     {"predicted", "Are spots predicted?",
-     "The fraction of the reflections above 10 photons that the analysis predicted.", FROM_LATTICES},
+     "The fraction of the reflections above 10 photons that the analysis predicted.",
+     FROM_LATTICES},
     {"lattices", "Are lattices indexed?",
-     "A lattice is correct if its orientation differs from the true one by less than the limit.", FROM_LATTICES},
+     "A lattice is correct if its orientation differs from the true one by less than the limit.",
+     FROM_LATTICES},
     {"angle_deg", "How well are they oriented?",
      "The angle between a correct lattice and the true one, in degrees. x, y and z are its "
-     "components about the axes of the laboratory frame.", FROM_LATTICES},
+     "components about the axes of the laboratory frame.",
+     FROM_LATTICES},
     {"cell", "Is the cell right?",
-     "Edges in &#8491;, angles in degrees. A relative error of 0.01 means 1 % too long.", FROM_LATTICES},
+     "Edges in &#8491;, angles in degrees. A relative error of 0.01 means 1 % too long.",
+     FROM_LATTICES},
     {"intensities", "Are intensities right?",
      "Measured against true photons. Slope 1: the scale is right. chi2 1: the sigmas are right. "
      "Above 1 the sigmas are too small, below 1 too large. slope_median, slope_mad and chi2_robust "
-     "are medians, which a few outliers do not change.", FROM_LATTICES},
+     "are medians, which a few outliers do not change.",
+     FROM_LATTICES},
     {"merged", "Is the merged set right?",
      "Merged intensities against the squares of the true structure factors, with one scale and one "
-     "B factor. Mates: the differences of Friedel mates against the true differences.", FROM_MERGED},
-    {"latency_s", "Latency", "Time in seconds from the sending of a frame to its result.", FROM_NONE},
-    {"sent", "Sent frames", "Number of frames by what happened to them on the way to the client.", FROM_NONE},
+     "B factor. Mates: the differences of Friedel mates against the true differences.",
+     FROM_MERGED},
+    {"latency_s", "Latency", "Time in seconds from the sending of a frame to its result.",
+     FROM_NONE},
+    {"sent", "Sent frames", "Number of frames by what happened to them on the way to the client.",
+     FROM_NONE},
     {"lost", "Lost frames", "Frames without a result: never sent, or sent.", FROM_NONE},
     {"answers", "Are answers of good messages?",
-     "Results whose frame has no number, and intact messages that were reported as corrupt.", FROM_NONE},
+     "Results whose frame has no number, and intact messages that were reported as corrupt.",
+     FROM_NONE},
     {"faults", "What was done with faults?",
      "Messages of each kind of fault, and what the client did with their frames: answered or "
      "ignored them, answered wrongly, or reported them as corrupt. Died: the client answered no "
-     "later frame.", FROM_NONE},
+     "later frame.",
+     FROM_NONE},
 };
 
 enum { GROUPS = sizeof groups / sizeof *groups };

@@ -59,8 +59,8 @@ static enum status pair_table(const char *path, const char *last, struct results
     }
     const enum status s = last ? STATUS_OK
                                : error_set(e, STATUS_INPUT,
-                                           "%s: needs its experiment list, %s, or another named "
-                                           "before it",
+                                           "%s: its experiment list is missing; expected %s, or "
+                                           "another list named before this file",
                                            path, list);
     free(list);
     return s;
@@ -95,7 +95,7 @@ enum status results_pair(const char *const paths[], size_t npaths, struct result
         }
     }
     if (!s && unused)
-        s = error_set(e, STATUS_INPUT, "%s: needs its reflection table (.refl)", unused);
+        s = error_set(e, STATUS_INPUT, "%s: its reflection table (.refl) is missing", unused);
     return s;
 }
 
@@ -374,12 +374,14 @@ static struct results_folder_file *next_ready(struct results_folder *f)
 static enum status check_end(const struct results_folder *f, struct error *e)
 {
     if (!f->count)
-        return error_set(e, STATUS_INPUT, "%s: holds no results: no .refl, .stream, .tsv and .txt",
-                         f->path);
+        return error_set(
+            e, STATUS_INPUT,
+            "%s: no results found; expected files that end in .refl, .stream, .tsv or .txt",
+            f->path);
     for (size_t i = 0; i < f->count; i++)
         if (!f->files[i].taken && f->files[i].expt)
-            return error_set(e, STATUS_INPUT, "%s: needs its experiment list, %s", f->files[i].path,
-                             f->files[i].expt);
+            return error_set(e, STATUS_INPUT, "%s: its experiment list is missing; expected %s",
+                             f->files[i].path, f->files[i].expt);
     return STATUS_OK;
 }
 

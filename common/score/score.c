@@ -60,8 +60,9 @@ static enum status find_rotations(struct score *s, struct error *e)
         if (rows->lattices[i].crystal >= s->ncrystals)
             s->ncrystals = (size_t)rows->lattices[i].crystal + 1;
     if (s->ncrystals > 1000)
-        return error_set(e, STATUS_INPUT, "%s: names crystal %zu, at most 1000 are allowed",
-                         s->key->path, s->ncrystals - 1);
+        return error_set(e, STATUS_INPUT,
+                         "%s: has crystal number %zu; expected at most 1000 crystals", s->key->path,
+                         s->ncrystals - 1);
     s->rotations = mem_array(s->ncrystals, sizeof *s->rotations);
     s->ambiguities = mem_array(s->ncrystals, sizeof *s->ambiguities);
     s->centrings = mem_array(s->ncrystals, sizeof *s->centrings);
@@ -181,19 +182,18 @@ static enum status find_frame(const struct score *s, const struct answer *a, con
     if (a->has_event && key_named(k, a->file, &part, &cause) && !a->has_frame)
         return refuse(a, path, e, "%s", cause.text);
     if (!a->has_frame && !part && a->line)
-        return refuse(
-            a, path, e,
-            "a chunk has no number of a frame: run indexamajig with "
-            "--copy-header=frame_id on what bragg-serve sends, on %s itself, or on files of "
-            "one image with the number of the frame in their names",
-            k->path);
+        return refuse(a, path, e,
+                      "a chunk has no frame number. Run indexamajig with --copy-header=frame_id on "
+                      "what bragg-serve sends, on %s itself, or on files of one image with the "
+                      "number of the frame in their names",
+                      k->path);
     if (!a->has_frame && !part)
         return refuse(a, path, e,
-                      "is of images of %.80s, which is not the key: analyse %s itself, or files of "
-                      "one image with the number of the frame in their names",
+                      "the results are of images of %.80s, which is not the ground truth. Analyse "
+                      "%s itself, or files of one image with the frame number in their names",
                       file, k->path);
     if (!a->has_frame && a->event >= part->nframes)
-        return refuse(a, path, e, "image %" PRIu64 " is not in %s, which holds %zu", a->event,
+        return refuse(a, path, e, "image %" PRIu64 " is not in %s, which has %zu images", a->event,
                       part->path, part->nframes);
     if (!a->has_frame)
         at = (int64_t)part->place[a->event];
@@ -201,13 +201,13 @@ static enum status find_frame(const struct score *s, const struct answer *a, con
         return refuse(a, path, e, "%s", cause.text);
     if (at < 0)
         return refuse(a, path, e,
-                      "frame %" PRIu64 " is not in %s, which holds %zu frames from %" PRIu64
-                      " to %" PRIu64 ": is this the key of these results?",
+                      "frame %" PRIu64 " is not in %s, which has %zu frames from %" PRIu64
+                      " to %" PRIu64 ". Is this the ground truth of these results?",
                       a->frame, k->path, rows->nframes, rows->frames[0].number,
                       rows->frames[rows->nframes - 1].number);
     *found = (size_t)at;
     if (s->frames[at].answered && !s->settings->again)
-        return refuse(a, path, e, "frame %" PRIu64 " has a second answer, must have one",
+        return refuse(a, path, e, "frame %" PRIu64 " has two results; expected one",
                       rows->frames[at].number);
     return STATUS_OK;
 }
@@ -217,8 +217,8 @@ static enum status check_panels(const struct answer *a, const struct detectors *
 {
     for (size_t i = 0; i < a->nspots; i++)
         if (a->spots[i].panel < 0 || (size_t)a->spots[i].panel >= d->nmodel)
-            return refuse(a, path, e, "panel %d is not there, the key has %zu", a->spots[i].panel,
-                          d->nmodel);
+            return refuse(a, path, e, "panel %d does not exist; the ground truth has %zu panels",
+                          a->spots[i].panel, d->nmodel);
     return STATUS_OK;
 }
 
@@ -234,7 +234,7 @@ static enum status check_width(const struct answer *a, const struct key_frame *f
                ? STATUS_OK
                : refuse(a, path, e,
                         "its images rotate by %g deg each, but frame %" PRIu64
-                        " of the key rotates by %g deg",
+                        " of the ground truth rotates by %g deg",
                         a->width_deg, f->frame->number, width_deg);
 }
 
@@ -445,10 +445,10 @@ static enum status refuse_cell(const struct score *s, struct error *e)
 {
     double truth[6];
     if (!lattices_cell(s->key->rows.lattices->a_matrix, truth))
-        return error_set(e, STATUS_INPUT, "%s: holds a lattice that is flat", s->key->path);
+        return error_set(e, STATUS_INPUT, "%s: a lattice has a cell of volume 0", s->key->path);
     return error_set(e, STATUS_INPUT,
-                     "the lattices that were found are of another crystal: the first has edges of "
-                     "%.2f, %.2f, %.2f A, those of %s have %.2f, %.2f, %.2f A",
+                     "the found lattices are of another crystal: the first has cell edges %.2f, "
+                     "%.2f, %.2f A; expected those of %s (%.2f, %.2f, %.2f A)",
                      s->other[0], s->other[1], s->other[2], s->key->path, truth[0], truth[1],
                      truth[2]);
 }
@@ -467,20 +467,21 @@ static bool nothing_in_common(const struct score *s)
 enum status score_close(struct score *s, struct error *e)
 {
     if (!s->nanswered)
-        return error_set(e, STATUS_INPUT, "the results hold no frames: nothing to score");
+        return error_set(e, STATUS_INPUT,
+                         "the results have no frames, so there is nothing to score");
     if (s->lattices_found && s->lattices_true && !s->has_known_cell && s->other[0] > 0.0)
         return refuse_cell(s, e);
     if (nothing_in_common(s) && s->key->tells.no_spots)
         return error_set(e, STATUS_INPUT,
-                         "the results have nothing in common with %s: of %zu lattices none is "
-                         "turned by less than %g deg: is this the key of these results?",
+                         "the results do not match %s: none of %zu lattices is within %g deg. Is "
+                         "this the ground truth of these results?",
                          s->key->path, s->lattices_found, s->settings->angle_deg);
     if (nothing_in_common(s))
-        return error_set(e, STATUS_INPUT,
-                         "the results have nothing in common with %s: of %zu found spots none is "
-                         "within %g px of a true one, of %zu lattices none is turned by less than "
-                         "%g deg: is this the key of these results?",
-                         s->key->path, s->spots_found, SPOTS_RADIUS_PX, s->lattices_found,
-                         s->settings->angle_deg);
+        return error_set(
+            e, STATUS_INPUT,
+            "the results do not match %s: none of %zu found spots is within %g px of a true spot, "
+            "and none of %zu lattices is within %g deg. Is this the ground truth of these results?",
+            s->key->path, s->spots_found, SPOTS_RADIUS_PX, s->lattices_found,
+            s->settings->angle_deg);
     return take_silence(s, e);
 }

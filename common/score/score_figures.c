@@ -47,7 +47,7 @@ static void add_known(struct figures *f, const char *group, const char *name, si
 
 static void add_hits(struct score *s, struct figures *f)
 {
-    static const char *const one_kind = "the key has no frames of both kinds";
+    static const char *const one_kind = "the ground truth has no frames of both kinds";
     figures_add(f, "frames", (double)s->nanswered, NULL);
     figures_add(f, "frames_without_answer", (double)(s->key->rows.nframes - s->nanswered), NULL);
     add_count(f, "hits", "true_positive", s->true_positive);
@@ -70,7 +70,7 @@ static void add_spots(struct score *s, struct figures *f)
     add(f, "spots", "precision", no ? NAN : ratio(s->spots_right, s->spots_found),
         because(no, "no spots were found"));
     add(f, "spots", "recall", ratio(s->strong_found, s->strong_true),
-        because(no, "the key has no strong spots"));
+        because(no, "the ground truth has no strong spots"));
     add_known(f, "spots", "strong", s->strong_true, no);
     add(f, "spots", "distance_px_median", values_percentile(&s->centroid_px, 50.0), none);
     add(f, "spots", "distance_px_mad", values_mad(&s->centroid_px), none);
@@ -191,11 +191,10 @@ static void tell_alignment(const struct score *s, struct figures *f,
         figures_note(f, "the wavelength of the analysis is off by %+.3f %%", 100.0 * wavelength);
     const double quarter = remainder(s->axes_turn_deg, 90.0);
     if (fabs(quarter) > 0.01)
-        figures_note(
-            f,
-            "the axes of the analysis are turned about the beam by %+.2f deg against those "
-            "of the key: its lattices are compared after this turn",
-            s->axes_turn_deg);
+        figures_note(f,
+                     "the axes of the analysis are turned about the beam by %+.2f deg against "
+                     "those of the ground truth; lattices are compared after this rotation",
+                     s->axes_turn_deg);
 }
 
 static void add_alignment(const struct score *s, struct figures *f)
@@ -212,7 +211,7 @@ static void add_alignment(const struct score *s, struct figures *f)
     add(f, "geometry", "tilt_y_deg", off.tilt_deg[1], why);
     add_count(f, "geometry", "n", s->alignment.n);
     add(f, "wavelength", "relative_error", mean_value(&s->wavelength_error),
-        "the key or the results do not say wavelengths");
+        "the ground truth or the results do not contain wavelengths");
     add_count(f, "wavelength", "n", s->wavelength_error.n);
     tell_alignment(s, f, &off);
     tell_cell(s, f, &off);
@@ -231,7 +230,7 @@ static void add_offsets(struct score *s, struct figures *f)
                        "the results have no geometry, or none of the frames a reflection"));
     add_alignment(s, f);
     add_offset(&s->predicted, f, "predicted_px", "predicted places",
-               because(rows, "no right lattice has a predicted reflection of the key"));
+               because(rows, "no right lattice has a predicted reflection of the ground truth"));
     add(f, "predicted", "share", ratio(s->was_predicted, s->predictable),
         because(rows, "no right lattice has a reflection above 10 photons"));
     add_count(f, "predicted", "n", s->predictable);
@@ -255,7 +254,7 @@ static void add_lattices(struct score *s, struct figures *f)
     add_known(f, "lattices", "other_basis", s->other_basis, no);
     add_known(f, "lattices", "missed", s->lattices_true - s->lattices_right, no);
     add(f, "lattices", "share", no ? NAN : ratio(s->lattices_right, s->lattices_true),
-        because(no, "the key has no lattices"));
+        because(no, "the ground truth has no lattices"));
     for (int i = 0; i < SCORE_BINS; i++) {
         char group[GROUP_NAME];
         (void)snprintf(group, sizeof group, "lattices.by_strong_spots.from_%d", i ? 1 << i : 0);
@@ -274,10 +273,11 @@ static void add_lattices(struct score *s, struct figures *f)
     if (s->left_handed)
         figures_note(f, "%zu lattices are left-handed: the hand is inverted", s->left_handed);
     if (s->other_basis)
-        figures_note(f,
-                     "%zu right lattices have another basis than the key (other axes, or another "
-                     "cell of the same lattice): metrics are for the axes of the key",
-                     s->other_basis);
+        figures_note(
+            f,
+            "%zu right lattices have another basis than the ground truth (other axes, or another "
+            "cell of the same lattice); metrics are for the axes of the ground truth",
+            s->other_basis);
     if (s->ambiguous)
         figures_note(f, "%zu lattices are indexed in the other way that the cell allows",
                      s->ambiguous);
@@ -288,7 +288,8 @@ static void add_cell(struct score *s, struct figures *f)
     static const char *const names[] = {"cell.a",    "cell.b",     "cell.c",     "cell.alpha",
                                         "cell.beta", "cell.gamma", "cell.volume"};
     const char *no_lattice = because(s->key->tells.no_lattices, "no right lattice was found"),
-               *several = because(s->key->tells.no_lattices, "the key has several crystals");
+               *several =
+                   because(s->key->tells.no_lattices, "the ground truth has several crystals");
     const bool one = s->ncrystals == 1;
     for (int i = 0; i < 7; i++) {
         const bool angle = i >= 3 && i < 6;
@@ -305,11 +306,11 @@ static void add_cell(struct score *s, struct figures *f)
 
 static void add_group(struct intensities *i, struct figures *f, const char *group, const char *why)
 {
-    static const char *const no_sigma = "no measured reflection of the key has a sigma",
+    static const char *const no_sigma = "no measured reflection of the ground truth has a sigma",
                              *const weak = "no measured reflection has 10 photons";
     const struct agreement *a = &i->all;
     const char *sigma = a->n ? no_sigma : why;
-    add(f, group, "cc", agreement_cc(a), a->n ? "all are the same" : why);
+    add(f, group, "cc", agreement_cc(a), a->n ? "all values are equal" : why);
     add(f, group, "slope", agreement_slope(a), sigma);
     add(f, group, "slope_median", values_percentile(&i->ratios, 50.0), a->n ? weak : why);
     add(f, group, "slope_mad", values_mad(&i->ratios), a->n ? weak : why);
@@ -323,7 +324,7 @@ static void add_intensities(struct score *s, struct figures *f)
     const struct key *k = s->key;
     add_group(&s->intensities, f, "intensities",
               because(because(k->tells.no_lattices, k->tells.no_rows ? k->tells.no_spots : NULL),
-                      "no right lattice has a measured reflection of the key"));
+                      "no right lattice has a measured reflection of the ground truth"));
     for (int i = 0; i < SCORE_BINS; i++) {
         char group[GROUP_NAME];
         (void)snprintf(group, sizeof group, "intensities.by_photons.from_%d", 1 << i);
@@ -348,15 +349,19 @@ void score_figures(struct score *s, struct figures *f)
     add_intensities(s, f);
     if (s->spots_right && !s->lattices_right && !s->ambiguous &&
         (double)s->spots_right <= s->by_chance + CHANCE_SIGMAS * sqrt(s->by_chance))
-        figures_note(f, "true spots are no more than by chance: is this the key of these results?");
+        figures_note(f, "there are no more true spots than by chance. Is this the ground truth of "
+                        "these results?");
     if (s->indexed_spots + s->integrated_spots)
         figures_note(f,
-                     "the found spots are only those that were %s: to score all found spots, add "
+                     "the found spots are only those that were %s. To score all found spots, add "
                      "their table, such as strong.refl",
                      s->indexed_spots ? "indexed" : "integrated");
     if (s->nagain)
-        figures_note(f, "%zu answers are of frames that had one: the first counts", s->nagain);
+        figures_note(f, "%zu results are of frames that had a result already; the first one counts",
+                     s->nagain);
     if (s->nanswered < s->key->rows.nframes)
-        figures_note(f, "%zu frames of the key have no answer: all in them counts as not found",
-                     s->key->rows.nframes - s->nanswered);
+        figures_note(
+            f,
+            "%zu frames of the ground truth have no result; everything in them counts as not found",
+            s->key->rows.nframes - s->nanswered);
 }

@@ -296,7 +296,8 @@ enum status score_lattices(struct score *s, const struct key_frame *f, const str
         targets[i].ambiguities = &s->ambiguities[crystal];
         targets[i].centring = s->centrings[crystal];
         if (!lattices_cell(targets[i].a_matrix, targets[i].cell))
-            status = error_set(e, STATUS_INPUT, "%s: holds a lattice that is flat", s->key->path);
+            status =
+                error_set(e, STATUS_INPUT, "%s: a lattice has a cell of volume 0", s->key->path);
     }
     for (size_t i = 0; i < a->nlattices && !status; i++)
         status = take_lattice(s, f, targets, a, &a->lattices[i], d, e);

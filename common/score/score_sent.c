@@ -103,9 +103,10 @@ static enum status count_messages(const struct score *s, const struct sent *sent
         if (key_number(s->key, m->frame, NULL, &at, e))
             return e->status;
         if (at < 0)
-            return error_set(e, STATUS_INPUT,
-                             "--sent: frame %llu is not in %s: is this the key of what was sent?",
-                             (unsigned long long)m->frame, s->key->path);
+            return error_set(
+                e, STATUS_INPUT,
+                "--sent: frame %llu is not in %s. Is this the record of what was sent?",
+                (unsigned long long)m->frame, s->key->path);
         const struct score_frame *f = &s->frames[at];
         t->false_alarms += is_good(m) && f->reported;
         t->fates[m->fate]++;
@@ -136,7 +137,7 @@ static void add_kind(const struct tally *t, const struct kind *k, struct figures
                              k->reported, k->died};
     if (k->died)
         figures_note(
-            f, "a client died of the fault %s in frame %" PRIu64 ": none behind it has an answer",
+            f, "a client died of the fault %s in frame %" PRIu64 ": no later frame has a result",
             k->name, t->last_frame);
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
         char name[FIGURE_NAME];
@@ -194,7 +195,7 @@ static enum status read_title(struct lines *l, int at[COLUMNS], struct error *e)
         at[c] = items_find(words, n, names[c]);
         if (at[c] < 0)
             return error_set(e, STATUS_INPUT,
-                             "%s: is no key of bragg-serve --key: names no column %s", l->path,
+                             "%s: not a table of bragg-serve --key: column %s is missing", l->path,
                              names[c]);
     }
     return STATUS_OK;
@@ -210,16 +211,16 @@ static enum status read_message(const struct lines *l, const char *const said[CO
                                .time_s = number_real(said[TIME], &time_end)};
     if (*frame_end || frame_end == said[FRAME] || frame < 0 || *time_end ||
         !(m->time_s >= 0.0 && m->time_s < 1e12))
-        return lines_fail(l, e, "'%.20s' and '%.30s' are no frame and time", said[FRAME],
+        return lines_fail(l, e, "'%.20s' and '%.30s' are not a frame and a time", said[FRAME],
                           said[TIME]);
     while (m->fate < SENT_FATES && strcmp(said[FATE], fates[m->fate]) != 0)
         m->fate++;
     if (m->fate == SENT_FATES)
-        return lines_fail(l, e, "fate is '%.20s', must be taken, some, dropped or withheld",
+        return lines_fail(l, e, "fate is '%.20s'; expected taken, some, dropped or withheld",
                           said[FATE]);
     const size_t length = strcspn(said[FAULT], ":");
     if (strspn(said[FAULT], "abcdefghijklmnopqrstuvwxyz-") != length || length >= SENT_FAULT_SIZE)
-        return lines_fail(l, e, "fault is '%.20s', must be the name of one", said[FAULT]);
+        return lines_fail(l, e, "fault is '%.20s'; expected the name of a fault", said[FAULT]);
     memcpy(m->fault, said[FAULT], length);
     return STATUS_OK;
 }

@@ -82,7 +82,7 @@ void images_open(struct images *m, struct links *links, size_t image_bytes)
     *m = (struct images){.memory = {.take = take, .lasting = true}, .links = links};
     if (image_bytes >= POOL_WORTH_BYTES &&
         pool_open(&pool, &owner, image_bytes, exchange_wake, &links->exchange, &e) != STATUS_OK)
-        log_line(LOG_WARNING, "%s; images go into the messages", e.text);
+        log_line(LOG_WARNING, "%s; images are sent inside the messages instead", e.text);
     if (pool && links->on_card.card) {
         pool_use_card(pool, links->on_card.card);
         m->memory.take_on_card = take_on_card;
@@ -119,7 +119,7 @@ enum status images_make_own(struct images *m, struct image *image, struct error 
         return error_memory(e, "an image");
     enum status s = copy_pixels(m, &own, image, bytes, e);
     if (s == STATUS_OK && !image_is_intact(image))
-        s = error_set(e, STATUS_FAILED, "an image was replaced while it was read");
+        s = error_set(e, STATUS_FAILED, "the sender replaced an image while it was being read");
     if (s) {
         image_free(&own);
         return s;

@@ -103,7 +103,9 @@ static enum status parse(struct fused_stage *g, const char *options, int64_t thr
         return error_memory(e, "the options");
     if (!words_split(g->text, argv + 1, WORDS_MAX, &count))
         return error_set(e, STATUS_USAGE,
-                         "'%.60s' is not words separated by one blank, with 'quotes'", options);
+                         "'%.60s' is not a list of options; expected words separated by one blank, "
+                         "with 'quotes' where needed",
+                         options);
     if (t)
         *(int64_t *)(void *)((char *)g->state + t->offset) = threads;
     const enum status s = opt_parse(&program, stage->options, g->state, NULL, NULL, (int)count + 1,

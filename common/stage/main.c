@@ -98,11 +98,12 @@ static int run_open(struct worker *w)
     pool_close(&w->rt.links.pool);
     packer_free(&w->packer);
     if (w->rt.run.dropped)
-        log_line(LOG_INFO, "dropped %" PRIu64 " messages that were damaged or not for this run",
+        log_line(LOG_INFO, "dropped %" PRIu64 " messages that were corrupt or for another run",
                  w->rt.run.dropped);
     const uint64_t refused = atomic_load(&w->rt.links.refused);
     if (refused)
-        log_line(LOG_WARNING, "refused %" PRIu64 " connections without a good key", refused);
+        log_line(LOG_WARNING, "refused %" PRIu64 " connections without a valid key. See --keys",
+                 refused);
     if (w->rt.links.duplicates)
         log_line(LOG_INFO, "dropped %" PRIu64 " frames that came twice", w->rt.links.duplicates);
     int status = s ? (int)s : atomic_load(&w->rt.run.status);

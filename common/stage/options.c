@@ -148,37 +148,38 @@ enum status options_guard(const struct stage *stage, void *state, struct run *ru
     if (own)
         s = endpoint_check_clients(own, o->insecure || keyed, e);
     else if (s == STATUS_OK && o->insecure && o->keys)
-        s = error_set(e, STATUS_USAGE, "--keys and --insecure exclude each other");
+        s = error_set(e, STATUS_USAGE,
+                      "--keys and --insecure cannot be used together; remove one of them");
     return s ? s : curve_open(&run->curve, o->keys, o->insecure, KEYS_STAGE, e);
 }
 
 enum status options_check(const struct stage *stage, const struct settings *o, struct error *e)
 {
     if (o->group && (!*o->group || strlen(o->group) >= GROUP_SIZE))
-        return error_set(e, STATUS_USAGE, "--group: a name has 1 to %d characters", GROUP_SIZE - 1);
+        return error_set(e, STATUS_USAGE,
+                         "--group: the name is empty or too long; expected 1 to %d characters",
+                         GROUP_SIZE - 1);
     if (groups_check(o->groups, e) != STATUS_OK)
         return STATUS_USAGE;
     if (o->order && stage->role.transient)
         return error_set(e, STATUS_USAGE,
-                         "--order is not for a passive stage: the run neither waits until it has "
-                         "a frame, nor sends a frame again");
+                         "--order cannot be used with a passive stage, because the run does not "
+                         "wait for a passive stage and does not send it a frame again");
     if (stage->role.in_memory && getenv("BRAGG_WORKER"))
         return error_set(
             e, STATUS_USAGE,
-            "this program combines all frames and must run as one process: set 'count: 1'");
+            "this program combines all frames and must run as one process. Set 'count: 1'");
     if (stage->role.wants != KIND_NONE && !o->in.count && !is_pipe(STDIN_FILENO))
-        return error_set(
-            e, STATUS_USAGE,
-            "stdin is %s: put a stage before this one, as in %s | %s, or name its endpoint with "
-            "--in=ENDPOINT",
-            isatty(STDIN_FILENO) ? "a terminal" : "no pipe", kind_programs[stage->role.wants].giver,
-            stage->role.name);
+        return error_set(e, STATUS_USAGE,
+                         "no input: stdin is %s. Run this program in a pipe, as in %s | %s, or "
+                         "give the endpoint of the previous stage with --in=ENDPOINT",
+                         isatty(STDIN_FILENO) ? "a terminal" : "not a pipe",
+                         kind_programs[stage->role.wants].giver, stage->role.name);
     if (stage->role.gives != KIND_NONE && !o->out.count && !is_pipe(STDOUT_FILENO))
-        return error_set(
-            e, STATUS_USAGE,
-            "stdout is %s: put a stage after this one, as in %s | %s, or name an endpoint with "
-            "--out=ENDPOINT",
-            isatty(STDOUT_FILENO) ? "a terminal" : "no pipe", stage->role.name,
-            kind_programs[stage->role.gives].taker);
+        return error_set(e, STATUS_USAGE,
+                         "no output: stdout is %s. Run this program in a pipe, as in %s | %s, or "
+                         "give an endpoint with --out=ENDPOINT",
+                         isatty(STDOUT_FILENO) ? "a terminal" : "not a pipe", stage->role.name,
+                         kind_programs[stage->role.gives].taker);
     return STATUS_OK;
 }

@@ -56,7 +56,7 @@ static void plan(struct worker *w, uint64_t frames, uint64_t total)
     readable_bytes(sum, all);
     readable_bytes(free, room);
     if (w->progress.tells || !fits)
-        log_line(fits ? LOG_TELL : LOG_WARNING, "%" PRIu64 " frames make about %s, %s%s free",
+        log_line(fits ? LOG_TELL : LOG_WARNING, "%" PRIu64 " frames need about %s, %s%s free",
                  total, all, fits ? "" : "only ", room);
 }
 
@@ -164,5 +164,5 @@ void progress_end(struct worker *w, bool whole)
     readable_bytes((double)made.bytes, bytes);
     if (made.bytes)
         log_line(LOG_TELL, "%s in %s%s", bytes, made.names,
-                 whole || !w->stage.have ? "" : "; --resume goes on");
+                 whole || !w->stage.have ? "" : "; --resume continues");
 }

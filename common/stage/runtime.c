@@ -32,7 +32,7 @@ static enum status random_names(struct runtime *rt, struct error *e)
 {
     uint64_t bits[3];
     if (getrandom(bits, sizeof bits, 0) != (ssize_t)sizeof bits)
-        return error_errno(e, STATUS_FAILED, "no random numbers");
+        return error_errno(e, STATUS_FAILED, "cannot get random numbers");
     (void)snprintf(rt->run.uuid, sizeof rt->run.uuid, "%016" PRIx64 "%016" PRIx64, bits[0],
                    bits[1]);
     rt->run.incarnation = 1;
@@ -95,8 +95,8 @@ static enum status choose_control(struct runtime *rt, char text[TYPED_SIZE], str
                        first->endpoint);
     } else if (first && !endpoint_is_local(first->endpoint)) {
         return error_set(e, STATUS_USAGE,
-                         "--out=%s leads to another host: add --control=ENDPOINT, at which "
-                         "the stages on that host reach this one",
+                         "--out=%s leads to another host. Add --control=ENDPOINT, an endpoint "
+                         "where the stages on that host can reach this one",
                          first->endpoint);
     } else if (first) {
         (void)snprintf(text, TYPED_SIZE, "@tcp://127.0.0.1:*");
@@ -169,8 +169,10 @@ static enum status take_descriptors(struct error *e)
     (void)setrlimit(RLIMIT_NOFILE, &files);
     if (files.rlim_cur >= DESCRIPTORS_MIN)
         return STATUS_OK;
-    return error_set(e, STATUS_FAILED, "only %d open files are allowed (ulimit -n), must be %d",
-                     (int)files.rlim_cur, DESCRIPTORS_MIN);
+    return error_set(
+        e, STATUS_FAILED,
+        "the limit of open files is too small (ulimit -n, got %d); expected at least %d",
+        (int)files.rlim_cur, DESCRIPTORS_MIN);
 }
 
 enum { MAIN_GRACE_S = 2 };
@@ -195,7 +197,7 @@ static void on_signal(struct runtime *rt)
         if (info.ssi_signo == LEAVE_SIGNAL)
             on_leave(rt);
         else if (info.ssi_signo != SIGINT)
-            run_stop(&rt->run, STATUS_FAILED, "ended by signal %u (%s)", info.ssi_signo,
+            run_stop(&rt->run, STATUS_FAILED, "stopped by signal %u (%s)", info.ssi_signo,
                      info.ssi_signo == SIGTERM ? "SIGTERM" : "SIGHUP");
         else if (role_is_watcher(&rt->run.role))
             (void)run_end(&rt->run, ENDING_EARLY, STATUS_INTERRUPTED);

@@ -85,7 +85,7 @@ static enum status send_out(struct worker *w, enum message_type type, struct tic
 /* The error of a payload whose checksum is not the one that its producer formed: STATUS_FAILED. */
 static enum status fail_damaged(const struct route *r, struct error *e)
 {
-    return error_set(e, STATUS_FAILED, "%s %" PRIu64 " from %s was damaged on its way",
+    return error_set(e, STATUS_FAILED, "%s %" PRIu64 " from %s was corrupted on its way",
                      message_type_name(r->type), r->frame, r->stage);
 }
 
@@ -123,7 +123,9 @@ static enum status find_on_card(struct worker *w, const struct item *item, bool 
     if (!*dropped)
         return STATUS_OK;
     if (!atomic_exchange(&w->rt.links.on_card.refused, true))
-        log_line(LOG_WARNING, "images of %s cannot be read on the GPU: %s; they leave it",
+        log_line(LOG_WARNING,
+                 "images of %s cannot be read on the GPU (%s); they are copied to the memory of "
+                 "the host",
                  item->route.stage, why.text);
     return drop(w, item, e);
 }
@@ -268,7 +270,9 @@ static enum status return_pixels(struct worker *w, enum status s, struct error *
     switch (images_return(&w->images)) {
     case IMAGES_REPLACED:
         atomic_store(&w->rt.outcast, true);
-        return error_set(e, STATUS_FAILED, "the source presumed this process dead");
+        return error_set(e, STATUS_FAILED,
+                         "the source presumed this process dead and excluded it. See --dead-after "
+                         "and --hang of the source");
     case IMAGES_DAMAGED:
         return fail_damaged(w->route, e);
     default:
@@ -362,10 +366,10 @@ static enum status compare_experiment(struct worker *w, const struct item *item,
         return s;
     s = codec_experiment_decode(&other, &item->message, e);
     if (s == STATUS_OK && strcmp(other.lineage, w->expected.lineage) != 0)
-        s = error_set(
-            e, STATUS_FAILED,
-            "%s computes something else than the others before this stage (lineage %s, not %s)",
-            item->route.stage, other.lineage, w->expected.lineage);
+        s = error_set(e, STATUS_FAILED,
+                      "%s was started with other options than the other processes before this "
+                      "stage (lineage %s; expected %s)",
+                      item->route.stage, other.lineage, w->expected.lineage);
     experiment_free(&other);
     return s;
 }
@@ -406,11 +410,13 @@ static enum status receive_frame(struct worker *w, struct item *item, struct fra
     }
     if (s == STATUS_OK &&
         (f->recipe.id != item->route.frame || (w->wants == KIND_IMAGE && !f->image.count)))
-        s = error_set(e, STATUS_INPUT, "frame %" PRIu64 " from %s contradicts itself",
+        s = error_set(e, STATUS_INPUT,
+                      "frame %" PRIu64 " from %s is corrupt: its parts contradict each other",
                       item->route.frame, item->route.stage);
     if (s == STATUS_OK && w->stage.role.wants == KIND_RECIPE && f->refined.present &&
         !w->stage.takes_fits)
-        s = error_set(e, STATUS_INPUT, "what %s found of frames is for bragg-refine --gather",
+        s = error_set(e, STATUS_INPUT,
+                      "%s sends fit results (--part). Only bragg-refine --gather can read them",
                       item->route.stage);
     return s;
 }

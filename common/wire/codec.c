@@ -241,12 +241,15 @@ static enum status check_panels(const struct experiment *x, struct error *e)
             p->first_pixel != pixels || pixels > INT64_MAX / 8 || p->layers < 0 ||
             !on_grid(p->grid_fast, p->fast_pixels) || !on_grid(p->grid_slow, p->slow_pixels))
             return error_set(e, STATUS_INPUT,
-                             "an experiment whose panel %zu has an impossible size", i);
+                             "a corrupt experiment: panel %zu has an impossible size", i);
         pixels += (int64_t)count;
         const struct roi *r = &p->roi;
         if (r->fast_min < 0 || r->slow_min < 0 || r->fast_max >= p->fast_pixels ||
             r->slow_max >= p->slow_pixels)
-            return error_set(e, STATUS_INPUT, "an experiment whose panel %zu has a ROI outside", i);
+            return error_set(
+                e, STATUS_INPUT,
+                "a corrupt experiment: the region of interest of panel %zu is outside the panel",
+                i);
     }
     return STATUS_OK;
 }
@@ -522,31 +525,34 @@ static enum status check_frame(const struct envelope *n, const struct codec_expe
     const unsigned long long id = r->id;
     const size_t pixels = n->frame.image.count;
     if (strcmp(n->lineage, expected->lineage) != 0)
-        return error_set(e, STATUS_INPUT, "frame %llu has lineage %s, the experiment %s", id,
-                         n->lineage, expected->lineage);
+        return error_set(e, STATUS_INPUT, "frame %llu has lineage %s, but the experiment has %s",
+                         id, n->lineage, expected->lineage);
     if (pixels && pixels != expected->pixels)
-        return error_set(e, STATUS_INPUT, "frame %llu has %zu pixels, the experiment %zu", id,
-                         pixels, expected->pixels);
+        return error_set(e, STATUS_INPUT, "frame %llu has %zu pixels, but the experiment has %zu",
+                         id, pixels, expected->pixels);
     for (size_t i = 0; i < r->nlattices; i++)
         if (r->lattices[i].crystal >= expected->crystals)
-            return error_set(e, STATUS_INPUT,
-                             "frame %llu has a lattice of crystal %u, the experiment has %zu", id,
-                             r->lattices[i].crystal, expected->crystals);
+            return error_set(
+                e, STATUS_INPUT,
+                "frame %llu has a lattice of crystal %u, but the experiment has %zu crystals", id,
+                r->lattices[i].crystal, expected->crystals);
     if (r->has_shift && !expected->detector_moves)
         return error_set(
             e, STATUS_INPUT,
-            "frame %llu has a shift of the detector, which does not move in the experiment", id);
+            "frame %llu has a shift of the detector, but the detector of the experiment is fixed",
+            id);
     if (!are_consistent(&n->frame.reflections, r, expected))
-        return error_set(e, STATUS_INPUT, "frame %llu has reflections that contradict themselves",
+        return error_set(e, STATUS_INPUT,
+                         "frame %llu has corrupt reflections: their numbers contradict each other",
                          id);
     const char *fault = planes_fault(&n->frame.planes, pixels);
     if (fault)
-        return error_set(e, STATUS_INPUT, "frame %llu has planes %s", id, fault);
+        return error_set(e, STATUS_INPUT, "frame %llu has derivative images %s", id, fault);
     if (n->frame.refined.local > n->frame.refined.count)
-        return error_set(e, STATUS_INPUT,
-                         "frame %llu was fitted by %zu parameters, of which %zu "
-                         "are its own",
-                         id, n->frame.refined.count, n->frame.refined.local);
+        return error_set(
+            e, STATUS_INPUT,
+            "frame %llu has a corrupt fit: %zu parameters in total, but %zu per-frame parameters",
+            id, n->frame.refined.count, n->frame.refined.local);
     return STATUS_OK;
 }
 

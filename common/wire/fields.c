@@ -212,7 +212,7 @@ static enum status decode_map(struct decoder *d, const struct table *t, char *ob
 static enum status refuse(struct decoder *d, const struct table *t, const char *name,
                           const char *what)
 {
-    return error_set(d->e, STATUS_INPUT, "a message whose %s.%s %s", t->name, name, what);
+    return error_set(d->e, STATUS_INPUT, "a malformed message: %s.%s %s", t->name, name, what);
 }
 
 /* Returns the smallest size of a map of this table.  It limits a claimed count before an array of
@@ -297,9 +297,9 @@ static enum status decode_list(struct decoder *d, const struct table *t, const s
 {
     uint32_t count;
     if (!reader_array(&d->in, ITEMS_MAX, &count))
-        return refuse(d, t, f->name, "is no list");
+        return refuse(d, t, f->name, "is not a list");
     if (count > (size_t)(d->in.end - d->in.at) / least_bytes(f->table))
-        return refuse(d, t, f->name, "claims more items than arrived");
+        return refuse(d, t, f->name, "has more items than the message contains");
     if (!count)
         return STATUS_OK;
     char *items = mem_array(count, f->table->size);
@@ -364,7 +364,7 @@ static enum status place_data(struct decoder *d, const struct table *t, const st
                                                    : refuse(d, t, f->name, "is missing");
     const struct part *part = &d->m->parts[number + 2];
     if (bytes == SIZE_MAX || part->size != bytes)
-        return refuse(d, t, f->name, "has a payload of another size than it claims");
+        return refuse(d, t, f->name, "has a payload of another size than its metadata state");
     void *data = f->flags & FIELD_BORROW ? part->data : mem_copy(part->data, bytes, 1);
     if (bytes && !data)
         return error_memory(d->e, f->name);
@@ -372,7 +372,7 @@ static enum status place_data(struct decoder *d, const struct table *t, const st
     const double *x = f->flags & FIELD_REALS ? data : NULL;
     for (size_t i = 0; x && i < bytes / sizeof *x; i++)
         if (!isfinite(x[i]))
-            return refuse(d, t, f->name, "holds a number that is not finite");
+            return refuse(d, t, f->name, "has a number that is not finite");
     return STATUS_OK;
 }
 
@@ -440,7 +440,7 @@ static enum status decode_map(struct decoder *d, const struct table *t, char *ob
     int64_t parts[DATA_MAX];
     size_t nparts = 0;
     if (!reader_map(&d->in, ITEMS_MAX, &keys.left))
-        return error_set(d->e, STATUS_INPUT, "a message whose %s is no map", t->name);
+        return error_set(d->e, STATUS_INPUT, "a malformed message: %s is not a map", t->name);
     const struct field *f;
     for (uint64_t left = t->has; (f = table_next(t, &left));) {
         if (f->flags & FIELD_ABSENT && !find_key_or_stay(d, f, &keys)) {
@@ -458,7 +458,7 @@ static enum status decode_map(struct decoder *d, const struct table *t, char *ob
             *(bool *)(void *)(object + f->present_offset) = true;
     }
     if (!skip_rest(d, keys.left))
-        return error_set(d->e, STATUS_INPUT, "a message whose %s is cut off", t->name);
+        return error_set(d->e, STATUS_INPUT, "a malformed message: %s is truncated", t->name);
     if (!nparts)
         return STATUS_OK;
     nparts = 0;
@@ -477,10 +477,10 @@ enum status fields_decode(const struct table *t, void *object, const struct mess
 {
     memset(object, 0, t->size);
     if (m->nparts < 2)
-        return error_set(e, STATUS_INPUT, "a message without metadata");
+        return error_set(e, STATUS_INPUT, "a malformed message: the metadata are missing");
     struct decoder d = {reader_over(m->parts[1].data, m->parts[1].size), m, e};
     const enum status s = decode_map(&d, t, object);
     if (s == STATUS_OK && !reader_done(&d.in))
-        return error_set(e, STATUS_INPUT, "a message with bytes after its metadata");
+        return error_set(e, STATUS_INPUT, "a malformed message: bytes follow the metadata");
     return s;
 }

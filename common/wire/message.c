@@ -16,7 +16,7 @@ enum status message_add(struct message *m, struct part part, struct error *e)
 {
     if (m->nparts == MESSAGE_PARTS_MAX) {
         part_release(&part);
-        return error_set(e, STATUS_FAILED, "a message would need more than %d parts",
+        return error_set(e, STATUS_FAILED, "the message needs more than %d parts",
                          MESSAGE_PARTS_MAX);
     }
     struct part *parts = mem_grow(m->parts, m->nparts, 1, sizeof *parts, &m->capacity);
@@ -165,15 +165,18 @@ enum status route_open(struct route *r, const struct message *m, struct error *e
     *r = (struct route){0};
     if (m->nparts < 2 || m->nparts > MESSAGE_PARTS_MAX || m->parts[0].size > MESSAGE_ROUTE_MAX ||
         m->parts[1].size > MESSAGE_METADATA_MAX)
-        return error_set(e, STATUS_INPUT, "a message of %zu parts is none of ours", m->nparts);
+        return error_set(e, STATUS_INPUT, "a malformed message: %zu parts or a header too large",
+                         m->nparts);
     struct reader in = reader_over(m->parts[0].data, m->parts[0].size);
     uint32_t items, version, type = 0, sum = 0;
     size_t summed = 0;
     if (!reader_array(&in, 64, &items) || items < 1 || !read_u32(&in, UINT32_MAX, &version))
-        return error_set(e, STATUS_INPUT, "a message without a route");
+        return error_set(e, STATUS_INPUT, "a malformed message: the route is missing");
     if (version != WIRE_VERSION)
-        return error_set(e, STATUS_INPUT, "a message of version %u, this program speaks version %d",
-                         version, WIRE_VERSION);
+        return error_set(
+            e, STATUS_INPUT,
+            "a message of version %u of the stream format; this program supports version %d",
+            version, WIRE_VERSION);
     bool good =
         items == ROUTE_ITEMS && read_u32(&in, MESSAGE_LAST, &type) && type >= MESSAGE_HELLO &&
         reader_uint(&in, UINT64_MAX, &r->run) && read_u32(&in, UINT32_MAX, &r->incarnation) &&
@@ -187,6 +190,6 @@ enum status route_open(struct route *r, const struct message *m, struct error *e
            (!sum || sum == head_sum(m->parts[0].data, summed, &m->parts[1]));
     r->type = (enum message_type)type;
     if (!good || r->payload_count != m->nparts - 2)
-        return error_set(e, STATUS_INPUT, "a message with a damaged route");
+        return error_set(e, STATUS_INPUT, "a malformed message: the route is corrupt");
     return STATUS_OK;
 }

@@ -73,7 +73,9 @@ enum status packed_open(struct route *r, struct message *m, size_t count, struct
     if (!packed_is(r))
         return STATUS_OK;
     if (m->nparts < 3 || (r->flags & PACKED) == PACKED || !size_multiply(count, size_of(r), &bytes))
-        return error_set(e, STATUS_INPUT, "packed pixels that are none");
+        return error_set(
+            e, STATUS_INPUT,
+            "a malformed packed image: no pixel part, or conflicting flags of the pixel size");
     const struct part chunk = m->parts[2];
     enum status s = bslz4_check(chunk.data, chunk.size, count, size_of(r), e);
     uint8_t *pixels = s == STATUS_OK ? mem_array(count, size_of(r)) : NULL;

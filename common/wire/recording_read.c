@@ -31,7 +31,8 @@ static enum status cannot_read(const struct recording *r, struct error *e)
 {
     if (errno)
         return error_errno(e, STATUS_FAILED, "%s: cannot read", r->path);
-    return error_set(e, STATUS_INPUT, "%s: became shorter while it was read", r->path);
+    return error_set(e, STATUS_INPUT, "%s: truncated by another program while it was being read",
+                     r->path);
 }
 
 /* Returns true if a record is inside the file. */
@@ -44,8 +45,8 @@ static bool head_fits(const struct recording *r, const struct layout_head *head,
 static enum status damaged(const struct recording *r, uint64_t offset, struct error *e)
 {
     return error_set(e, STATUS_INPUT,
-                     "%s: the record at byte %" PRIu64 " is damaged; head -c %" PRIu64
-                     " saves what is before it",
+                     "%s: the record at byte %" PRIu64 " is corrupt. head -c %" PRIu64
+                     " saves the records before it",
                      r->path, offset, offset);
 }
 
@@ -58,17 +59,21 @@ static enum status read_header(struct recording *r, struct error *e)
     if (type)
         return type;
     if (r->size < sizeof h)
-        return error_set(e, STATUS_INPUT, "%s: is no recording, it has %" PRIu64 " bytes", r->path,
-                         r->size);
+        return error_set(e, STATUS_INPUT,
+                         "%s: not a recording (got %" PRIu64
+                         " bytes); expected a file of bragg-tap --record",
+                         r->path, r->size);
     if (!read_at(r, &h, sizeof h, 0))
         return cannot_read(r, e);
     if (memcmp(h.magic, LAYOUT_HEADER_MAGIC, sizeof h.magic) != 0)
-        return error_set(e, STATUS_INPUT, "%s: is no recording", r->path);
+        return error_set(e, STATUS_INPUT,
+                         "%s: not a recording; expected a file of bragg-tap --record", r->path);
     if (!layout_is_good(&h, LAYOUT_HEADER_MAGIC) || h.kind < 1 || h.kind > 3)
-        return error_set(e, STATUS_INPUT, "%s: a recording whose first bytes are damaged", r->path);
+        return error_set(e, STATUS_INPUT, "%s: corrupt recording: the header has a wrong checksum",
+                         r->path);
     if (h.version != RECORDING_VERSION)
         return error_set(e, STATUS_INPUT,
-                         "%s: a recording of version %" PRIu32 ", this program reads version %d",
+                         "%s: the recording has version %" PRIu32 "; this program reads version %d",
                          r->path, h.version, RECORDING_VERSION);
     r->kind = (int)h.kind;
     r->begun = h.begun;
@@ -114,7 +119,8 @@ static enum status sort_entries(struct recording *r, struct error *e)
     const struct recording_entry *list = r->frames.entries;
     for (size_t i = 1; i < r->frames.count; i++)
         if (list[i].id == list[i - 1].id)
-            return error_set(e, STATUS_INPUT, "%s: frame %" PRIu64 " is there twice", r->path,
+            return error_set(e, STATUS_INPUT,
+                             "%s: corrupt recording: frame %" PRIu64 " occurs twice", r->path,
                              list[i].id);
     return STATUS_OK;
 }
@@ -142,7 +148,8 @@ static enum status scan(struct recording *r, struct error *e)
     }
     r->whole = offset;
     if (offset == LAYOUT_UNIT)
-        return error_set(e, STATUS_INPUT, "%s: ends before its experiment is whole", r->path);
+        return error_set(e, STATUS_INPUT, "%s: truncated before the end of its experiment",
+                         r->path);
     return sort_entries(r, e);
 }
 
@@ -156,7 +163,7 @@ enum status recording_open(struct recording *r, const char *path, struct error *
     if (r->file < 0 || fstat(r->file, &st))
         return error_errno(e, STATUS_FAILED, "%s: cannot read", path);
     if (!S_ISREG(st.st_mode))
-        return error_set(e, STATUS_INPUT, "%s: is no regular file, a recording must be one", path);
+        return error_set(e, STATUS_INPUT, "%s: not an ordinary file; expected a recording", path);
     r->size = (uint64_t)st.st_size;
     const enum status s = read_header(r, e);
     return s || read_index(r) ? s : scan(r, e);

@@ -96,7 +96,7 @@ static bool write_index(struct recorder *r)
            (!r->sync || steady_sync(r->file) == 0 || errno == EINVAL);
 }
 
-#define EXISTS "%s: exists; --overwrite replaces it, --resume goes on"
+#define EXISTS "%s: exists. Use --overwrite to replace it, or --resume to continue it"
 
 /* --- opening ------------------------------------------------------------- */
 
@@ -106,7 +106,7 @@ enum status recorder_check(const char *path, enum recorder_mode mode, struct err
     if (stat(path, &st))
         return STATUS_OK;
     if (S_ISDIR(st.st_mode))
-        return error_set(e, STATUS_FAILED, "%s: is a folder, must be a file", path);
+        return error_set(e, STATUS_FAILED, "%s: is a folder; expected a file", path);
     if (S_ISREG(st.st_mode) && mode == RECORDER_NEW)
         return error_set(e, STATUS_FAILED, EXISTS, path);
     return STATUS_OK;
@@ -171,8 +171,9 @@ static enum status compare_experiment(const struct recorder *r, const struct rou
         (same_part(&m.parts[1], &experiment->parts[1]) || same_lineage(&m, experiment, what));
     if (!s && !same)
         s = error_set(e, STATUS_FAILED,
-                      "%s: other frames are there (%s); --overwrite replaces them", r->temporary,
-                      what);
+                      "%s: has frames that were made with other options (%s). Use --overwrite to "
+                      "replace them",
+                      r->temporary, what);
     message_free(&m);
     return s;
 }
@@ -184,7 +185,7 @@ static enum status resume(struct recorder *r, const struct route *route,
     struct error cause;
     enum status s = recording_open(&r->before, r->temporary, &cause);
     if (s)
-        return error_set(e, STATUS_FAILED, "%s; --overwrite begins again", cause.text);
+        return error_set(e, STATUS_FAILED, "%s. Use --overwrite to begin again", cause.text);
     s = compare_experiment(r, route, experiment, e);
     if (s)
         return s;
@@ -221,17 +222,19 @@ static enum status open_temporary(struct recorder *r, enum recorder_mode mode, s
     enum status s = STATUS_OK;
     r->file = file;
     if (file < 0 && errno == ELOOP)
-        s = error_set(e, STATUS_FAILED, "%s: is a link, must be a file", r->temporary);
+        s = error_set(e, STATUS_FAILED, "%s: is a link; expected a file", r->temporary);
     else if (file < 0 || fstat(file, &st))
         s = error_errno(e, STATUS_FAILED, "%s: cannot create", r->temporary);
     else if (!S_ISREG(st.st_mode))
-        s = error_set(e, STATUS_FAILED, "%s: is no regular file", r->temporary);
+        s = error_set(e, STATUS_FAILED, "%s: not an ordinary file", r->temporary);
     else if (!r->renamed && (st.st_uid != geteuid() || st.st_nlink != 1))
-        s = error_set(e, STATUS_FAILED,
-                      "%s: belongs to another user or has another name, too: remove it first",
-                      r->temporary);
+        s = error_set(
+            e, STATUS_FAILED,
+            "%s: belongs to another user, or has a second name (hard link). Remove it first",
+            r->temporary);
     else if (flock(file, LOCK_EX | LOCK_NB))
-        s = error_set(e, STATUS_FAILED, "%s: another process writes into it", r->temporary);
+        s = error_set(e, STATUS_FAILED, "%s: another process is writing to this file",
+                      r->temporary);
     else if (!(r->stream = steady_stream(file, "r+b")))
         s = error_memory(e, "a file");
     if (s && file >= 0)
@@ -285,8 +288,9 @@ static enum status compare(const struct recorder *r, const struct recording_entr
     message_free(&m);
     if (s == STATUS_OK && recorded.payload_crc != route->payload_crc)
         s = error_set(e, STATUS_FAILED,
-                      "%s: frame %" PRIu64 " came with other bytes before: the same recipe must "
-                      "give the same bytes",
+                      "%s: frame %" PRIu64
+                      " has other bytes than before. Equal options must give equal bytes. Did an "
+                      "input file or the program version change?",
                       r->temporary, route->frame);
     return s;
 }
@@ -305,7 +309,7 @@ static enum status add_plain(struct recorder *r, const struct route *route,
     plain.flags &= ROUTE_KIND_MASK;
     enum status s = route_seal(&plain, &m, e);
     if (s == STATUS_OK && plain.payload_crc != route->payload_crc)
-        s = error_set(e, STATUS_FAILED, "frame %" PRIu64 " changed while it was recorded",
+        s = error_set(e, STATUS_FAILED, "frame %" PRIu64 " changed while it was being recorded",
                       route->frame);
     if (s == STATUS_OK)
         s = recorder_add(r, &plain, &m, e);
@@ -357,7 +361,7 @@ enum status recorder_finish(struct recorder *r, struct error *e)
                       : r->replaces   ? steady_rename(r->temporary, r->path)
                                       : target_rename_new(r->temporary, r->path);
     if (named && errno == EEXIST)
-        return error_set(e, STATUS_FAILED, EXISTS ", %s keeps the frames", r->path, r->temporary);
+        return error_set(e, STATUS_FAILED, EXISTS ". The frames are in %s", r->path, r->temporary);
     return named ? write_error(r, e) : STATUS_OK;
 }
 

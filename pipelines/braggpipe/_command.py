@@ -25,7 +25,7 @@ class _Parser(argparse.ArgumentParser):
 class _Once(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option_string: str | None = None) -> None:
         if getattr(namespace, self.dest) != self.default:
-            parser.error(f"{option_string} is given twice")
+            parser.error(f"{option_string} is given more than once; give it once")
         setattr(namespace, self.dest, values)
 
 

@@ -201,7 +201,7 @@ static enum status fisher_begin(struct fisher *f, const struct experiment *x, st
     f->engine = engine_find(f->options->engine);
     if (!f->engine)
         return error_set(e, STATUS_USAGE,
-                         "--engine: '%.60s' is unknown, must be one of reference, cpu, cuda",
+                         "--engine: '%.60s' is unknown; expected one of reference, cpu, cuda",
                          f->options->engine);
     enum status s = take_parameters(f, x, e);
     s = s ? s : take_distances(f, x, e);

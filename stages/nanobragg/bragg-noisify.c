@@ -158,7 +158,8 @@ static enum status take_psf(struct options *o, const char *kind, struct error *e
     else if (strcmp(kind, "fiber") == 0)
         o->model.psf.kind = PSF_FIBER;
     else
-        return error_set(e, STATUS_USAGE, "-psf: '%.60s' is unknown, must be gauss or fiber", kind);
+        return error_set(e, STATUS_USAGE, "-psf: '%.60s' is unknown; expected gauss or fiber",
+                         kind);
     return STATUS_OK;
 }
 
@@ -224,15 +225,13 @@ static void warn_of_lies(const struct options *o)
     const bool narrow = o->bits == 16;
     if (type && narrow != !strncmp(type + 6, "unsigned_short", 14))
         log_line(LOG_WARNING,
-                 "-header %s: the header that is copied says TYPE=%.*s, and the pixels have "
-                 "%" PRId64 " bits (-bits)",
+                 "-header %s: the copied header has TYPE=%.*s, but the pixels have %" PRId64
+                 " bits (-bits)",
                  o->header, (int)strcspn(type + 6, ";\n"), type + 6, o->bits);
     if (strstr(header,
                __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? "=big_endian" : "=little_endian"))
         log_line(LOG_WARNING,
-                 "-header %s: the header that is copied says another BYTE_ORDER than the pixels "
-                 "have",
-                 o->header);
+                 "-header %s: the copied header has another BYTE_ORDER than the pixels", o->header);
 }
 
 /* Reads the bytes of the header unchanged. smv_read ends its text at the brace. */
@@ -245,7 +244,7 @@ static enum status read_bytes(struct options *o, struct error *e)
         fread(o->copied.header, 1, o->copied.header_bytes, in) == o->copied.header_bytes;
     (void)fclose(in);
     return good ? STATUS_OK
-                : error_set(e, STATUS_INPUT, "%s: ends inside its SMV header", o->header);
+                : error_set(e, STATUS_INPUT, "%s: truncated inside its SMV header", o->header);
 }
 
 /* Reads the header file.  It describes the image, overrules flags, and is written to the files
@@ -291,7 +290,7 @@ static enum status check_options(struct options *o, struct error *e)
         (s = check_range("-psf_radius", (double)o->psf_radius, 1.0, "pixels", 0.0, 1e6, e)))
         return s;
     if (o->bits != 16 && o->bits != 32)
-        return error_set(e, STATUS_USAGE, "-bits: %" PRId64 " is not allowed, must be 16 or 32",
+        return error_set(e, STATUS_USAGE, "-bits: %" PRId64 " is not allowed; expected 16 or 32",
                          o->bits);
     m->nx = counts[0];
     m->ny = counts[1];

@@ -191,7 +191,7 @@ static enum status parse_flags(struct nonbragg *n, int argc, char **argv, struct
         s = nanobragg_parse(&n->shared, count, rest, e);
     mem_free(rest);
     if (!s && !n->table_path)
-        return error_set(e, STATUS_USAGE, "a table is needed: -stol, -4stol or -Q FILE");
+        return error_set(e, STATUS_USAGE, "the table is missing. Give -stol, -4stol or -Q FILE");
     return s;
 }
 

@@ -80,7 +80,7 @@ static enum status set_pivot(struct nanobragg *n, const char *text, struct error
 {
     const bool sample = strcmp(text, "sample") == 0;
     if (!sample && strcmp(text, "beam") != 0)
-        return error_set(e, STATUS_USAGE, "-pivot: '%.60s' is unknown, must be sample or beam",
+        return error_set(e, STATUS_USAGE, "-pivot: '%.60s' is unknown; expected sample or beam",
                          text);
     n->request.detector.pivot = sample ? PIVOT_SAMPLE : PIVOT_BEAM;
     n->named_pivot = true;
@@ -404,7 +404,8 @@ static void warn_futile(const struct nanobragg *n, const struct detector_request
         note_futile(list, sizeof list, !sample && org, i ? "-ORGY" : "-ORGX");
     }
     if (list[0])
-        log_line(LOG_WARNING, "in this convention nanoBragg lets these flags do nothing:%s", list);
+        log_line(LOG_WARNING, "these flags have no effect in this convention, as in nanoBragg:%s",
+                 list);
 }
 
 /* First pass: reads only the files whose headers the flags will overrule. */
@@ -479,7 +480,7 @@ static enum status read_sources(struct nanobragg *n, struct source **sources, st
     n->request.beam.weights =
         n->request.physics == PHYSICS_FAITHFUL ? WEIGHTS_IGNORE : WEIGHTS_APPLY;
     if (!s && !n->request.beam.nlisted)
-        s = error_set(e, STATUS_INPUT, "%s: no source", n->source_file);
+        s = error_set(e, STATUS_INPUT, "%s: no sources found", n->source_file);
     return s;
 }
 
@@ -490,7 +491,7 @@ static enum status check_mask(const struct nanobragg *n, const struct panel *p, 
     if (!p->mask || (n->mask_pixels[0] == p->fast_pixels && n->mask_pixels[1] == p->slow_pixels))
         return STATUS_OK;
     return error_set(e, STATUS_INPUT,
-                     "%s: the mask has %" PRId64 " x %" PRId64 " pixels, must be %" PRId64
+                     "%s: the mask has %" PRId64 " x %" PRId64 " pixels; expected %" PRId64
                      " x %" PRId64 " as the detector",
                      n->mask_file, n->mask_pixels[0], n->mask_pixels[1], p->fast_pixels,
                      p->slow_pixels);

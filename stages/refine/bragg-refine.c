@@ -128,7 +128,7 @@ static enum status open_refine(void *state, const char **operands, int noperands
     t->refine.engine = engine_find(o->engine);
     if (!t->refine.engine)
         return error_set(e, STATUS_USAGE,
-                         "--engine: '%.60s' is unknown, must be one of reference, cpu, cuda",
+                         "--engine: '%.60s' is unknown; expected one of reference, cpu, cuda",
                          o->engine);
     for (size_t i = 0; i < o->indexed.count; i++)
         if (!(o->indexed.text[i] = input_path(o->indexed.text[i])))
@@ -166,7 +166,7 @@ static enum status frame(void *state, struct frame *f, struct error *e)
     const enum status s = refine_take(&((struct state *)state)->refine, f, e);
     return s || image_is_intact(&f->image)
                ? s
-               : error_set(e, STATUS_FAILED, "a frame was replaced while it was refined");
+               : error_set(e, STATUS_FAILED, "a frame was replaced while it was being refined");
 }
 
 /* Writes a file.  `path` NULL: does nothing. */

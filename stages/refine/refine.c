@@ -137,7 +137,7 @@ static enum status indexed_read(struct indexed *d, const struct opt_texts *paths
         s = results_folder_is(files[i].path) ? read_folder(&r, files[i].path, e)
                                              : read_files(&r, &files[i], e);
         if (!s && d->count == before)
-            s = error_set(e, STATUS_INPUT, "%s: holds no lattice", files[i].path);
+            s = error_set(e, STATUS_INPUT, "%s: no lattice found", files[i].path);
     }
     nxmx_rows_free(&r.rows);
     results_unpair(files, count);
@@ -254,12 +254,14 @@ static enum status check_data(const struct refine *f, struct error *e)
     const double here_A = 1e10 * f->model.beam.wavelength_m;
     if (experiment_pixels(&f->model) != experiment_pixels(f->data) ||
         f->model.npanels != f->data->npanels)
-        return error_set(
-            e, STATUS_INPUT, "%s: is of %zu panels with %lld pixels, the frames have %zu with %lld",
-            f->options->start, f->model.npanels, (long long)experiment_pixels(&f->model),
-            f->data->npanels, (long long)experiment_pixels(f->data));
+        return error_set(e, STATUS_INPUT,
+                         "%s has %zu panels with %lld pixels, but the frames have %zu with %lld",
+                         f->options->start, f->model.npanels,
+                         (long long)experiment_pixels(&f->model), f->data->npanels,
+                         (long long)experiment_pixels(f->data));
     if (fabs(here_A / there_A - 1.0) > 0.01)
-        return error_set(e, STATUS_INPUT, "%s: is of %.5g A, the frames are of %.5g A",
+        return error_set(e, STATUS_INPUT,
+                         "%s has a wavelength of %.5g A, but the frames have %.5g A",
                          f->options->start, here_A, there_A);
     return STATUS_OK;
 }
@@ -276,9 +278,10 @@ static enum status read_model(struct refine *f, struct error *e)
         return s;
     f->expected = codec_expect(&f->model);
     if (f->recording.kind < 2)
-        return error_set(e, STATUS_INPUT,
-                         "%s: holds no recipes: what bragg-orient gives is a start",
-                         f->options->start);
+        return error_set(
+            e, STATUS_INPUT,
+            "%s: no frame parameters found; expected a recording of the output of bragg-orient",
+            f->options->start);
     return check_data(f, e);
 }
 
@@ -306,7 +309,7 @@ static enum status read_pattern(struct refine *f, struct error *e)
     }
     return s || f->pattern.nlattices
                ? s
-               : error_set(e, STATUS_INPUT, "%s: holds no lattice", f->options->start);
+               : error_set(e, STATUS_INPUT, "%s: no lattice found", f->options->start);
 }
 
 /* Reads --start and --indexed, and makes the model. */
@@ -385,8 +388,8 @@ static enum status check_model(const struct refine *f, struct error *e)
             has_table || f->model.crystals[i].table.F || f->model.crystals[i].table.default_F > 0.0;
     if (!has_table)
         return error_set(e, STATUS_INPUT,
-                         "%s: the model has no structure factors: --start=RECORDING, of what "
-                         "bragg-geometry and bragg-orient give",
+                         "%s: the model has no structure factors. Give --start=RECORDING, a "
+                         "recording of the output of bragg-geometry and bragg-orient",
                          f->options->start ? f->options->start : "the frames");
     return f->gain > 0.0 ? STATUS_OK
                          : error_set(e, STATUS_INPUT, "the frames have no gain above 0");
@@ -431,7 +434,8 @@ enum status refine_check_names(struct refine *f, struct error *e)
         const bool is_kept = p->kind == PARAMETER_CELLS && !o->recipes && !o->pass;
         if (writes && is_own && refine_is_of_experiment(p) && !is_kept)
             s = error_set(e, STATUS_USAGE,
-                          "%s: '%s' is of the experiment, which all frames share, not of recipes",
+                          "%s: '%s' belongs to the experiment, which all frames share, and not to "
+                          "single frames",
                           writes, p->name);
     }
     return s;

@@ -225,8 +225,8 @@ static enum status check_token(const struct pipeline *p, const struct pipeline_s
                         : access(second, F_OK) == 0 ? second
                                                     : NULL;
     if (!found)
-        return error_set(e, STATUS_INPUT, "stage '%s': --token: there is no file '%.200s'",
-                         view->name, path);
+        return error_set(e, STATUS_INPUT, "stage '%s': --token: no file '%.200s' found", view->name,
+                         path);
     const enum status s = web_token_read(found, token, e);
     explicit_bzero(token, sizeof token);
     return s;
@@ -246,14 +246,14 @@ static enum status check_page(const struct pipeline *p, const struct pipeline_st
         return s;
     if (!loopback && !pipeline_has(view, "token"))
         return error_set(e, STATUS_USAGE,
-                         "--%s=%s needs a token, because other hosts reach this address: add "
+                         "--%s=%s needs a token, because other hosts reach this address. Add "
                          "--set=%s.token=FILE",
                          option, bind, view->name);
     /* bragg-run prints no tokens, because its output may go into a file */
     if (pipeline_has(view, "token") && (!token || !token[0]))
         return error_set(e, STATUS_USAGE,
                          "stage '%s': --token needs a file, because bragg-run does not print a "
-                         "token that bragg-view makes: give --set=%s.token=FILE",
+                         "token that bragg-view makes. Give --set=%s.token=FILE",
                          view->name, view->name);
     if (port && view->count > 1)
         return error_set(e, STATUS_USAGE,

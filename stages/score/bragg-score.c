@@ -76,9 +76,9 @@ static enum status score_require(const struct figures *f, const struct opt_texts
         struct error cause;
         enum status s = figures_require(f, text, &met, &value, &cause);
         if (!s && !met && isfinite(value))
-            s = error_set(&cause, STATUS_FAILED, "required %s: it is %.6g", text, value);
+            s = error_set(&cause, STATUS_FAILED, "required %s; got %.6g", text, value);
         else if (!s && !met)
-            s = error_set(&cause, STATUS_FAILED, "required %s: it is absent", text);
+            s = error_set(&cause, STATUS_FAILED, "required %s, but the metric is missing", text);
         if (s && status)
             log_line(LOG_ERROR, "%s", cause.text);
         if (s && !status) {
@@ -131,7 +131,8 @@ static enum status match_panels(struct detectors *d, const struct nxmx_geometry 
     const enum status s = detectors_match(d, truth->panels, truth->npanels, panels, count, path, e);
     if (!s && panels && count < truth->npanels)
         log_line(LOG_WARNING,
-                 "%s: has %zu of the %zu panels of the key: spots on the others count as missed",
+                 "%s: has %zu of the %zu panels of the ground truth; spots on the other panels "
+                 "count as missed",
                  path, count, truth->npanels);
     return s;
 }
@@ -155,8 +156,8 @@ static enum status take_answers(struct score *s, struct results *in, const struc
         if (first && k->tells.summed && !results_of_rotation(in))
             return error_set(e, STATUS_INPUT,
                              "%s: has results of single frames, but the reflections of %s are sums "
-                             "over a rotation; expected a key that is an NXmx file, a recording, "
-                             "or a table for each frame",
+                             "over a rotation; expected a ground truth that is an NXmx file, a "
+                             "recording, or a table for each frame",
                              in->path, k->path);
         if (first && k->tells.no_detector)
             status = detectors_assume(d, truth->panels, truth->npanels, k->tells.panel0, panels,
@@ -172,7 +173,8 @@ static enum status take_answers(struct score *s, struct results *in, const struc
         }
     }
     if (!status && first && in->level == DIALS_INTEGRATED)
-        status = error_set(e, STATUS_INPUT, "%s: holds no frames: nothing to score", in->path);
+        status = error_set(e, STATUS_INPUT, "%s: no frames found, so there is nothing to score",
+                           in->path);
     return status;
 }
 
@@ -218,7 +220,9 @@ static enum status take_one(struct score *s, const struct results_list *all, siz
     if (follow)
         catch_interrupts(before);
     if (follow && files->expt)
-        status = error_set(e, STATUS_USAGE, "--follow: %s is written at once, must be a text",
+        status = error_set(e, STATUS_USAGE,
+                           "--follow: %s is not a file that grows; expected a stream, a table of "
+                           "peaks or a folder",
                            files->path);
     else if (results_folder_is(files->path))
         status = take_folder(s, files->path, follow, e);
@@ -342,7 +346,7 @@ static enum status sort_operands(struct files *f, const struct opt_texts *keys,
         else
             f->results[f->nresults++] = paths[i];
     return f->nresults ? STATUS_OK
-                       : error_set(e, STATUS_USAGE, "RESULT is missing: what is to be scored?");
+                       : error_set(e, STATUS_USAGE, "missing argument: RESULT, the files to score");
 }
 
 /* --- program ------------------------------------------------------------------ */
@@ -406,7 +410,7 @@ static enum status check_options(const struct options *o, struct symmetry *group
     }
     if (!status && o->hit[0] != rint(o->hit[0]))
         status =
-            error_set(e, STATUS_USAGE, "--hit: %g is no whole number of reflections", o->hit[0]);
+            error_set(e, STATUS_USAGE, "--hit: %g is not a whole number of reflections", o->hit[0]);
     return status || !o->symmetry ? status : symmetry_find(o->symmetry, group, e);
 }
 

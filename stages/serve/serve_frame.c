@@ -130,9 +130,10 @@ static void warn_masked(struct serve *v, const struct frame *f, enum pixel_type 
 {
     static const char *const forms[] = {"", "65535", "4294967295", "-1"};
     if (!v->warned_masked)
-        log_line(
-            LOG_WARNING, "frame %" PRIu64 ": pixels of %s mean no data: clients get %s for them",
-            f->recipe.id, f->image.type == PIXEL_I32 ? "-1 and -2" : "4294967295", forms[type]);
+        log_line(LOG_WARNING,
+                 "frame %" PRIu64 ": pixels of %s mean no data; clients receive %s for them",
+                 f->recipe.id, f->image.type == PIXEL_I32 ? "-1 and -2" : "4294967295",
+                 forms[type]);
     v->warned_masked = true;
 }
 
@@ -215,7 +216,7 @@ static enum status make_outgoing(struct serve *v, const struct frame *f, uint64_
     if (s == STATUS_OK)
         s = serve_key_row(&v->key, v->experiment, f, &note, &o->row, e);
     if (!image_is_intact(&f->image))
-        s = error_set(e, STATUS_FAILED, "frame %" PRIu64 " changed while it was read",
+        s = error_set(e, STATUS_FAILED, "frame %" PRIu64 " changed while it was being read",
                       f->recipe.id);
     if (s)
         outgoing_free(o);

@@ -17,14 +17,15 @@ static enum status take_background(struct free_parameters *p, const char *names,
     size_t at = 0;
     text[0] = '\0';
     if (strlen(names) >= NAMES_SIZE)
-        return error_set(e, STATUS_USAGE, "--parameters: more than %d characters", NAMES_SIZE - 1);
+        return error_set(e, STATUS_USAGE, "--parameters: too long; expected at most %d characters",
+                         NAMES_SIZE - 1);
     for (const char *name = names; name;) {
         const char *comma = strchr(name, ',');
         const int length = comma ? (int)(comma - name) : (int)strlen(name);
         if (length == (int)strlen(BACKGROUND) &&
             strncmp(name, BACKGROUND, strlen(BACKGROUND)) == 0) {
             if (p->has_background)
-                return error_set(e, STATUS_USAGE, "parameter '%s' is there twice", BACKGROUND);
+                return error_set(e, STATUS_USAGE, "parameter '%s' is given twice", BACKGROUND);
             p->has_background = true;
         } else {
             at +=
@@ -64,14 +65,18 @@ enum status free_parameters_parse(struct free_parameters *p, const char *own, co
         return s;
     p->local_of_set = p->set.count;
     if (share && strlen(share) >= NAMES_SIZE)
-        return error_set(e, STATUS_USAGE, "--share: more than %d characters", NAMES_SIZE - 1);
+        return error_set(e, STATUS_USAGE, "--share: too long; expected at most %d characters",
+                         NAMES_SIZE - 1);
     if (share) {
         (void)snprintf(text + strlen(text), NAMES_SIZE + 1, "%s%s", *text ? "," : "", share);
         p->set.count = 0;
         s = parameters_parse(text, x, &p->set, e);
     }
     lay_out(p);
-    return s || p->count ? s : error_set(e, STATUS_USAGE, "--parameters: none is named");
+    return s || p->count
+               ? s
+               : error_set(e, STATUS_USAGE,
+                           "--parameters: no name given; expected names such as rot,cell");
 }
 
 size_t free_parameters_place(const struct free_parameters *p, size_t k)
@@ -96,7 +101,7 @@ static enum status find_name(const struct free_parameters *p, const char *text, 
             return STATUS_OK;
     for (size_t i = 0, end = 0; i < p->count && end < sizeof names; i++)
         end += (size_t)snprintf(names + end, sizeof names - end, "%s%s", i ? ", " : "", p->name[i]);
-    return error_set(e, STATUS_USAGE, "--prior: '%s' is of no parameter, must be of one of %s",
+    return error_set(e, STATUS_USAGE, "--prior: '%s' does not name a parameter; expected one of %s",
                      text, names);
 }
 
@@ -110,7 +115,7 @@ enum status free_parameters_prior(struct free_parameters *p, const char *text, b
     const size_t length = first && last > first ? (size_t)(last - first - 1) : 0;
     if (!first || first == text || length >= sizeof middle ||
         (last > first && (!centred || !length || memchr(first + 1, ':', length))))
-        return error_set(e, STATUS_USAGE, "--prior: '%s' must be NAME:SIGMA%s", text,
+        return error_set(e, STATUS_USAGE, "--prior: '%s' is malformed; expected NAME:SIGMA%s", text,
                          centred ? " or NAME:CENTRE:SIGMA" : "");
     enum status s = parse_real(last + 1, 0.0, 1e30, "--prior", &sigma, e);
     if (!s && length) {
@@ -121,11 +126,11 @@ enum status free_parameters_prior(struct free_parameters *p, const char *text, b
     if (s)
         return s;
     if (!(sigma > 0.0))
-        return error_set(e, STATUS_USAGE, "--prior: '%s': sigma must be above 0", text);
+        return error_set(e, STATUS_USAGE, "--prior: '%s': sigma is not above 0", text);
     if (length && free_parameters_is_log(p, at) && !(centre > 0.0))
-        return error_set(e, STATUS_USAGE, "--prior: '%s': the centre must be above 0", text);
+        return error_set(e, STATUS_USAGE, "--prior: '%s': the centre is not above 0", text);
     if ((length || p->has_centre[at]) && p->prior[at] > 0.0)
-        return error_set(e, STATUS_USAGE, "--prior: '%s' has a prior already", p->name[at]);
+        return error_set(e, STATUS_USAGE, "--prior: '%s' is given twice", p->name[at]);
     p->prior[at] += 1.0 / (sigma * sigma);
     p->has_centre[at] = length > 0;
     p->centre[at] = centre;

@@ -72,7 +72,7 @@ static enum status preview_plane_open(struct preview_plane *plane, const struct 
     vec_scale(frame + 3, -1.0, axes[1]);
     const struct bounds b = find_bounds(x, axes);
     if (!isfinite(b.distance_m))
-        return error_set(e, STATUS_INPUT, "no panel is before the beam: there is nothing to show");
+        return error_set(e, STATUS_INPUT, "no panel faces the beam, so there is nothing to show");
     const double edge = b.distance_m * fmax(b.high[0] - b.low[0], b.high[1] - b.low[1]);
     *p = x->panels[0];
     p->mask = NULL;

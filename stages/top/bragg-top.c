@@ -137,7 +137,7 @@ static enum status silent(const struct top *t, struct error *e)
     if (why)
         return error_set(e, STATUS_FAILED, "%s: %s", t->endpoint, why);
     return error_set(e, STATUS_FAILED,
-                     view_latest(&t->view) ? "the source at %s does not answer any more"
+                     view_latest(&t->view) ? "the source at %s no longer answers"
                                            : "no pipeline answers at %s",
                      t->endpoint);
 }

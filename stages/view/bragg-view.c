@@ -27,8 +27,8 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/log.h"
 #include "base/filetype.h"
+#include "base/log.h"
 #include "base/program.h"
 #include "model/beam.h"
 #include "model/experiment.h"
@@ -83,7 +83,7 @@ static enum status view_files_play(const char *const *paths, int count, pid_t *p
     int ends[2];
     char *program = program_find("bragg-replay");
     if (!program)
-        return error_set(e, STATUS_FAILED, "there is no program 'bragg-replay', which reads files");
+        return error_set(e, STATUS_FAILED, "program 'bragg-replay', which reads files, not found");
     char **words = make_words(program, paths, count);
     enum status s = words ? STATUS_OK : error_memory(e, "the files");
     if (!s && pipe2(ends, O_CLOEXEC))
@@ -455,7 +455,8 @@ static enum status view_open(void *state, const char **operands, int noperands, 
     bool loopback;
     enum status s = web_bind_parse("bind", v->bind, address, &port, &loopback, e);
     if (s == STATUS_OK && !loopback && !opt_given(options, v, "token"))
-        s = error_set(e, STATUS_USAGE, "--bind=%s needs --token: other hosts reach this address",
+        s = error_set(e, STATUS_USAGE,
+                      "--bind=%s needs --token, because other hosts can reach this address",
                       v->bind);
     if (s == STATUS_OK)
         s = rings_parse(v->ring_list, &v->rings, e);
@@ -485,7 +486,8 @@ static enum status view_settle(void *state, const struct start *start, struct st
 {
     struct view *v = state;
     if (v->player && !start->piped)
-        return error_set(e, STATUS_USAGE, "FILE and --in: give only one of them");
+        return error_set(e, STATUS_USAGE,
+                         "FILE and --in cannot be used together; remove one of them");
     v->piped = start->piped;
     self->role.transient = !start->piped && !v->hold;
     if (v->hold)
@@ -603,8 +605,7 @@ static void wait_for_pages(const struct view *v)
     (void)sigaddset(&ends, SIGHUP);
     const bool forever = v->piped && isnan(v->linger_s);
     if (forever || v->linger_s > 0)
-        log_line(LOG_TELL, "the stream has ended; the page stays at %s; Ctrl-C ends it",
-                 v->address);
+        log_line(LOG_TELL, "the stream has ended. The page stays at %s until Ctrl-C", v->address);
     while (sigtimedwait(&ends, NULL, forever ? NULL : &time) < 0 && errno == EINTR)
         ;
 }

@@ -164,14 +164,14 @@ refused() { # WHAT STATUS OPTION...
 	is "$what" "$status $(wc -l <said) $(grep -cF -e "$what" said)" "$wanted 1 1"
 }
 grep -v 'SE  $\|FE  $' good.pdb >light.pdb
-refused 'light.pdb: no atom scatters anomalously: none is Na or heavier' 3 --model=light.pdb --anomalous
+refused 'light.pdb: no atom scatters anomalously; expected Na or a heavier element' 3 --model=light.pdb --anomalous
 sed 's/32.634/abcdef/' good.pdb >words.pdb
 refused "words.pdb:3: x is not a number (got '  abcdef')" 3 --model=words.pdb --anomalous
 refused "no column 'PHI'" 3 --mtz=good.mtz --column=FC,PHI --sites=sites.txt
-refused "column 'FC' is no phase, its type must be P" 3 --mtz=good.mtz --column=FC,FC --sites=sites.txt
-refused "'FC' is one column, amplitudes need phases, as 'FC,PHIC'" 2 --mtz=good.mtz --column=FC --sites=sites.txt
+refused "column 'FC' is not a phase; expected type P" 3 --mtz=good.mtz --column=FC,FC --sites=sites.txt
+refused "'FC' is one column, amplitudes need phases, with labels such as 'FC,PHIC'" 2 --mtz=good.mtz --column=FC --sites=sites.txt
 refused "f' and f'' of Se at 40000 eV are not known" 2 --mtz=good.mtz --sites=sites.txt --energy=40keV
-refused 'sites.txt:2: 6 columns, must be four' 3 --mtz=good.mtz --sites=sites.txt --fprime=sites.txt
+refused 'sites.txt:2: 6 columns; expected four' 3 --mtz=good.mtz --sites=sites.txt --fprime=sites.txt
 refused 'other.pdb: the cell or space group is another one; expected those of my model.pdb' 3 --model='my model.pdb' --light=other.pdb --light-occupancy=0.3
 refused '--light needs --light-occupancy=X, the fraction of excited molecules' 2 --model='my model.pdb' --light=light.pdb
 printf 'Se 12650 -9 1\nSe 12654 -11 4\n' >short.txt
@@ -180,7 +180,7 @@ is 'a curve that ends below the energy of the beam is warned of' "$(grep -c 'war
 echo 'Se 9000 -3 2' >single.txt
 refused "--fprime: the only line of Se is for 9000 eV, and f' and f'' are needed at 12650 eV; expected within 1 %" 2 --mtz=good.mtz --sites=sites.txt --energy=12650 --fprime=single.txt
 refused '--light needs --model' 2 --mtz=good.mtz --light=light.pdb --light-occupancy=0.3
-refused "'1.5' is out of range, must be at least 0 and at most 1" 2 --model='my model.pdb' --light=light.pdb --light-occupancy=1.5
+refused "'1.5' is out of range; expected a value of at least 0 and at most 1" 2 --model='my model.pdb' --light=light.pdb --light-occupancy=1.5
 refused '--sites needs --mtz or --model' 2 --sites=sites.txt
 refused '--fprime needs --anomalous or --sites' 2 --mtz=good.mtz --fprime=fprime.txt
 finish

@@ -57,7 +57,7 @@ teststage first --pixels=$edge | teststage source --frames=40 | teststage make -
 	teststage file out
 is 'a full card: the same files' "$(digest out)" "$expected"
 is 'a full card: one line' "$(cat errors.make)" \
-	'test-make: warning: memory of the GPU for 0 images to hand on only: card: it is full'
+	'test-make: warning: the GPU has memory for only 0 images to pass on: card: it is full'
 
 # net MS: a maker with the card, which pauses so long, relays as the caller starts them, one sink
 net() {
@@ -118,7 +118,7 @@ reader relay1 --card=card
 settle
 is 'a card that refuses: the same files' "$(statuses source make relay1 sink) $(digest out)" "0 0 0 0 $expected"
 is 'a card that refuses: one line' "$(cat errors.relay1)" \
-	'test-relay: warning: images of test-make cannot be read on the GPU: card: it refuses; they leave it'
+	'test-relay: warning: images of test-make cannot be read on the GPU (card: it refuses); they are copied to the memory of the host'
 
 # lied HOW [OPTION...]: a stranger between says of frame 60 that it is on the card
 lied() {
@@ -130,10 +130,10 @@ lied() {
 lied
 settle_relay
 is 'a lie to who has no card: one line' "$(statuses relay1) $(cat errors.relay1)" \
-	'1 test-relay: test-make sent a frame on a GPU, which this process has not asked for'
+	'1 test-relay: test-make sent a frame on a GPU, which this process did not request'
 lied --card=card
 settle_relay
 is 'a name that nothing has: the same files' "$(statuses source make relay1 sink) $(digest out)" "0 0 0 0 $expected"
 is 'a name that nothing has: one line' "$(cat errors.relay1)" \
-	'test-relay: warning: images of test-make cannot be read on the GPU: card: no such memory; they leave it'
+	'test-relay: warning: images of test-make cannot be read on the GPU (card: no such memory); they are copied to the memory of the host'
 finish

@@ -110,7 +110,7 @@ told() {
 little='BYTE_ORDER=little_endian' short='TYPE=unsigned_short' size='SIZE1=3' slow='SIZE2=2'
 types='expected unsigned_short, unsigned_long, signed_long, long_integer or float'
 headed order.img 12 $short $size $slow
-told order.img 'header: has no BYTE_ORDER; expected little_endian or big_endian' 'no BYTE_ORDER'
+told order.img 'header: no BYTE_ORDER; expected little_endian or big_endian' 'no BYTE_ORDER'
 headed order.img 12 BYTE_ORDER=middle_endian $short $size $slow
 told order.img 'header: BYTE_ORDER=middle_endian cannot be read; expected little_endian or big_endian' 'an unknown BYTE_ORDER'
 headed type.img 12 $little TYPE=signed_short $size $slow
@@ -120,13 +120,13 @@ told type.img 'too short: 3 x 2 pixels of 4 bytes need 24 bytes after the header
 headed type.img 24 $little $short $size $slow
 told type.img 'too long: 3 x 2 pixels of 2 bytes need 12 bytes after the header; the file has 24' 'a TYPE narrower than the pixels'
 headed type.img 24 $little $size $slow
-told type.img 'header: has no TYPE, and pixels have 4 bytes; expected TYPE=unsigned_long, signed_long, long_integer or float' 'wide pixels without a TYPE'
+told type.img 'header: no TYPE, and pixels have 4 bytes; expected TYPE=unsigned_long, signed_long, long_integer or float' 'wide pixels without a TYPE'
 headed type.img 12 $little TYPE=unsigned_short 'Data_type=long int' $size $slow
 told type.img 'header: TYPE and Data_type contradict each other'
 headed twice.img 12 $little $short $size $slow SIZE1=6
-told twice.img 'header: says both SIZE1=3 and SIZE1=6'
+told twice.img 'header: has both SIZE1=3 and SIZE1=6; expected one value'
 headed twice.img 12 $little BYTE_ORDER=big_endian $short $size $slow
-told twice.img 'header: says both BYTE_ORDER=little_endian and BYTE_ORDER=big_endian' 'two byte orders'
+told twice.img 'header: has both BYTE_ORDER=little_endian and BYTE_ORDER=big_endian; expected one value' 'two byte orders'
 headed deep.img 12 DIM=3 $little $short $size $slow SIZE3=2
 told deep.img 'header: DIM=3 cannot be read; expected 2'
 headed packed.img 12 COMPRESSION=Huffman $little $short $size $slow
@@ -148,7 +148,7 @@ is 'SMV without line breaks' "$(figure sum_a line.img line.img)" $((6 * 257))
 printf '{\nEDF_DataBlockID = 0.Image.Psd ;\nSize = 16 ;\nByteOrder = LowByteFirst ;\n}\n0123456' >e.edf
 told e.edf 'is an image (EDF); expected an image (SMV, CBF or float32 pixels)'
 { printf '\223NUMPY\001\000v\000{}' && head -c 124 /dev/zero; } >a.npy
-told a.npy "is an array of NumPy; expected an image (SMV, CBF or float32 pixels). array.astype('<f4').tofile(...) writes float32 pixels"
+told a.npy "is a NumPy array; expected an image (SMV, CBF or float32 pixels). array.astype('<f4').tofile(...) writes float32 pixels"
 printf '1.0 2.0 3.0 4.0\n5.0 6.0 7.0 8.0' >table.raw
 told table.raw 'is text; expected SMV, CBF or float32 pixels'
 is '--shape that contradicts a header' "$(bragg-compare --shape=2,3 short.img short.img 2>&1; echo $?)" \
@@ -170,31 +170,31 @@ cbf() {
 cbf good.cbf ''
 is 'CBF' "$(figure sum_a good.cbf good.cbf)" 21
 cbf x.cbf 's/^Content-MD5.*\r/Content-MD5: AAAAAAAAAAAAAAAAAAAAAA==\r/'
-told x.cbf 'the pixels are corrupt: Content-MD5 is AAAAAAAAAAAAAAAAAAAAAA==, but that of the 6 bytes is tZC2hc7HgvFSegFdBMPGhg==' 'a Content-MD5 of other bytes'
+told x.cbf 'the pixels are corrupt: Content-MD5 is AAAAAAAAAAAAAAAAAAAAAA==, but the checksum of the 6 bytes is tZC2hc7HgvFSegFdBMPGhg==' 'a Content-MD5 of other bytes'
 cbf x.cbf 's/Elements: 6/Elements: 5/'
 told x.cbf 'X-Binary-Number-of-Elements is 5, but the image has 3 x 2 pixels' 'another number of elements'
 cbf x.cbf 's/Fastest-Dimension: 3/Fastest-Dimension: 2/; /Elements/d'
-told x.cbf 'byte offsets: 2 bytes too many behind 4 pixels' 'pixels that go on'
+told x.cbf 'byte offsets: 2 bytes remain after 4 pixels; expected none' 'pixels that go on'
 cbf x.cbf 's/Fastest-Dimension: 3/Fastest-Dimension: 3.5/'
 told x.cbf 'X-Binary-Size-Fastest-Dimension: 3.5 is not a whole number' 'half a pixel'
 cbf x.cbf '/Second/d'
 told x.cbf 'X-Binary-Size-Second-Dimension is missing; expected a number above 0' 'no second dimension'
 cbf x.cbf 's/^X-Binary-Size: 6/X-Binary-Size: 5/'
-told x.cbf '3 x 2 pixels cannot be in 5 bytes' 'fewer bytes'
+told x.cbf '3 x 2 pixels do not fit into 5 bytes' 'fewer bytes'
 cbf x.cbf 's/^X-Binary-Size: 6/X-Binary-Size: 60/'
-told x.cbf 'too short: 44 bytes of pixels, must be 60' 'more bytes than there are'
+told x.cbf 'too short: 44 bytes of pixels; expected 60' 'more bytes than there are'
 cbf x.cbf '/MD5/d' '\001\001\200\001\000\001'
-told x.cbf 'byte offsets: pixel 4 of 6 is cut off or beyond 32 bits' 'pixels that end early'
+told x.cbf 'byte offsets: pixel 4 of 6 is truncated or exceeds 32 bits' 'pixels that end early'
 cbf x.cbf 's/signed 32-bit/unsigned 16-bit/'
-told x.cbf "X-Binary-Element-Type is 'unsigned 16-bit integer'; expected 'signed 32-bit integer', which alone can be read" 'another type'
+told x.cbf "X-Binary-Element-Type is 'unsigned 16-bit integer'; expected 'signed 32-bit integer', the only type that can be read" 'another type'
 cbf x.cbf 's/x-CBF_BYTE_OFFSET/x-CBF_PACKED/'
-told x.cbf 'conversions is x-CBF_PACKED; expected x-CBF_BYTE_OFFSET, which alone can be read' 'another compression'
+told x.cbf 'conversions is x-CBF_PACKED; expected x-CBF_BYTE_OFFSET, the only kind that can be read' 'another compression'
 cbf x.cbf '/conversions/d'
-told x.cbf 'conversions is missing; expected x-CBF_BYTE_OFFSET, which alone can be read' 'no compression'
+told x.cbf 'conversions is missing; expected x-CBF_BYTE_OFFSET, the only kind that can be read' 'no compression'
 cbf x.cbf 's/: LITTLE/: BIG/'
-told x.cbf 'X-Binary-Element-Byte-Order is BIG_ENDIAN; expected LITTLE_ENDIAN, which alone can be read' 'big-endian pixels'
+told x.cbf 'X-Binary-Element-Byte-Order is BIG_ENDIAN; expected LITTLE_ENDIAN, the only kind that can be read' 'big-endian pixels'
 cbf x.cbf 's/Encoding: BINARY/Encoding: BASE64/'
-told x.cbf 'Content-Transfer-Encoding is BASE64; expected BINARY, which alone can be read' 'pixels as text'
+told x.cbf 'Content-Transfer-Encoding is BASE64; expected BINARY, the only kind that can be read' 'pixels as text'
 cbf x.cbf 's/^X-Binary-Number.*/&\nX-Binary-Size-Third-Dimension: 2\r/'
 told x.cbf 'X-Binary-Size-Third-Dimension is 2; expected one image' 'a stack of images'
 cat good.cbf good.cbf >x.cbf

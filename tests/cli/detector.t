@@ -61,20 +61,20 @@ if has python:h5py; then
 		is "$1 says so" "$(timeout 10 bragg-geometry --detector=bad.h5 2>&1 >/dev/null | grep -c "^bragg-geometry: bad.h5: .*$2")" 1
 	}
 	refused cycle 'depends_on leads back to itself'
-	refused nowhere 'depends_on is /entry/no/such/axis, which is not there'
-	refused nan 'no finite number'
+	refused nowhere 'depends_on is /entry/no/such/axis, which is missing'
+	refused nan 'not a finite number'
 	refused units "unknown units 'furlong'; expected"
 	refused no-vector 'vector must be three numbers'
 	refused zero-vector 'vector must be three numbers'
 	refused huge 'pixels along slow and fast, from 1 to 65536'
-	refused huge-size 'must hold whole numbers, 3 at most'
-	refused text-mask 'must hold whole numbers, one for each pixel'
+	refused huge-size 'must be a list of at most 3 integers'
+	refused text-mask 'must be integers, one for each pixel'
 	refused oblong 'pixels must be square'
-	refused behind 'pixels (slow x fast), the modules reach over'
+	refused behind 'pixels (slow x fast), but the modules span'
 	refused wavelength 'a wavelength of'
-	refused spectrum 'is a spectrum, must be one wavelength'
+	refused spectrum 'is a spectrum; expected one wavelength'
 	refused no-module 'has no NXdetector_module'
-	refused no-detector 'is no NXmx file'
+	refused no-detector 'not an NXmx file'
 	refused beam-odd "unknown units 'furlong'; expected eV, keV, MeV or J"
 	refused beam-bare 'has no units; expected m, mm, um, nm or angstrom'
 	refused beam-two 'the file has two wavelengths, 1.0332[0-9]* and 1.3776[0-9]* A. Give --wavelength or --energy'
@@ -92,7 +92,7 @@ if has python:h5py; then
 	is 'of two that contradict each other an option chooses' "$(beam two --wavelength=1.1)" wavelength_A=1.1
 	is 'a file that does not say it' "$(beam none)" "$(printf '%s\n' wavelength_A=1 \
 		'warning: beam.h5: the file has no wavelength; 1 A is used. Give --wavelength or --energy')"
-	refused foreign-alone 'the modules reach over 1065 x 1030 pixels (slow x fast); detectorSpecific/y_pixels_in_detector and x_pixels_in_detector'
+	refused foreign-alone 'the modules span 1065 x 1030 pixels (slow x fast), but detectorSpecific/y_pixels_in_detector and x_pixels_in_detector'
 	# other WHAT: the warnings about a file of which a field says something else
 	other() {
 		/usr/bin/python3 "$BRAGG_TESTS/cli/nxmx_chains.py" bad one.nxs other.h5 "foreign-$1"
@@ -102,9 +102,9 @@ if has python:h5py; then
 	is 'a beam centre in mm that agrees' "$(other mm)" ''
 	is 'a beam centre that was left at 0, 0' "$(other zero)" ''
 	is 'a beam centre that contradicts the modules' "$(other centre | sed 's/[0-9.][0-9.]*, [0-9][0-9.]*/N/g')" \
-		'/entry/instrument/detector/beam_center_x and _y are N pixels, but its transformations lead to N: these count'
+		'/entry/instrument/detector/beam_center_x and _y are N pixels, but its transformations lead to N, which are used'
 	is 'an energy that contradicts the wavelength' "$(other energy | sed 's/has [0-9.]*/has N/')" \
-		'/entry/instrument/detector/detectorSpecific/photon_energy is 8000 eV, but the beam has N eV: this counts'
+		'/entry/instrument/detector/detectorSpecific/photon_energy is 8000 eV, but the beam has N eV, which is used'
 	/usr/bin/python3 "$BRAGG_TESTS/cli/nxmx_chains.py" bad one.nxs bad.h5 huge-mask
 	check 'a mask far larger than the modules is read in part' timeout 10 sh -c \
 		'bragg-geometry --detector=bad.h5 --ncells=5 | bragg-tap --print'

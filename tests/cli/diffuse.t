@@ -101,7 +101,7 @@ says() {
 	bragg-geometry --quiet $geometry $halos $3 | bragg-orient --quiet | bragg-intensity --quiet $4 2>why | bragg-write --quiet refused.raw 2>/dev/null
 	check "$1" sh -c 'grep -q -e "$1" why && test "$(wc -l <why)" = 1' sh "$2"
 }
-says 'derivatives' 'derivatives have no --diffuse-sigma' '' --derivatives=rot
+says 'derivatives' 'derivatives do not support --diffuse-sigma' '' --derivatives=rot
 halos='--diffuse-sigma=4 --diffuse-gamma=40'
 says 'a motion too large for the spots that are seen' 'weakens reflections' '' ''
 finish

@@ -90,10 +90,10 @@ says() {
 	check "$1" sh -c 'printf "%s\n" "$1" | grep -q -e "$2" && test "$(printf "%s\n" "$1" | grep -vc warning)" = 1' \
 		sh "$(refusal_of "$3" "$4" "$5")" "$2"
 }
-says 'the reference engine' 'must be --engine=cpu' '' '' --engine=reference
+says 'the reference engine' 'expected --engine=cpu' '' '' --engine=reference
 says 'a curved panel' 'flat' --curved '' ''
-says 'domains besides' '--mosaic of bragg-orient must be 0' '' --mosaic=0.2 ''
-says 'a derivative' "no derivative by 'polarization'" '' '' --derivatives=polarization
+says 'domains besides' '--mosaic of bragg-orient' '' --mosaic=0.2 ''
+says 'a derivative' "does not support the derivative by 'polarization'" '' '' --derivatives=polarization
 says 'a trace' 'no --trace-pixel' '' '' --trace-pixel=3,3
 says 'a matrix that is none' 'positive definite' --ncells-across=30,0,0 '' ''
 finish

@@ -20,7 +20,7 @@ write() {
 	$stream "$frames" "$seed" | bragg-write --quiet "$@" 2>message || status=$?
 	echo "$status $(cat message)"
 }
-foreign='is there and does not belong to these frames; --overwrite replaces it'
+foreign='exists and was not written by this run. Use --overwrite to replace it, or another name'
 
 # --- two runs in one folder
 cat >h.yaml <<'END'
@@ -54,7 +54,7 @@ go_on() {
 	kill -CONT "$slow"
 	status=0
 	wait $first || status=$?
-	result="$status $(sed -n 's/; [0-9]* frames/; N frames/; s/ ([^)]*)//; s/^write| //p' first) $(grep -c '^[0-9]' "$1/h.img.index")"
+	result="$status $(sed -n 's/; [0-9]* missing frames/; N missing frames/; s/ ([^)]*)//; s/^write| //p' first) $(grep -c '^[0-9]' "$1/h.img.index")"
 }
 # second FOLDER OPTION...: status and message of another run meanwhile
 second() {
@@ -69,7 +69,7 @@ bragg-run --quiet --workdir=plain h.yaml
 whole() {
 	diff -r -x '*.index' plain "$1" && [ "$(sort "$1/h.img.index")" = "$(sort plain/h.img.index)" ]
 }
-refused='1 bragg-write: h.img.index: process N of another run writes these frames; let it end, or write into another folder'
+refused='1 bragg-write: h.img.index: process N of another run is writing these frames. Wait for it to end, or write to another folder'
 begin wa
 is 'another lineage, in the folder of a run' "$(second wa --set=orient.seed=77)" "$refused"
 other=/proc/$(sed -n 's/.*process \([0-9]*\) of.*/\1/p' said)
@@ -77,8 +77,8 @@ is 'the other process is named' "$(cat "$other/comm") in $(readlink "$other/cwd"
 is 'even with --overwrite' "$(second wa --set=orient.seed=77 --set=write.overwrite)" "$refused"
 is 'the same lineage' "$(second wa)" "$refused"
 rm wa/h.img.index
-is 'another lineage, when the index is away' "$(second wa --set=orient.seed=77)" "1 bragg-write: h_00.img: $foreign"
-again='0 bragg-write: warning: h.img.index: was changed by somebody else; N frames are entered again 12'
+is 'another lineage, when the index is away' "$(second wa --set=orient.seed=77)" "1 bragg-write: h_00.img $foreign"
+again='0 bragg-write: warning: h.img.index was changed by another program during the run; N missing frames are listed again 12'
 go_on wa
 is 'the first run writes it again' "$result" "$again"
 check 'and makes the files of a run alone' whole wa
@@ -105,7 +105,7 @@ begin wb
 sed '1s/.$/x/' wb/h.img.index >x && mv x wb/h.img.index
 go_on wb
 is 'an index of another lineage is refused' "${result% *}" \
-	'1 bragg-write: h.img.index: frames of another lineage are there; --overwrite replaces them'
+	'1 bragg-write: h.img.index lists frames that were made with other options. Use --overwrite to replace them, or another name'
 
 # --- several writers of one run, and a file system without locks
 for folder in both other; do
@@ -116,7 +116,7 @@ for folder in both other; do
 done
 counts 2 1 | LD_PRELOAD=$(command -v faults.so) FAULT_LOCKS=none bragg-write 'l_%d.img' 2>message
 is 'without locks: is said once, and all is written' "$? $(cat message) $(ls l_*.img l.img.index | wc -l)" \
-	'0 bragg-write: warning: l.img.index: there are no locks on this file system: see to it that no two runs write the same frames 3'
+	'0 bragg-write: warning: l.img.index: this file system has no locks. Make sure that no two runs write the same frames 3'
 
 # --- what --resume takes for a frame that is there: not another file of the same size
 faithful() { # FRAMES SEED
@@ -165,7 +165,7 @@ guarded() {
 	shift 3
 	rm -rf us && mkdir us
 	echo user >"us/$file"
-	is "$guarded_name" "$(write "$stream" 3 1 "$@")" "1 bragg-write: us/$file: $foreign"
+	is "$guarded_name" "$(write "$stream" 3 1 "$@")" "1 bragg-write: us/$file $foreign"
 	is "$guarded_name: it stays, alone" "$(ls -A us) $(cat "us/$file")" "$file user"
 	is "$guarded_name: --overwrite" "$(write "$stream" 3 1 --overwrite "$@") $(grep -ac '^user$' "us/$file")" '0  0'
 }
@@ -176,12 +176,12 @@ guarded 'the master of a series' x.nxs counts us/x.nxs
 guarded 'images of a series' x_data_000002.h5 counts us/x_master.h5 --frames-per-file=2
 rm -r us && mkdir us
 ln -s ../kept us/x_1.img
-is 'a link' "$(write counts 3 1 'us/x_%d.img')" "1 bragg-write: us/x_1.img: $foreign"
+is 'a link' "$(write counts 3 1 'us/x_%d.img')" "1 bragg-write: us/x_1.img $foreign"
 rm us/* && echo user >us/x_3.img && echo user >us/x_01.img && : >us/x_0.img
 is 'other names, and an empty file, are no obstacle' "$(write counts 3 1 'us/x_%d.img') $(ls us | wc -l) $(cat us/x_3.img us/x_01.img)" '0  6 user
 user'
 rm us/x.img.index us/x_3.img us/x_01.img
-is 'frames without their index are guarded, too' "$(write counts 3 2 'us/x_%d.img')" "1 bragg-write: us/x_0.img: $foreign"
+is 'frames without their index are guarded, too' "$(write counts 3 2 'us/x_%d.img')" "1 bragg-write: us/x_0.img $foreign"
 is 'nothing is left of that' "$(ls us | tr '\n' ' ')" 'x_0.img x_1.img x_2.img '
 status=0
 bragg-geometry --detpixels=32 | bragg-orient --only=5 | bragg-intensity | bragg-write 'us/x_%d.img' --scale=1 || status=$?
@@ -191,7 +191,7 @@ sed -i '/noise/d; s/h_%02d.img/h_%02d.raw, --index=h.img.index/' h.yaml
 begin us
 echo user >us/h_11.raw
 go_on us
-is 'one that comes while frames are written stays, too' "$result $(cat us/h_11.raw)" "1 bragg-write: h_11.raw: $foreign 11 user"
+is 'one that comes while frames are written stays, too' "$result $(cat us/h_11.raw)" "1 bragg-write: h_11.raw $foreign 11 user"
 rm us/h_11.raw
 sed -i '$d' us/h.img.index
 check 'a frame that is not in the index may be there' bragg-run --quiet --workdir=us --set=slow.sleep=0 h.yaml
@@ -229,12 +229,12 @@ stills() { # OPTION...
 	wc -l <truth.tsv
 }
 echo user >truth.tsv
-is '--truth' "$(stills)" "bragg-orient: truth.tsv: $foreign
+is '--truth' "$(stills)" "bragg-orient: truth.tsv $foreign
 1"
 is '--truth --overwrite' "$(stills --overwrite)" 2
 is '--truth: the same again' "$(stills)" 2
 is '--truth: of more frames' "$(stills --frames=4)" 5
-is '--truth: of fewer' "$(stills --frames=3)" "bragg-orient: truth.tsv: $foreign
+is '--truth: of fewer' "$(stills --frames=3)" "bragg-orient: truth.tsv $foreign
 5"
 geom() { # OPTION...
 	bragg-geometry --detpixels=32 --write-geom=a.geom "$@" 2>message | bragg-tap --count >count 2>&1
@@ -242,21 +242,21 @@ geom() { # OPTION...
 	head -n 1 a.geom
 }
 echo user >a.geom
-is '--write-geom' "$(geom)" "bragg-geometry: a.geom: $foreign
+is '--write-geom' "$(geom)" "bragg-geometry: a.geom $foreign
 user"
 is '--write-geom --overwrite' "$(geom --overwrite)" 'photon_energy = 12398.42'
 is '--write-geom: the same again' "$(geom)" 'photon_energy = 12398.42'
-is '--write-geom: another one' "$(geom --energy=9300)" "bragg-geometry: a.geom: $foreign
+is '--write-geom: another one' "$(geom --energy=9300)" "bragg-geometry: a.geom $foreign
 photon_energy = 12398.42"
 echo user >cell
 is 'bragg-serve --cell' "$(photons 1 1 | bragg-serve --protocol=crystfel --bind="ipc://$tap_scratch/run/s" --cell=cell 2>&1 >announced; cat cell)" \
-	"bragg-serve: cell: $foreign
+	"bragg-serve: cell $foreign
 user"
 is 'and no client is called before the files are there' "$(cat announced)" ''
 echo user >trace
-is '--trace' "$(bragg-geometry --detpixels=32 --trace=trace 2>&1; cat trace)" 'bragg-geometry: trace: is there and is no trace; remove it first
+is '--trace' "$(bragg-geometry --detpixels=32 --trace=trace 2>&1; cat trace)" 'bragg-geometry: trace exists and is not a trace. Remove it first, or give another name
 user'
-is "bragg-run's, too" "$(bragg-run --trace=trace h.yaml 2>&1; cat trace)" 'bragg-run: trace: is there and is no trace; remove it first
+is "bragg-run's, too" "$(bragg-run --trace=trace h.yaml 2>&1; cat trace)" 'bragg-run: trace exists and is not a trace. Remove it first, or give another name
 user'
 
 # What is in the way of --stats and --trace is as it was, and nothing waits.
@@ -267,7 +267,7 @@ prepare() {
 		ln -s file link && ln -s nothing loose && ln -s trace old && mkfifo pipe) 2>/dev/null
 }
 state() { (cd ways && rm -f said && cat file trace && find . ! -name . -printf '%y %f %l\n' | sort); }
-isno='is there and is no'
+isno='exists and is not a'
 alink='is a symbolic link; expected the name of a file. Remove the link, or give the name of the file itself'
 prepare
 before=$(state)
@@ -275,12 +275,12 @@ before=$(state)
 kept() {
 	kept_who=$1 kept_option=$2 kept_what=$3
 	shift 3
-	for kept_way in "file=$isno $kept_what; remove it first" "link=$alink" "loose=$alink" "old=$alink" 'folder=is a folder, must be a file'; do
+	for kept_way in "file= $isno $kept_what. Remove it first, or give another name" "link=: $alink" "loose=: $alink" "old=: $alink" 'folder= is a folder; expected a file'; do
 		prepare
 		kept_status=0
 		timeout 20 "$@" "$kept_option=ways/${kept_way%%=*}" >out 2>said </dev/null || kept_status=$?
 		is "${kept_who#bragg-}: $kept_option: ${kept_way%%=*}" "$kept_status $(head -n 1 said) $(state)" \
-			"1 $kept_who: ways/${kept_way%%=*}: ${kept_way#*=} $before"
+			"1 $kept_who: ways/${kept_way%%=*}${kept_way#*=} $before"
 	done
 }
 kept bragg-geometry --trace trace bragg-geometry --detpixels=8
@@ -374,6 +374,6 @@ rm copy/demo/lyso.img.index
 echo user >copy/demo/lyso_0001.png
 check_status 'a file in its way' 1 sh copy/scripts/demo 2
 is 'is named, and stays' "$(echo "$tap_output" | grep '^demo:\|bragg-write: demo/lyso_000') $(cat copy/demo/lyso_0001.png)" \
-	"bragg-write: demo/lyso_0000.img: $foreign
+	"bragg-write: demo/lyso_0000.img $foreign
 demo: move what is in $PWD/copy/demo away first user"
 finish

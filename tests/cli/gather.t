@@ -129,14 +129,14 @@ refuses() {
 	is 'and no other' "$(wc -l <err)" 1
 }
 replay='bragg-replay --quiet'
-refuses 'images of such' 1 'what bragg-replay found of frames is for bragg-refine --gather' "$replay fits.rec 2>others | bragg-intensity --quiet | bragg-tap --count 2>others"
-refuses 'images to gather' 2 'wants recipe, got image' "$replay noisy.rec 2>others | bragg-refine --quiet --gather"
+refuses 'images of such' 1 'bragg-replay sends fit results (--part). Only bragg-refine --gather can read them' "$replay fits.rec 2>others | bragg-intensity --quiet | bragg-tap --count 2>others"
+refuses 'images to gather' 2 'this stage takes recipe, but got image' "$replay noisy.rec 2>others | bragg-refine --quiet --gather"
 refuses 'recipes that nobody fitted' 3 'the frames have no fits; run bragg-refine --part as the previous stage' "$replay start.rec 2>others | bragg-refine --quiet --gather"
-refuses 'names twice' 2 '--gather and --parameters exclude each other' "$replay fits.rec 2>others | bragg-refine --quiet --gather --parameters=rot"
-refuses 'a table of a part' 2 '--part and --table exclude each other' "$replay noisy.rec 2>others | bragg-refine --quiet --part --table=x.tsv"
+refuses 'names twice' 2 '--gather and --parameters cannot be used together; remove one of them' "$replay fits.rec 2>others | bragg-refine --quiet --gather --parameters=rot"
+refuses 'a table of a part' 2 '--part and --table cannot be used together; remove one of them' "$replay noisy.rec 2>others | bragg-refine --quiet --part --table=x.tsv"
 refuses 'to hold without a part' 2 '--hold' "$replay noisy.rec 2>others | bragg-refine --quiet --hold"
 refuses 'recipes of blocks' 2 "'ncells_a' is of the experiment" "$replay noisy.rec 2>others | bragg-refine --quiet --start=start.rec --part 2>others | bragg-refine --quiet --gather --recipes=x.rec"
 sed 's/name: gather,/& count: 2,/' run.yaml >two.yaml
 check 'two that gather' sh -c '! bragg-run --quiet --workdir=by4 two.yaml 2>said'
-check 'are refused' says 'bragg-refine: this program combines all frames and must run as one process: set' said
+check 'are refused' says 'bragg-refine: this program combines all frames and must run as one process. Set' said
 finish

@@ -68,7 +68,7 @@ asked 2 "the process count of 'noise' is fixed during a run; only 'intensity' ca
 asked 2 "the process count of 'orient' is fixed" --remove=orient=1 two
 asked 2 "the process count of 'write' is fixed" --add=write=1 two
 asked 2 "no stage is called 'x'; p.yaml has" --add=x=1 two
-asked 2 'out of range, must be from 1 to 1000' --add=intensity=0 two
+asked 2 'out of range; expected a value from 1 to 1000' --add=intensity=0 two
 asked 2 'out of range' --add=intensity=1001 two
 asked 2 'expected STAGE=VALUE' --add=intensity two
 asked 2 'expected STAGE=N' --add="$(printf '%0100d' 1)" two

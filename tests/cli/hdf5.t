@@ -20,21 +20,21 @@ refused() {
 	is "$1 is refused" "$(timeout 10 bragg-geometry --detector="$1" 2>&1 >/dev/null; echo $?)" "bragg-geometry: $1: $2
 3"
 }
-refused other.h5 '/entry/data/data: 80 x 100 pixels (slow x fast), the modules reach over 80 x 101'
-refused mask.h5 '/entry/instrument/detector/pixel_mask: 81 x 100 pixels (slow x fast), the modules reach over 80 x 100'
+refused other.h5 '/entry/data/data: has 80 x 100 pixels (slow x fast), but the modules span 80 x 101'
+refused mask.h5 '/entry/instrument/detector/pixel_mask: has 81 x 100 pixels (slow x fast), but the modules span 80 x 100'
 refused no-units.h5 '/entry/instrument/detector/module/fast_pixel_direction: has no units; expected m, mm, um, nm or angstrom'
 refused odd-units.h5 "/entry/instrument/detector/transformations/det_z: unknown units 'furlong'; expected m, mm, um, nm or angstrom"
 refused distances.h5 '/entry/instrument/detector/transformations/det_z: 2 numbers from 0.15 to 0.16 (in m or rad); expected one'
 refused waves.h5 '/entry/instrument/beam/incident_wavelength: 2 numbers from 1 to 1.1 A; expected one. Give --wavelength or --energy'
 refused gone.h5 '/entry/instrument is a link to /entry/instrument in nowhere.h5, which is missing'
-refused loop.h5 '/entry/instrument is a link to /entry/instrument, which is not there'
+refused loop.h5 '/entry/instrument is a link to /entry/instrument, which is missing'
 is 'a link to a pipe is refused' "$(timeout 10 bragg-geometry --detector=pipe.h5 2>&1 >/dev/null)" \
-	'bragg-geometry: fifo: is no ordinary file, and a link leads there'
+	'bragg-geometry: fifo: not an ordinary file, but a link leads to it'
 if [ "${BRAGG_SANITIZED-}" ]; then
 	skip 'a chunk that is much larger than its data set is not unpacked' 'sanitizers need more address space than a limit leaves'
 else
 	is 'a chunk that is much larger than its data set is not unpacked' \
-		"$(ulimit -v 2000000; bragg-geometry --quiet 2>/dev/null | bragg-orient --spectra=chunk.h5 2>&1 >/dev/null | grep -c 'must have /energies and /weights')" 1
+		"$(ulimit -v 2000000; bragg-geometry --quiet 2>/dev/null | bragg-orient --spectra=chunk.h5 2>&1 >/dev/null | grep -c '/energies or /weights is missing or has a wrong shape')" 1
 fi
 
 # --- damage that libhdf5 does not survive, and a pipe, in every program that reads images and tables
@@ -53,7 +53,7 @@ tried() {
 	done
 }
 # libhdf5 crashes, or fails by luck and would crash the next time; a later one refuses the file by itself
-damaged='\(damaged (reading it crashes, or has no end)\|/entry/.*: damaged (the data set cannot be opened)\)'
+damaged='\(corrupt (reading it crashes or does not end)\|/entry/.*: corrupt (the data set cannot be opened)\)'
 for kind in segv abort; do
 	if [ "${BRAGG_SANITIZED-}" ]; then
 		skip "$kind: damage that libhdf5 does not survive" 'a sanitizer reports the fault of libhdf5 as well'
@@ -62,7 +62,7 @@ for kind in segv abort; do
 	fi
 done
 mkfifo pipe.nxs
-tried pipe.nxs '\(is no regular file, a recording must be one\|must be an ordinary file\|not an ordinary file\|is no answer key: .*\)'
+tried pipe.nxs '\(is no regular file, a recording must be one\|must be an ordinary file\|not an ordinary file\(; expected a recording\)\?\|not a ground-truth file; .*\)'
 
 # --- an image of 3 GB in a chunk of 3 MB, which contradicts the detector of 64 x 64 pixels
 limit=200000 # kB
@@ -73,9 +73,9 @@ done = subprocess.run(sys.argv[2:], stdout=subprocess.DEVNULL, stderr=open("said
 print(done.returncode, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < int(sys.argv[1]))
 END
 is 'a declared image of 3 GB is refused in little memory' "$(/usr/bin/python3 measure $limit bragg-replay --recompute huge/good.nxs:0) $(cat said)" \
-	"3 True bragg-replay: huge/good_data_000001.h5: images of 729000000 pixels; expected 4096, as the detector has"
+	"3 True bragg-replay: huge/good_data_000001.h5: images have 729000000 pixels; expected 4096, as the detector has"
 is 'and where it is played' "$(/usr/bin/python3 measure $limit sh -c 'bragg-replay --quiet huge/good.nxs | bragg-tap --quiet') $(cat said)" \
-	"1 True bragg-replay: huge/good_data_000001.h5: images of 729000000 pixels; expected 4096, as the detector has"
+	"1 True bragg-replay: huge/good_data_000001.h5: images have 729000000 pixels; expected 4096, as the detector has"
 
 series() {
 	bragg-geometry --quiet --detpixels=40 --ncells=5 --fluence=1e28 | bragg-orient --quiet --frames=4 --random 2>/dev/null |
@@ -88,7 +88,7 @@ is 'data files of an earlier series are removed' "$(echo r_data_*)" 'r_data_0000
 touch x.refl
 crash() {
 	is "a crash of the library is one line: $1" "$(LD_PRELOAD=$(command -v crash.so) timeout 20 "$@" 2>&1 >/dev/null | sed 's/.*: r\.nxs/r.nxs/')" \
-		'r.nxs: damaged (reading it crashes, or has no end)'
+		'r.nxs: corrupt (reading it crashes or does not end)'
 }
 if [ "${BRAGG_SANITIZED-}" ]; then
 	skip 'a crash of the library is one line' 'sanitizers tell of it'

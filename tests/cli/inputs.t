@@ -133,10 +133,10 @@ refused() {
 }
 refused 'gemmi sfcalc: what gemmi says' 3 says model.pdb
 refused 'gemmi sfcalc: 8388608' 3 memory model.pdb
-refused 'gemmi sfcalc: std::bad_alloc: more than 8 GiB of memory, --dmin must be larger' 3 large model.pdb
+refused 'gemmi sfcalc: std::bad_alloc: more than 8 GiB of memory; expected a larger --dmin' 3 large model.pdb
 refused 'gemmi: killed by signal 9 (Killed)' 1 killed model.pdb
-refused 'what gemmi sfcalc wrote cannot be read: damaged MTZ (the header is not within the file)' 3 half model.pdb
-refused 'what gemmi sfcalc wrote cannot be read: no MTZ file; --hkl reads lines of h k l F' 3 none model.pdb
+refused 'what gemmi sfcalc wrote cannot be read: corrupt MTZ (the header is not within the file)' 3 half model.pdb
+refused 'what gemmi sfcalc wrote cannot be read: not an MTZ file. Use --hkl for lines of h k l F' 3 none model.pdb
 refused 'cannot open: No such file or directory' 1 good absent.pdb
 refused 'is an MTZ file; expected a model of atoms (PDB or mmCIF). bragg-geometry --mtz reads it' 3 good good.mtz
 mkdir without
@@ -144,7 +144,7 @@ ln -s "$(command -v bragg-geometry)" without
 status=0
 PATH=$tap_scratch/without bragg-geometry --out="@ipc://$PWD/nobody" --model=model.pdb 2>said || status=$?
 is 'gemmi that is not installed' "$status $(cat said)" \
-	'1 bragg-geometry: --model needs the program gemmi, which computes structure factors: `apt install gemmi`, or give them by --mtz'
+	'1 bragg-geometry: --model needs the program gemmi, which computes structure factors. Install it with `apt install gemmi`, or give structure factors with --mtz'
 
 cp fake/gemmi moved/libexec/braggpipe
 own own.raw --model=model.pdb

@@ -35,28 +35,28 @@ refused() {
 	is "$refused_text" "$? $(wc -l <said) $(grep -c -e "$refused_text" said)" "$refused_status 1 1"
 }
 in=$at:1
-refused 2 'needs keys: say --keys=DIR' teststage make --in=$in --out=@$in
-refused 2 'needs keys: say --keys=DIR' teststage source --in="ipc://$d/x" --out="@ipc://$d/y" --control=$at:*
-refused 2 '--keys and --insecure exclude' teststage first --out=@$in --keys=keys --insecure
+refused 2 'needs keys. Use --keys=DIR' teststage make --in=$in --out=@$in
+refused 2 'needs keys. Use --keys=DIR' teststage source --in="ipc://$d/x" --out="@ipc://$d/y" --control=$at:*
+refused 2 '--keys and --insecure cannot be used together' teststage first --out=@$in --keys=keys --insecure
 cp -r keys bad
 chmod g+r bad/client.key_secret
-refused 2 'client.key_secret: others can read it (mode 0640)' teststage first --out=@$in --keys=bad
+refused 2 'client.key_secret: other users can read it (got mode 0640)' teststage first --out=@$in --keys=bad
 chmod 600 bad/client.key_secret
 chmod 755 bad
-refused 2 'bad: others can read it (mode 0755)' teststage first --out=@$in --keys=bad
+refused 2 'bad: other users can read it (got mode 0755)' teststage first --out=@$in --keys=bad
 chmod 700 bad
 chmod 666 bad/watcher.key
-refused 2 'watcher.key: others can change it' teststage first --out=@$in --keys=bad
+refused 2 'watcher.key: other users can change it' teststage first --out=@$in --keys=bad
 chmod 600 bad/watcher.key
 sed 's/secret-key = "./&&/' keys/client.key_secret >bad/client.key_secret
-refused 3 'client.key_secret:4: must be secret-key = "KEY" with 40 characters of Z85' teststage first --out=@$in --keys=bad
+refused 3 'client.key_secret:4: not a key; expected secret-key = "KEY" with 40 characters of Z85' teststage first --out=@$in --keys=bad
 { grep public-key other/client.key && grep secret-key keys/client.key_secret; } >bad/client.key_secret
-refused 3 'the public key is not that of the secret one' teststage first --out=@$in --keys=bad
+refused 3 'the public key does not belong to the secret key' teststage first --out=@$in --keys=bad
 echo hello >bad/client.key_secret
 refused 3 'no line public-key' teststage first --out=@$in --keys=bad
 rm bad/client.key_secret
 mkfifo -m 600 bad/client.key_secret
-refused 3 'client.key_secret: is no file' teststage first --out=@$in --keys=bad
+refused 3 'client.key_secret: not an ordinary file' teststage first --out=@$in --keys=bad
 rm bad/client.key_secret
 refused 1 'client.key_secret: No such file' teststage first --out=@$in --keys=bad
 cp keys/client.key_secret bad
@@ -65,9 +65,9 @@ refused 2 'a process that binds needs server.key_secret' teststage first --out=@
 if [ "$(id -u)" = 0 ]; then
 	cp -r keys foreign
 	chown 1 foreign/client.key_secret
-	refused 2 'belongs to somebody else' teststage first --out=@$in --keys=foreign
+	refused 2 'belongs to another user' teststage first --out=@$in --keys=foreign
 else
-	skip 'belongs to somebody else' 'only root gives files away'
+	skip 'belongs to another user' 'only root gives files away'
 fi
 
 # A run with keys that stands still, and so goes on, until all this is over: the sink only connects.
@@ -106,11 +106,11 @@ refusal() {
 	bragg-top --once "$1" "$at:$control" 2>&1 >/dev/null | tail -n 1
 }
 # its connection ends at either end first
-is 'a watcher without keys learns why it hears nothing' "$(refusal --insecure | grep -c 'wants\? keys')" 1
+is 'a watcher without keys learns why it hears nothing' "$(refusal --insecure | grep -c 'requires\? keys')" 1
 is 'with keys of another run, too' "$(refusal --keys=other)" \
-	"bragg-top: $at:$control: every connection ends before the keys are agreed on: are they those of this run?"
+	"bragg-top: $at:$control: every connection ends before both ends agree on keys. Are the keys those of this run?"
 cp other/watcher.key_secret half
-is 'with a key that is not on the list, too' "$(refusal --keys=half)" "bragg-top: $at:$control: my keys are refused"
+is 'with a key that is not on the list, too' "$(refusal --keys=half)" "bragg-top: $at:$control: the keys of this process are refused"
 forger watch watcher "$at:$source" >credit &
 forged=$!
 is 'false acknowledgements with the key of a watcher: no answer' "$(forger watch watcher "$at:$control")" 'status 0'
@@ -118,9 +118,9 @@ wait $forged
 is 'false credit with the key of a watcher: no answer' "$(cat credit)" 'nothing 0'
 for pid in $pids; do wait "$pid"; echo $?; done >ended
 is 'strangers end with status 1' "$(tr '\n' ' ' <ended)" '1 1 1 1 1 1 1 1 '
-is 'without keys: says what is wrong' "$(grep -c 'wants\? keys' said.none said.sink.none | cut -d: -f2 | tr '\n' ' ')" '1 1 '
-is 'keys of another run: says what is wrong' "$(grep -c 'are they those of this run?$' said.other said.sink.other | cut -d: -f2 | tr '\n' ' ')" '1 1 '
-is 'a key that is not on the list: says what is wrong' "$(grep -c 'my keys are refused$' said.half said.sink.half | cut -d: -f2 | tr '\n' ' ')" '1 1 '
+is 'without keys: says what is wrong' "$(grep -c 'requires\? keys' said.none said.sink.none | cut -d: -f2 | tr '\n' ' ')" '1 1 '
+is 'keys of another run: says what is wrong' "$(grep -c 'Are the keys those of this run?$' said.other said.sink.other | cut -d: -f2 | tr '\n' ' ')" '1 1 '
+is 'a key that is not on the list: says what is wrong' "$(grep -c 'the keys of this process are refused$' said.half said.sink.half | cut -d: -f2 | tr '\n' ' ')" '1 1 '
 is 'no frame was stolen' "$(find stolen -type f | wc -l)" 0
 bragg-top --once --json --keys=watch "$at:$control" >now
 check 'bragg-top counts who was refused' perl -MJSON::PP -e 'exit !(decode_json(<>)->{refused} > 10)' now
@@ -131,7 +131,7 @@ stage make2 make --in="$at:$source" --out="ipc://$d/w" --keys=keys &
 settle
 is 'the run ends well' "$(statuses first source make2 work sink)" '0 0 0 0 0'
 is 'with all frames' "$(digest out)" "$expected"
-is 'who was refused is said at the end' "$(grep -c 'warning: refused [1-9][0-9]* connections without a good key' errors.source errors.work | cut -d: -f2 | tr '\n' ' ')" '1 1 '
+is 'who was refused is said at the end' "$(grep -c 'warning: refused [1-9][0-9]* connections without a valid key' errors.source errors.work | cut -d: -f2 | tr '\n' ' ')" '1 1 '
 is 'nobody speaks of --insecure' "$(cat errors.* | grep -c insecure)" 0
 
 # bragg-run: fresh keys where an endpoint is tcp, for the run only

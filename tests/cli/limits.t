@@ -29,7 +29,7 @@ refused() {
 for victim in first source make sink; do
 	limited_chain $victim -n 20 10
 	refused "20 open files, $victim" \
-		"test-$victim: only 20 open files are allowed (ulimit -n), must be 64"
+		"test-$victim: the limit of open files is too small (ulimit -n, got 20); expected at least 64"
 done
 limited_chain sink -n 64 10
 is '64 open files are enough' "$(statuses first source make sink) $(find out -type f | wc -l)" '0 0 0 0 10'
@@ -49,14 +49,14 @@ else
 	for program in "$bin"/bragg-*; do
 		name=$(basename "$program")
 		is "64 KiB of stack, $name" "$( (ulimit -s 64 && "$program" --version) 2>&1; echo $?)" \
-			"$name: only 64 KiB of stack are allowed (ulimit -s), must be 512
+			"$name: the limit of the stack is too small (ulimit -s, got 64 KiB); expected at least 512 KiB
 1"
 	done
 	is '512 KiB of stack are enough' "$( (ulimit -s 512 && small 2 && ulimit -s 512 && bragg-replay --recompute s_1.cbf) 2>&1)" \
 		's_1.cbf: the same bytes'
 	rm -f s_* s.*
 	is "64 KiB of stack for OpenMP's threads" "$(OMP_STACKSIZE=64k bragg-noise --threads=2 --in=ipc://$PWD/n --out=@ipc://$PWD/o 2>&1; echo $?)" \
-		'bragg-noise: the threads of OpenMP have only 64 KiB of stack (OMP_STACKSIZE), must have 512
+		'bragg-noise: the stack of OpenMP threads is too small (OMP_STACKSIZE, got 64 KiB); expected at least 512 KiB
 1'
 
 	# as many processes and threads of a user as do not suffice: no signal, and nothing is left
@@ -111,7 +111,7 @@ if [ "${BRAGG_SANITIZED-}" ]; then
 	skip 'memory' 'sanitizers need more address space than a limit leaves'
 else
 	# from too little for a thread, over too little for a few images, to too little for shared memory
-	warning='test-make: warning: no shared memory: Cannot allocate memory; images go into the messages'
+	warning='test-make: warning: cannot create shared memory: Cannot allocate memory; images are sent inside the messages instead'
 	limited_chain make -v 30000 100
 	refused '30000 KiB of memory' 'test-make: cannot start a thread: Resource temporarily unavailable'
 	for kib in 40000 45000; do
@@ -141,7 +141,7 @@ for signal in TERM HUP; do
 		wait
 		is "SIG$signal to $victim: all end with 1" "$(statuses source make work sink)" '1 1 1 1'
 		is "SIG$signal to $victim: one line" "$(cat errors.* | sed 's/signal [0-9]*/signal N/')" \
-			"test-$victim: ended by signal N (SIG$signal)"
+			"test-$victim: stopped by signal N (SIG$signal)"
 		is "SIG$signal to $victim: nothing is left" "$(find out -name '*.part'; find run -mindepth 1)" ''
 	done
 done

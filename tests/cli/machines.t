@@ -186,7 +186,7 @@ refused 2 "'-oProxyCommand=x' is not a list of host names" $ssh --hosts=-oProxyC
 refused 2 "'a,,b' is not a list of host names" $ssh --hosts=a,,b
 refused 2 "'a;reboot' is not a list of host names" $ssh '--hosts=a;reboot'
 refused 2 '--hosts' --hosts=a
-refused 2 '--dry-run and --launcher=ssh exclude each other' $ssh --hosts=a --dry-run
+refused 2 '--dry-run and --launcher=ssh cannot be used together; remove one of them' $ssh --hosts=a --dry-run
 usual ', hosts: each'
 refused 3 "stage 'noise' has 400 processes on each of 3 hosts; expected at most 1000" $ssh --hosts=a,b,c --count=noise=400
 cp "$(command -v teststage)" bin/onlyhere

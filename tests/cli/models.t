@@ -131,7 +131,7 @@ refused 'scale.pdb: SCALEn or _atom_sites.fract_transf_matrix contradicts the un
 (printf 'REMARK 290   SMTRY1   1  1.000000  0.000000  0.000000        0.00000\nREMARK 290   SMTRY2   1  0.000000  1.000000  0.000000        0.00000\nREMARK 290   SMTRY3   1  0.000000  0.000000  1.000000        0.00000\n' && cat good.pdb) >remark.pdb
 refused "remark.pdb: REMARK 290 lists 1 symmetry operators that are not those of 'P 1 21 1'" --model=remark.pdb
 (cat other.mmcif && sed 's/^data_.*/data_second/' other.mmcif) >two.cif
-refused 'two.cif: the file holds 2 structures; expected one' --model=two.cif
+refused 'two.cif: the file has 2 structures; expected one' --model=two.cif
 edited bare.pdb 's/^\(ATOM.\{56\}\)....../\1      /'
 factors bare --model=bare.pdb
 is 'B factors that are missing are warned of' "$(grep -c 'warning: bare.pdb: 24 of 24 atoms have no B factor: B = 0 is used' said)" 1
@@ -201,7 +201,7 @@ forbidden() { # NAME F
 forbidden bright.mtz 836.5
 factors bright --mtz=bright.mtz
 is 'forbidden reflections with a large F are counted, and the largest named' \
-	"$(grep -c 'warning: bright.mtz: the space group forbids 2 of the reflections with a large F, the largest 836.5 of 3 0 0: is the space group right?' said) $(grep -c warning said)" '1 1'
+	"$(grep -c 'warning: bright.mtz: the space group forbids 2 of the reflections with a large F, the largest 836.5 of 3 0 0: these F are used. Is the space group right?' said) $(grep -c warning said)" '1 1'
 factors bright --mtz=bright.mtz --sites=sites.txt
 is 'with phases, too' "$(grep -c 'forbids 2 of the reflections' said)" 1
 factors good --mtz="$BRAGG_TESTS/golden/lysozyme_6A.mtz"

@@ -114,5 +114,5 @@ for file in dated.nxs dated_data_000001.h5 dated_data_000003.h5; do
 done
 check_status 'a time that is none' 2 env SOURCE_DATE_EPOCH=today bragg-write bad.nxs </dev/null
 is 'and its message' "$(SOURCE_DATE_EPOCH=today bragg-write bad.nxs 2>&1 </dev/null)" \
-	"bragg-write: SOURCE_DATE_EPOCH: 'today' must be a whole number of seconds, 0 to 253402300799"
+	"bragg-write: SOURCE_DATE_EPOCH: 'today' is not a time; expected a whole number of seconds from 0 to 253402300799"
 finish

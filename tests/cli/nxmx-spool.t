@@ -64,10 +64,10 @@ check 'the files are the same' diff -r -x '*.index' -x '*.raw' whole beside
 is 'and all in the index' "$(sort -u beside/s.nxs.index | grep -c '^[0-9].*raw$') $(find beside -name '*.raw' | wc -l)" '22 22'
 cp other/*.part held.part
 resumed other --compression=gzip
-is 'packed in another way: one line' "$(grep -c 'other/s_data_00000[0-9].h5.part: is there and does not belong' message) $(wc -l <message)" '1 1'
+is 'packed in another way: one line' "$(grep -c 'other/s_data_00000[0-9].h5.part exists and was not written by this run' message) $(wc -l <message)" '1 1'
 rm other/s.nxs.index
 frames others.rec | bragg-write other/s.nxs --frames-per-file=4 2>message || true
-is 'of another lineage: one line' "$(grep -c 'other/s_data_00000[0-9].h5.part: is there and does not belong' message) $(wc -l <message)" '1 1'
+is 'of another lineage: one line' "$(grep -c 'other/s_data_00000[0-9].h5.part exists and was not written by this run' message) $(wc -l <message)" '1 1'
 check 'and it stays' cmp held.part other/*.part
 frames others.rec | bragg-write other/s.nxs --frames-per-file=4 --overwrite
 is '--overwrite replaces it' "$(nxmx --master other/s.nxs | cut -f1 | grep -c '^[0-9]') $(parts other)" '7 0'
@@ -107,7 +107,7 @@ for how in removed 'cut short'; do
 	[ "$how" = removed ] && rm meddled/*.part || truncate -s 100 meddled/*.part
 	status=0
 	wait $writer || status=$?
-	is "$how: one line, status 1" "$(grep -c 'meddled/s_data_000001.h5.part: somebody has' message) $(wc -l <message) $status" '1 1 1'
+	is "$how: one line, status 1" "$(grep -c 'meddled/s_data_000001.h5.part: another program' message) $(wc -l <message) $status" '1 1 1'
 	[ "$how" = removed ] || rm meddled/*.part # as it says
 	frames all.rec | bragg-write meddled/s.nxs --frames-per-file=22 --resume 2>message
 	is "$how: then all frames are there" "$(nxmx meddled/s_data_000001.h5 | cut -f1 | wc -l) $(parts meddled)" '22 0'

@@ -80,7 +80,7 @@ cp -r whole again
 counts --frames=9 | bragg-write again/s.nxs --frames-per-file=4 2>>message
 complete 'some frames again: they are there' again
 counts --frames=9 --seed=5 | bragg-write again/s.nxs --frames-per-file=4 2>message
-check 'another lineage is refused' grep -q 'another lineage' message
+check 'another lineage is refused' grep -q 'made with other options' message
 complete 'and leaves all as it was' again
 counts --frames=9 --seed=5 | bragg-write again/s.nxs --frames-per-file=4 --overwrite
 is '--overwrite replaces it' "$(nxmx --master again/s.nxs | cut -f1 | tr '\n' ' ')" \
@@ -89,7 +89,7 @@ rm again/s.nxs.index
 status=0
 counts --frames=9 --seed=6 | bragg-write again/s.nxs --frames-per-file=4 2>message || status=$?
 is 'files of others without an index: status' $status 1
-check 'files of others without an index' grep -q 's_data_000001.h5: is there and does not belong to these frames' message
+check 'files of others without an index' grep -q 's_data_000001.h5 exists and was not written by this run' message
 
 # refused NAME STATUS PATTERN ARGUMENT...
 mkdir bad
@@ -100,7 +100,7 @@ refused() {
 	is "$refused_name: status" "$status" "$want"
 	check "$refused_name: message" grep -q "^bragg-write: .*$pattern" message
 }
-refused 'a number in the name' 2 'names one file for all frames' 'bad/s_%d.nxs'
+refused 'a number in the name' 2 'NXmx stores all frames in one series' 'bad/s_%d.nxs'
 refused 'two series' 2 'second NXmx series' bad/a.nxs bad/b.nxs
 refused 'no frames in a file' 2 'frames-per-file' bad/a.nxs --frames-per-file=0
 refused 'an unknown compression' 2 'compression' bad/a.nxs --compression=zip

@@ -151,7 +151,7 @@ wait
 is 'two in order: one is refused, and the run goes on' "$(statuses source make) $(statuses sink1 sink2 | tr ' ' '\n' | sort | tr '\n' ' ') $(files)" \
 	'0 0 0 1  200'
 is 'two in order: which is said' "$(sed 's/process [0-9]*/process N/' errors.source)" \
-	'test-source: warning: test-sink (process N) is excluded: another process takes frames in order, must be one'
+	'test-source: warning: test-sink (process N) is excluded: another process takes frames in order; expected one'
 check 'two in order: each had its own in order' test "$(ascending log1) $(ascending log2)" = 'yes yes'
 
 fresh

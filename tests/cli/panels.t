@@ -94,7 +94,7 @@ is 'tiles that stand apart go into a raw file, up to the saturation of the detec
 	"$(wc -c <a.raw) $(od -An -v -w4 -tf4 a.raw | awk '$1 > most { most = $1 } END { print most }')" '4194304 10010'
 bragg-geometry --detector=agipd-1m --distance=200 --ncells=5 | bragg-orient --frames=1 | bragg-intensity --threads=1 |
 	bragg-write --log a.png 2>err || true
-check 'but into no picture' grep -q 'panels 0 and 8 of 128 do not lie on one grid' err
+check 'but into no picture' grep -q 'panels 0 and 8 of 128 are not on one pixel grid' err
 
 sensor() { bragg-geometry --ncells=5 --oversample=1 "$@" | bragg-orient --misset=10,20,30 | bragg-intensity --threads=1; }
 sensor --detector=pilatus-300k --distance=100 --thickness=0 --write-geom=bare.geom | bragg-write bare.raw

@@ -43,9 +43,9 @@ refuse() { # WHAT OPTION...
 	shift
 	is "refused: $*" "$(bragg-geometry --quiet --detpixels=8 "$dark" 2> /dev/null | bragg-orient --quiet --random "$@" 2>&1 > no | grep -o "$wanted")" "$wanted"
 }
-refuse "'1' must be two numbers of frames" --pump=1
-refuse 'must be two numbers of frames' --pump=0:0
-refuse 'must be two numbers of frames' --pump=1:2:3
+refuse "'1' is not a pattern; expected LIGHT:DARK" --pump=1
+refuse 'is not a pattern' --pump=0:0
+refuse 'is not a pattern' --pump=1:2:3
 refuse 'pumped needs --pump' --pumped=0.1
 check_status 'refused: one state' 2 sh -c "bragg-geometry --quiet --detpixels=8 --ncells=5 | bragg-orient --quiet --pump=1:1 --pumped=0.5 --out=ipc:///tmp/none 2> one.err"
 is 'names what it needs' "$(grep -o 'needs two crystals.*' one.err)" 'needs two crystals, the dark and the light state; there is 1'

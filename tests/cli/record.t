@@ -212,7 +212,7 @@ if unshare -m mount -t tmpfs none small 2>/dev/null; then
 	unshare -m sh -c 'mount -t tmpfs -o size=64k none small && cd small && bragg-replay ../photons.rec | bragg-tap --record=x.rec
 		echo $?; ls; bragg-replay x.rec.part 2>/dev/null | bragg-tap --count' >full.out 2>full.err
 	is 'full disk: whole frames are kept' "$(sed 's/ .*//; s/frames=[1-9]$/some/' full.out | tr '\n' ' ')" '1 x.rec.part some '
-	is 'full disk: who says so, and before' "$(sed 's/about .* free/.../' full.err)" "bragg-tap: warning: 6 frames make ...
+	is 'full disk: who says so, and before' "$(sed 's/about .* free/.../' full.err)" "bragg-tap: warning: 6 frames need ...
 bragg-tap: x.rec.part: cannot write: No space left on device
 bragg-tap: warning: x.rec.part keeps $(sed -n 's/^frames=\([0-9]*\).*/\1/p' full.out) frames"
 else
@@ -221,7 +221,7 @@ fi
 cp photons.rec flipped.rec
 printf 'x' | dd of=flipped.rec bs=1 seek=$(($(wc -c <photons.rec) - 2000)) conv=notrunc 2>/dev/null
 bragg-replay flipped.rec 2>flip.err | bragg-tap >/dev/null 2>&1
-is 'a flipped bit is found' "$(grep -c 'bragg-replay: flipped.rec: the record at byte [0-9]* is damaged' flip.err)" 1
+is 'a flipped bit is found' "$(grep -c 'bragg-replay: flipped.rec: the record at byte [0-9]* is corrupt' flip.err)" 1
 check_status 'an existing recording is not replaced' 1 sh -c 'bragg-replay photons.rec | bragg-tap --record=again.rec'
 check 'unless that is said' sh -c 'bragg-replay photons.rec | bragg-tap --record=again.rec --overwrite --fsync'
 check 'a recording is resumed for more frames' \
@@ -246,12 +246,12 @@ is 'a second list adds its frames' \
 	"$(part 'part_%d.img' --only=4-5,7 --frames=9 --verbose 2>&1 | grep -c ' 3 of 9 frames, spots') $(ls part_*.img | wc -l)" '1 5'
 bragg-geometry --detpixels=64 --pixel=1 --ncells=5 | bragg-orient --frames=5 --random --seed=2 | bragg-tap --record=more.rec --resume 2>changed.err
 is 'a changed option is named' "$(grep bragg-tap changed.err)" \
-	'bragg-tap: more.rec.part: other frames are there (bragg-orient: --seed was 1, is 2); --overwrite replaces them'
+	'bragg-tap: more.rec.part: has frames that were made with other options (bragg-orient: --seed was 1, is 2). Use --overwrite to replace them'
 check 'and the recording stays as it was' cmp more.rec same.rec
 cp early.rec.part other.rec.part
 check_status 'frames of another experiment are not continued' 1 sh -c 'bragg-replay photons.rec | bragg-tap --record=other.rec'
 check 'and stay as they were' cmp early.rec.part other.rec.part
 bragg-replay recipes.rec 2>kind.err | bragg-write 'x_%d.img' 2>kind.err
-is 'kinds are checked' "$(cat kind.err)" 'bragg-write: wants image, got recipe from bragg-replay: put bragg-intensity between them'
+is 'kinds are checked' "$(cat kind.err)" 'bragg-write: this stage takes image, but got recipe from bragg-replay: put bragg-intensity between them'
 is 'no socket is left' "$(find run -mindepth 1)" ''
 finish

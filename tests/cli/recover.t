@@ -197,7 +197,7 @@ is 'at the limit nothing is left' "$(find run -mindepth 1)$(pids '[a-z]*')" ''
 check '--resume after a failure' bragg-run --quiet --resume p.yaml
 is '--resume after a failure: the same files' "$(digest)" "$expected"
 check_status 'nothing is lacking' 0 bragg-run --resume p.yaml
-is 'nothing is lacking: that is said' "$tap_output" "orient| bragg-orient: all $frames frames exist already: nothing to compute"
+is 'nothing is lacking: that is said' "$tap_output" "orient| bragg-orient: all $frames frames are finished already; nothing to compute"
 
 fresh
 behind
@@ -230,7 +230,7 @@ before=$(digest)
 changed() { # ORIENT-ARGS NOISE-ARGS WHAT
 	pipeline "$1" "$2"
 	check_status "changed: $3" 3 bragg-run --resume p.yaml
-	is "changed: $3, is named" "$(echo "$tap_output" | grep -c "frames of another lineage are there ($3); --overwrite")" 1
+	is "changed: $3, is named" "$(echo "$tap_output" | grep -c "frames that were made with other options ($3). Use --overwrite")" 1
 }
 changed --seed=8 '' 'bragg-orient: --seed was 1, is 8'
 changed '' '--gain=2.5' 'bragg-noise: --gain was 1, is 2.5'

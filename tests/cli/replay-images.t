@@ -84,9 +84,9 @@ smv metres.img PIXEL_SIZE=0.1 'DISTANCE=0.17 m' 'WAVELENGTH=0.09 nm' BEAM_CENTER
 bragg-replay metres.img 2>err | bragg-write --quiet metres_%d.img
 is 'units of an SMV header' "$(keys metres_0.img | grep -E '^(DIST|WAVE)' | tr '\n' ' ')" 'DISTANCE=170; WAVELENGTH=0.9; '
 smv comma.img PIXEL_SIZE=0.1 DISTANCE=170 WAVELENGTH=0,9
-unread 'WAVELENGTH 0,9: is not a number with a unit' comma.img
+unread 'WAVELENGTH 0,9: is not a number with a known unit' comma.img
 smv volt.img PIXEL_SIZE=0.1 DISTANCE=170 'WAVELENGTH=12000 eV'
-unread 'WAVELENGTH 12000 eV: is not a number with a unit' volt.img
+unread 'WAVELENGTH 12000 eV: is not a number with a known unit' volt.img
 smv words.img PIXEL_SIZE=0.1 'DISTANCE=170 or so' WAVELENGTH=0.9
 unread 'DISTANCE 170 or so: is not a number' words.img
 smv twice.img PIXEL_SIZE=0.1 DISTANCE=170 DISTANCE=180 WAVELENGTH=0.9
@@ -110,7 +110,7 @@ cbf() { # FILE SED-COMMAND
 	sed "$2" a_0.cbf >"$1"
 }
 cbf inch.cbf 's/# Detector_distance [0-9.]* m/# Detector_distance 4.7 inch/'
-unread '# Detector_distance 4.7 inch: is not a number with a unit' inch.cbf
+unread '# Detector_distance 4.7 inch: is not a number with a known unit' inch.cbf
 cbf unset.cbf 's/# Wavelength [0-9.]* A/# Wavelength not set/'
 unread '# Wavelength not set: is not a number' unset.cbf
 cbf oblong.cbf 's/# Pixel_size \([^x]*\) x .* m/# Pixel_size \1 x 2e-3 m/'
@@ -140,14 +140,14 @@ echo hello >text.img
 smv other.img PIXEL_SIZE=0.1
 smv nan.img PIXEL_SIZE=nan
 smv huge.img DISTANCE=1e30
-refused 'a short SMV file' 3 'short.img: ends inside its SMV header' short.img
+refused 'a short SMV file' 3 'short.img: truncated inside its SMV header' short.img
 refused 'a short CBF file' 3 '.*short.cbf: too short' short.cbf
-refused 'a short NXmx file' 3 'short.nxs: cannot be read as HDF5: truncated or damaged' short.nxs
-refused 'a text' 3 'text.img: is no recording' text.img
+refused 'a short NXmx file' 3 'short.nxs: cannot be read as HDF5: truncated or corrupt' short.nxs
+refused 'a text' 3 'text.img: not a recording (got 6 bytes); expected a file of bragg-tap --record' text.img
 refused 'a recording among images' 3 'x.rec: not an image; expected SMV, CBF or NXmx' a_0.img x.rec
 refused 'a file that is not there' 1 'gone.img: cannot open' a_0.img gone.img
 refused 'no number' 3 'nan.img: header: PIXEL_SIZE=nan is not a finite number' nan.img
-refused 'a distance of 1e27 m' 3 'huge.img: header: distance, m: 1e.27, must be from 0 to 1e.06' huge.img
+refused 'a distance of 1e27 m' 3 'huge.img: header: distance, m: 1e.27; expected a value from 0 to 1e.06' huge.img
 refused 'a frame that is not there' 2 '--frames: frame 3 is not in a_0.img, which contains 3 frames' --frames=2-3 a_0.img a_1.img a_2.img
 refused 'recorded times' 2 '--speed: image files contain no times' --speed=real a_0.img
 # series NAME OPTION...: two frames as NXmx

@@ -38,12 +38,12 @@ meddled stale
 is 'frames of other runs: all end well' "$(statuses first source make sink)" '0 0 0 0'
 is 'frames of other runs: the same files' "$(digest out)" "$expected"
 is 'frames of other runs are counted' "$(cat errors.sink)" \
-	'test-sink: dropped 2 messages that were damaged or not for this run'
+	'test-sink: dropped 2 messages that were corrupt or for another run'
 
 meddled other
 is 'a frame that comes with other bytes: all end with 1' "$(statuses source make sink)" '1 1 1'
 is 'a frame that comes with other bytes is named' "$(cat errors.* | grep -v 'shows the progress of this run')" \
-	'test-sink: frame 23 came twice, the second time (from test-make) with other bytes: the stages before this one are not deterministic'
+	'test-sink: frame 23 came twice, the second time (from test-make) with other bytes. The stages before this one are not deterministic'
 
 # Late: while the last frame is with the sink, and while the source waits for a bye at the end
 fresh

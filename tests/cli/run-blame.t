@@ -9,7 +9,7 @@ export XDG_RUNTIME_DIR="$tap_scratch/run"
 unset SLURM_JOB_ID
 
 # --- the first error is last on the screen
-foreign='n.nxs: is there and does not belong to these frames; --overwrite replaces it'
+foreign='n.nxs exists and was not written by this run. Use --overwrite to replace it, or another name'
 pipe 6 '{name: write, args: [x_%d.img, n.nxs]}' >foreign.yaml
 mkdir f v
 echo mine >f/n.nxs
@@ -29,7 +29,7 @@ bragg-run: stage write ended with status 1"
 done
 pipe 6 '{name: write, args: [x_%d.img, --nonsense]}' >option.yaml
 run option.yaml
-blamed 'a wrong option' 2 "write| bragg-write: unknown option '--nonsense' (--help lists them)" 'write ended with status 2'
+blamed 'a wrong option' 2 "write| bragg-write: unknown option '--nonsense'; --help lists the options" 'write ended with status 2'
 pipe 6 '{name: write, args: [x_%d.img, n.nxs]}' \
 	"{name: late, input: noise, program: sh, args: [-c, 'sleep 0.3; exec bragg-write y_%d.img --nonsense']}" >two.yaml
 rm -rf f
@@ -87,7 +87,7 @@ ended() {
 }
 ended INT '130 ' new/deep
 check 'the folders that it made are removed' test ! -e new
-ended TERM '1 bragg-run: ended by signal 15 (SIGTERM)' new
+ended TERM '1 bragg-run: stopped by signal 15 (SIGTERM)' new
 check 'here, too' test ! -e new
 mkdir old
 ended INT '130 ' old

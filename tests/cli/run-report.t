@@ -21,11 +21,11 @@ check 'another' sh -c 'bragg-replay --first=1 a.rec | bragg-report one.html'
 check 'of a single frame' page one.html pictures=1 'frames seen1'
 echo mine >mine.html
 check_status 'a file in the way' 1 sh -c 'bragg-replay a.rec 2>others | bragg-report mine.html 2>err'
-is 'is named' "$(cat err)" 'bragg-report: mine.html: is there, and no page of braggpipe'
+is 'is named' "$(cat err)" 'bragg-report: mine.html exists and is not a page of braggpipe. Give another name'
 is 'and stays' "$(cat mine.html)" mine
 printf 'stages:\n- {name: replay, args: [a.rec]}\n- {name: report, args: [--hold, half.html], count: 2}\n' >half.yaml
 check 'each of two would have half of the frames' sh -c '! bragg-run --quiet half.yaml 2>err'
-check 'is said' grep -q 'bragg-report: this program combines all frames and must run as one process: set' err
+check 'is said' grep -q 'bragg-report: this program combines all frames and must run as one process. Set' err
 check 'before there is a page' test ! -e half.html
 check_status 'no such folder' 1 sh -c 'bragg-replay a.rec 2>others | bragg-report gone/x.html 2>err'
 
@@ -74,7 +74,7 @@ check 'a run without images' bragg-run --quiet --report=none.html r.yaml
 check 'has a page without pictures' page none.html 'Run of r.yaml' 'This run ended without an error' pictures=0
 check 'and without a card for messages, of which there are none' sh -c '! grep -q "Messages of the stages" none.html'
 check_status 'a file in the way of a run' 1 sh -c 'bragg-run --quiet --report=mine.html q.yaml 2>err'
-is 'is named before the work' "$(cat err)" 'bragg-run: mine.html: is there, and no page of braggpipe'
+is 'is named before the work' "$(cat err)" 'bragg-run: mine.html exists and is not a page of braggpipe. Give another name'
 check_status 'with --dry-run' 2 bragg-run --dry-run --report=x.html q.yaml
 check_status 'a full disk' 1 sh -c 'bragg-run --quiet --workdir=out5 --report=/dev/full q.yaml 2>err'
 check 'is said' grep -q 'No space left' err

@@ -94,7 +94,7 @@ for name in run.refl run.expt run.refl.part; do
 	mkdir way
 	echo mine >way/$name
 	bragg-replay --quiet all.rec 2>/dev/null | table way refl 2>message
-	is "$name is in the way: one line" "$(grep -c "way/$name: is there and does not belong to these frames" message) $(wc -l <message)" '1 1'
+	is "$name is in the way: one line" "$(grep -c "way/$name exists and was not written by this run" message) $(wc -l <message)" '1 1'
 	is "$name stays, and nothing else is there" "$(ls way) $(cat way/$name)" "$name mine"
 	bragg-replay --quiet all.rec | table way refl --overwrite
 	check "$name: --overwrite" cmp whole/run.refl way/run.refl
@@ -115,6 +115,6 @@ bragg-replay --quiet stills.rec | table full refl --resume
 check 'with room it goes on' cmp stills/run.refl full/run.refl
 mkdir none
 sweep | bragg-intensity --quiet 2>/dev/null | counts 2>/dev/null | table none refl 2>message
-check 'frames without reflections are refused' grep -q 'none/run.refl: frame 0 brings no reflections along' message
+check 'frames without reflections are refused' grep -q 'none/run.refl: frame 0 has no reflections' message
 is 'and nothing is there' "$(ls none)" ''
 finish

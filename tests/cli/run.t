@@ -237,7 +237,7 @@ check_status 'the commands of --dry-run fail with it' 1 sh ./commands
 small 10 '' '' '--unknown'
 status=0
 bragg-run "$file" 2>said || status=$?
-is 'an option that the stage does not know' "$status $(head -n 1 said)" "2 sink| test-sink: unknown option '--unknown' (--help lists them)"
+is 'an option that the stage does not know' "$status $(head -n 1 said)" "2 sink| test-sink: unknown option '--unknown'; --help lists the options"
 is 'and leaves no folder that it made' "$(bragg-run --workdir=made/for/nothing "$file" 2>/dev/null; echo "$?"; find made 2>/dev/null)" 2
 sed -i '$d' "$file" # no sink is left
 status=0
@@ -290,7 +290,7 @@ wait $runner || status=$?
 is 'a frozen worker, sink and source: status, frames' "$status $(sums)" "0 $undisturbed"
 is 'a frozen worker, sink and source: each is started again, once' \
 	"$(sed -n 's/make[.][12]/make/;s/.*warning: \(.*: started again\)$/\1/p' said | sort | paste -sd,)" \
-	'make does not answer any more: started again,sink does not answer any more: started again,source does not answer any more: started again'
+	'make no longer answers: started again,sink no longer answers: started again,source no longer answers: started again'
 is 'a frozen worker, sink and source: nothing is left' "$(left)" ''
 
 # Of these processes the first stands still at a frame, and the second says nothing more to the
@@ -309,7 +309,7 @@ bragg-run "$file" >said 2>&1
 is 'one hangs, one is presumed dead: status, frames' "$? $(files)" '0 100'
 is 'one hangs, one is presumed dead: both are started again' \
 	"$(sed -n 's/.*make[.][12] \(.*: started again\)$/\1/p' said | sort | paste -sd,)" \
-	'does not answer any more: started again,hangs: started again'
+	'no longer answers: started again,hangs: started again'
 
 # What ends the run: a frame, a stage
 small 60 '--dead-after=1' '--crash-at=7' ''
@@ -372,7 +372,7 @@ for signal in TERM HUP; do
 	kill -$signal $runner
 	status=0
 	wait $runner || status=$?
-	is "SIG$signal: status 1, said once, nothing left" "$status $(grep -c "ended by signal .*SIG$signal" said) $(wc -l <said)$(left)" '1 1 1'
+	is "SIG$signal: status 1, said once, nothing left" "$status $(grep -c "stopped by signal .*SIG$signal" said) $(wc -l <said)$(left)" '1 1 1'
 done
 small 5000 '' '--sleep=1' '--sleep=1'
 behind

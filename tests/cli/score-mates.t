@@ -38,17 +38,17 @@ done
 {
 	known_merged 'one mate is missing of some' odd.mtz $fine merged.mates.cc=1 merged.mates.n="$odd"
 	known_merged 'mates are one' mean.mtz $fine merged.mates.cc=absent merged.mates.slope=absent merged.mates.n=0
-	check 'which the table says' grep -q '^merged.mates .*cc absent (the merged result has Friedel mates as one)' table
+	check 'which the table says' grep -q '^merged.mates .*cc absent (the merged result has averaged Friedel mates)' table
 	known_merged 'the hand inverted: means do not show it' inverted.mtz $fine merged.mates.cc=-1 merged.mates.slope=-1~1e-5
 	is 'it is named' "$(grep '^wrong' table)" 'wrong hand: the merged set agrees with Friedel mates swapped (CC of their differences -1.000)'
-	refused 'columns of other types' 3 'phases.mtz: no column of type J or F, intensities or amplitudes, nor two of K; its columns are' key.nxs phases.mtz
+	refused 'columns of other types' 3 'phases.mtz: no column of type J or F (intensities or amplitudes), and no two of type K; its columns are' key.nxs phases.mtz
 	is 'nothing is said of other programs' "$(grep -c 'gemmi\|--hkl' refused.err)" 0
 	sed 's/^MTZ/XTZ/' pair.mtz >none.mtz
-	refused 'no MTZ file' 3 'none.mtz: no MTZ file' key.nxs none.mtz
+	refused 'no MTZ file' 3 'none.mtz: not an MTZ file' key.nxs none.mtz
 	is 'nor of options that there are not' "$(grep -c 'gemmi\|--hkl' refused.err)" 0
 	sed -i '/^-/d' f.hkl
 	made
 	known_merged 'a key whose mates are alike' mates.mtz $fine merged.mates.cc=absent merged.mates.n=0
-	check 'which the table says, too' grep -q '^merged.mates .*cc absent (Friedel mates of the key are alike' table
+	check 'which the table says, too' grep -q '^merged.mates .*cc absent (Friedel mates of the ground truth are equal' table
 }
 finish

@@ -45,7 +45,7 @@ told 'dead' faults.nan.died=1 faults.shape.died=0 lost.by_client=6
 sed 's/nan/type/' sent.tsv >typed.tsv
 check 'the page says it, too' sh -c 'bragg-score --report=page.html --sent=typed.tsv truth.tsv hits.tsv >page && /usr/bin/python3 "$BRAGG_TESTS/cli/score_page.py" page.html \
 	"a client died of the fault type in frame 6" "What was done with faults?" "type died 1" "answers false alarm 0"'
-is 'which is said' "$(tail -n 1 table)" 'a client died of the fault nan in frame 6: none behind it has an answer'
+is 'which is said' "$(tail -n 1 table)" 'a client died of the fault nan in frame 6: no later frame has a result'
 hits 0 6 >hits.tsv
 told 'a client that stopped for another reason' faults.nan.died=0
 sent 8=nan 9=type >sent.tsv
@@ -57,5 +57,5 @@ told 'of the first of two' faults.nan.died=1 faults.type.died=0
 sent 6=nan | sed 's/taken	nan/dropped	nan/' >sent.tsv
 told 'not of what it did not get' faults.nan.died=0
 hits 0 11 4 2 >hits.tsv
-refused 'neither yes nor no' 3 "damaged is '2', must be a whole number from 0 to 1" truth.tsv hits.tsv
+refused 'neither yes nor no' 3 "damaged is '2'; expected a whole number from 0 to 1" truth.tsv hits.tsv
 finish

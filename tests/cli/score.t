@@ -107,7 +107,7 @@ known 'nothing taken for a hit' key.nxs blind.stream '' hits.true_positive=0 hit
 known 'everything taken for a hit' key.nxs keen.stream '' hits.true_positive=3 hits.false_positive=1 hits.true_negative=0
 known 'what a hit is can be said' key.nxs perfect.stream --hit=1000,1 hits.true_positive=0 hits.false_positive=3
 known 'frames without an answer' key.nxs half.stream '' frames=2 frames_without_answer=2 lattices.true=3 lattices.missed=1 hits.false_negative=1
-check 'which is said as well' grep -q '^2 frames of the key have no answer' table
+check 'which is said as well' grep -q '^2 frames of the ground truth have no result' table
 
 # --- other settings of the same lattice
 known 'the hand inverted' key.nxs hand.stream '' lattices.wrong=3 lattices.left_handed=3 angle_deg.n=0
@@ -117,7 +117,7 @@ known 'half a turn that the symmetry allows' key.nxs twofold.stream '' lattices.
 known 'but P 1 does not: counted apart' key.nxs twofold.stream --symmetry=P1 lattices.ambiguous=3 lattices.wrong=0 lattices.right=0
 known 'axes in another order' key.nxs cyclic.stream '' lattices.right=3 lattices.wrong=0 lattices.other_basis=3 angle_deg.max=0 intensities.cc=1 \
 	intensities.slope=1 cell.a.mean=59.062 intensities.n="$true_spots"
-check 'are named' grep -q '^3 right lattices have another basis than the key' table
+check 'are named' grep -q '^3 right lattices have another basis than the ground truth' table
 known 'axes a and b swapped in a square cell' square/key.nxs square/swap.stream '' lattices.wrong=0 lattices.right=4 angle_deg.max=0 \
 	intensities.cc=1 cell.a.mean=60 cell.c.mean=35
 known 'which 4/m does not allow' square/key.nxs square/swap.stream --symmetry=P4 lattices.right=0 lattices.ambiguous=4
@@ -131,10 +131,10 @@ known 'lattices that turn are right in the middle of their frames' turning/key.n
 # --- what is required
 check_status 'what is required holds' 0 bragg-score --require='spots.recall>=1' --require='angle_deg.max<0.01' --require='cell.n>2' key.nxs perfect.stream
 check_status 'what is required does not' 1 bragg-score --require='spots.recall>=1' --require='angle_deg.max<=0.4' key.nxs turned.stream
-check 'its value is said' sh -c 'echo "$1" | grep -q "required angle_deg.max<=0.4: it is 0.5"' sh "$tap_output"
+check 'its value is said' sh -c 'echo "$1" | grep -q "required angle_deg.max<=0.4; got 0.5"' sh "$tap_output"
 check_status 'a figure that is absent is not met' 1 bragg-score --require='angle_deg.max<=100' key.nxs turned2.stream
 check_status 'a figure that there is not' 2 bragg-score --require='angle.max<=1' key.nxs perfect.stream
-refused 'what is no requirement' 2 "'angle_deg.max' must be METRIC>=X" --require=angle_deg.max key.nxs perfect.stream
+refused 'what is no requirement' 2 "'angle_deg.max' is not a requirement; expected METRIC>=X" --require=angle_deg.max key.nxs perfect.stream
 refused 'a requirement without a number' 2 '--require' --require='angle_deg.max<=x' key.nxs perfect.stream
 is 'JSON on stdout is all there is' "$(bragg-score --json=- key.nxs perfect.stream | /usr/bin/python3 -c 'import json, sys; print(json.load(sys.stdin)["frames"])')" 4
 
@@ -181,47 +181,47 @@ is 'in one line' "$(echo "$tap_output" | grep -c '/no/where/page.html')" 1
 bragg-geometry --quiet --detpixels=32 | bragg-orient --quiet | bragg-intensity --quiet | bragg-write --quiet plain.nxs
 sed 's/_fs = 511/_fs = 255/; s/_ss = 511/_ss = 255/' perfect.stream >small.stream
 gzip -c perfect.stream >packed.stream
-refused 'no number of a frame' 3 'unnumbered.stream:16: a chunk has no number of a frame: run indexamajig with --copy-header=frame_id' \
+refused 'not a frame number' 3 'unnumbered.stream:16: a chunk has no frame number. Run indexamajig with --copy-header=frame_id' \
 	key.nxs unnumbered.stream
-refused 'an image that the key lacks' 3 'beyond.stream:16: image 1000 is not in key.nxs, which holds 4' key.nxs beyond.stream
-refused 'a frame of others' 3 'foreign.stream:16: frame 90 is not in key.nxs, which holds 4 frames from 0 to 3' key.nxs foreign.stream
-refused 'another cell' 3 'another crystal: the first has edges of 84.37, 97.79, 43.60 A, those of key.nxs have 59.06, 68.45, 30.52 A' \
+refused 'an image that the key lacks' 3 'beyond.stream:16: image 1000 is not in key.nxs, which has 4' key.nxs beyond.stream
+refused 'a frame of others' 3 'foreign.stream:16: frame 90 is not in key.nxs, which has 4 frames from 0 to 3' key.nxs foreign.stream
+refused 'another cell' 3 'another crystal: the first has cell edges 84.37, 97.79, 43.60 A; expected those of key.nxs (59.06, 68.45, 30.52 A)' \
 	key.nxs other.stream
 awk '/End of peak list/ { peaks = 0 } !peaks { print } /^ *fs\/px/ && !/h / { peaks = 1 }' turned2.stream >astray.stream
-refused 'nothing in common' 3 'have nothing in common with key.nxs: of 0 found spots' key.nxs astray.stream
+refused 'nothing in common' 3 'do not match key.nxs: none of 0 found spots' key.nxs astray.stream
 awk '/^ *h +k/ { n = 1; print; next } n { $8 = "nan"; n-- } 1' perfect.stream >nowhere.stream
-refused 'a reflection that lies nowhere' 3 'is no reflection, must be h k l I sigma(I) peak background fs ss panel' key.nxs nowhere.stream
-refused 'no frames' 3 'empty.stream: holds no frames' key.nxs empty.stream
-refused 'the same frames twice' 3 'has a second answer' key.nxs perfect.stream perfect.stream
-refused 'another detector' 3 'panel p0 of 256 x 256 pixels is not on the detector of the key' key.nxs small.stream
+refused 'a reflection that lies nowhere' 3 'is not a reflection; expected h k l I sigma(I) peak background fs ss panel' key.nxs nowhere.stream
+refused 'no frames' 3 'empty.stream: no frames found' key.nxs empty.stream
+refused 'the same frames twice' 3 'has two results' key.nxs perfect.stream perfect.stream
+refused 'another detector' 3 'panel p0 of 256 x 256 pixels is not on the detector of the ground truth' key.nxs small.stream
 size=$(wc -c <perfect.stream)
 for part in 60 200 400 1000 $((size / 2)) $((size - 1)) $((size - 10)); do
 	head -c $part perfect.stream >part.stream
 	refused "truncated behind $part bytes" 3 'part.stream' key.nxs part.stream
 done
-refused 'no stream' 3 'key.nxs: is an HDF5 file; expected a stream of CrystFEL' key.nxs key.nxs
+refused 'no stream' 3 'key.nxs: is an HDF5 file; expected a CrystFEL stream' key.nxs key.nxs
 refused 'a packed stream' 3 'gunzip' key.nxs packed.stream
 refused 'no key' 3 'perfect.stream' perfect.stream perfect.stream
 refused 'no such key' 3 'missing: cannot open' missing perfect.stream
 refused 'no such result' 3 'missing: cannot open' key.nxs missing
-refused 'a key without reflections' 3 'plain.nxs: holds no reflections: bragg-intensity --reflections makes them' plain.nxs perfect.stream
-refused 'what never ends' 3 '/dev/zero: is no stream of CrystFEL' key.nxs /dev/zero
+refused 'a key without reflections' 3 'plain.nxs: no reflections found. Run bragg-intensity with --reflections' plain.nxs perfect.stream
+refused 'what never ends' 3 '/dev/zero: not a CrystFEL stream' key.nxs /dev/zero
 {
 	head -n 40 perfect.stream
 	head -c 100000 /dev/zero
 } >zeros.stream
 refused 'a stream that becomes something else' 3 'zero byte' key.nxs zeros.stream
 mkfifo pipe
-refused 'a pipe as key' 3 'pipe: is no answer key: must be an NXmx file of bragg-write, a recording' pipe perfect.stream
+refused 'a pipe as key' 3 'pipe: not a ground-truth file; expected an NXmx file of bragg-write, a recording' pipe perfect.stream
 head -c 3000 key.rec >torn.rec
 refused 'a torn recording as key' 3 'torn.rec' torn.rec perfect.stream
 bragg-geometry --quiet --detpixels=64 | bragg-orient --quiet | bragg-tap --record=recipes.rec
-refused 'recipes as key' 3 'recipes.rec: holds no images' recipes.rec perfect.stream
+refused 'recipes as key' 3 'recipes.rec: no images found' recipes.rec perfect.stream
 bragg-geometry --quiet --detpixels=64 | bragg-orient --quiet | bragg-intensity --quiet | bragg-tap --record=bare.rec
-refused 'a recording without reflections' 3 'bare.rec: frame 0 holds no reflections: bragg-intensity --reflections' bare.rec perfect.stream
+refused 'a recording without reflections' 3 'bare.rec: frame 0 has no reflections. Run bragg-intensity with --reflections' bare.rec perfect.stream
 mkdir away
 mv key_data_* away
-refused 'a key without the files of its series' 3 'reflections of frame 0: is a file of the series missing?' key.nxs perfect.stream
+refused 'a key without the files of its series' 3 'reflections of frame 0. Is a file of the series missing?' key.nxs perfect.stream
 mv away/* .
-refused 'no space group' 2 'is no space group' --symmetry=Q99 key.nxs perfect.stream
+refused 'no space group' 2 'is not a space group' --symmetry=Q99 key.nxs perfect.stream
 finish

@@ -66,7 +66,7 @@ refused 1 'cpus: 1000 requested per process, but this host has'
 pipeline 'gpus: 4'
 refused 1 'gpus: 4 requested per process, but this host has 3'
 pipeline 'cpus: 0'
-refused 3 "p.yaml:6: cpus '0' is out of range, must be from 1 to 1024\|p.yaml:6: cpus: '0' is out of range"
+refused 3 "p.yaml:6: cpus '0' is out of range; expected a value from 1 to 1024\|p.yaml:6: cpus: '0' is out of range"
 pipeline 'gpus: many'
 refused 3 "p.yaml:6: gpus.*'many'"
 printf 'share 1 x 2\0' | bragg-run --remote >said 2>&1

@@ -46,17 +46,17 @@ damaged() {
 }
 for transport in auto inline; do
 	is "damaged, $transport: no file of it, and one line" "$(damaged $transport teststage file out)" \
-		"test-file: frame 3 from test-make was damaged on its way
+		"test-file: frame 3 from test-make was corrupted on its way
 1 000000
 000001
 000002"
 	is "damaged, $transport: bragg-write likewise" "$(damaged $transport bragg-write 'out/%d.raw' | grep -v index)" \
-		"bragg-write: frame 3 from test-make was damaged on its way
+		"bragg-write: frame 3 from test-make was corrupted on its way
 1 0.raw
 1.raw
 2.raw"
 	is "damaged, $transport: bragg-report likewise" "$(damaged $transport bragg-report out/page.html)" \
-		"bragg-report: frame 3 from test-make was damaged on its way
+		"bragg-report: frame 3 from test-make was corrupted on its way
 1 page.html"
 done
 
@@ -95,8 +95,8 @@ if [ "$(id -u)" = 0 ] && setpriv --reuid=65534 --clear-groups true 2>/dev/null; 
 	wait
 	is 'another user gets all frames' "$other $(find out -type f | wc -l)" '0 10'
 	is 'another user: each side says so once' "$(sed 's/process [0-9]*/process N/' errors.other errors.make)" \
-		'test-file: images of test-make come in messages: cannot open its shared memory: Permission denied
-test-make: images go to test-file (process N) in messages'
+		'test-file: images of test-make arrive inside messages, not in shared memory: cannot open the shared memory of the previous stage: Permission denied
+test-make: images for test-file (process N) are sent inside messages, not in shared memory'
 else
 	skip 'another user gets all frames' 'needs root'
 	skip 'another user: each side says so once' 'needs root'
@@ -107,7 +107,7 @@ teststage first --pixels=$edge | teststage source --frames=40 | (ulimit -f 16; e
 	teststage relay | teststage work | teststage file out
 is 'no shared memory to be had: the same files' "$(digest out)" "$expected"
 is 'no shared memory to be had: one line' "$(cat errors.make)" \
-	'test-make: warning: no shared memory: File too large; images go into the messages'
+	'test-make: warning: cannot create shared memory: File too large; images are sent inside the messages instead'
 
 # The real programs; with a point spread the noise needs photons that it may write to.
 # real TRANSPORT OPTION...: the sum over their files; the options are those of the noise

@@ -18,7 +18,7 @@ last() {
 }
 
 # photons that are no numbers: by every engine, alone and with other stages in it
-bad='frame 0: pixel 0,0 (fast, slow) of panel 0 has inf photons, must be finite and not negative'
+bad='frame 0: pixel 0,0 (fast, slow) of panel 0 has inf photons; expected finite and not negative'
 n=0
 for how in --engine=cpu --engine=reference --precision=double '--fuse=background --water=1' '--fuse=noise' '--fuse=noise --psf=gauss'; do
 	n=$((n + 1))

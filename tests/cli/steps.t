@@ -46,7 +46,7 @@ told() { # NCELLS OPTION...: what bragg-orient says
 is 'nothing is left to warn of' "$(told 20 --osc=4 --steps=auto | grep -c 'too coarse')" 0
 is 'but what was given' "$(told 20 --osc=4 --steps=auto --phi-steps=3 | grep -o 'phi steps are.* apart')" 'phi steps are 1.33 deg apart'
 is 'as many terms as nobody waits for' "$(told 200 --steps=auto --osc=360 | grep -c 'per pixel; expected at most 1e+06')" 1
-is 'a ripple of nothing' "$(told 20 --ripple=2)" 'bragg-orient: --ripple is for --steps=auto'
+is 'a ripple of nothing' "$(told 20 --ripple=2)" 'bragg-orient: --ripple has an effect only with --steps=auto'
 
 # --- layers of a thick sensor: what a slanted ray leaves in it
 thick() { # LAYERS [OPTION...]: spots at 50 degrees on 1 mm of silicon

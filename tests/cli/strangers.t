@@ -71,11 +71,11 @@ attack heart heartbeat first=0 last=9999 count=20 up=1 $own
 attack bye bye why='an evil word' $own
 met ack path few have lost heart bye
 unharmed 'words from nowhere'
-is 'frames that were not issued' "$(named ack)" 'is excluded: it acknowledged frame N, which was not issued'
-is 'who is out is told why' "$(said ack)" 'out: it acknowledged frame N, which was not issued'
-is 'a path that nobody confirms' "$(named path)" 'is excluded: it acknowledged frame N, which was not issued'
+is 'frames that were not issued' "$(named ack)" 'is excluded: it acknowledged frame N, which was not sent'
+is 'who is out is told why' "$(said ack)" 'out: it acknowledged frame N, which was not sent'
+is 'a path that nobody confirms' "$(named path)" 'is excluded: it acknowledged frame N, which was not sent'
 is 'frames that nothing sent it, for a moment' "$(named few)" ''
-is 'what it lost' "$(named lost)" 'is excluded: it lost frame N, which was not issued'
+is 'what it lost' "$(named lost)" 'is excluded: it lost frame N, which was not sent'
 is 'who says what it has, or lives, may' "$(named have)$(named heart)" ''
 is 'a bye is named' "$(named bye)" 'ended with status 1: an evil word'
 
@@ -88,9 +88,9 @@ attack crowd crowd count=200
 attack knocks knocks data="ipc://$d/w" count=5000
 unharmed 'floods'
 is 'hellos without end' "$(named hellos)" 'is excluded: it floods the source with messages'
-is 'other names on one connection' "$(named newcomers)" 'is excluded: it claims to be another process'
+is 'other names on one connection' "$(named newcomers)" 'is excluded: it uses the identity of another process'
 
-is 'and at the door of frames' "$(grep -c 'evil-knocks (process [0-9]*) is ignored: it said hello 1024 times' errors.make)" 1
+is 'and at the door of frames' "$(grep -c 'evil-knocks (process [0-9]*) is ignored: it sent hello 1024 times' errors.make)" 1
 
 # --- parts of a size that no message there has
 stream
@@ -103,7 +103,7 @@ is 'they are cut off' "$(said control) $(said data)" 'cut cut'
 stream
 attack shift sink data="ipc://$d/w" shift=1 $own
 unharmed 'off by one'
-is 'it is out' "$(named shift)" 'is excluded: it acknowledged frame N, which was not issued'
+is 'it is out' "$(named shift)" 'is excluded: it acknowledged frame N, which was not sent'
 
 # --- one that takes frames, keeps none, and is found out late
 stream
@@ -123,7 +123,7 @@ attack less sink data="ipc://$d/w" durable=19
 settle
 is 'a total that is not that of the acknowledgements' \
 	"$(cat source.status) $(sed 's/process [0-9]*/process N/' errors.source)" \
-	'1 test-source: evil-less (process N) made 19 frames durable, and acknowledged 20'
+	'1 test-source: evil-less (process N) saved 19 frames, but acknowledged 20'
 
 # --- groups that nobody asked for: one that takes frames, one that takes none; and one that is
 # there before the one that was asked for by name, with one that fills the room for early words
@@ -138,12 +138,12 @@ soon grep -q 'no more' errors.make
 soon grep -q 'group idle' errors.source
 met leaver
 unharmed 'groups that nobody asked for'
-is 'they are named, once' "$(grep -c 'group greedy is not waited for: --groups asks for 1$' errors.source) $(grep -c 'group idle' errors.source)" '1 1'
+is 'they are named, once' "$(grep -c 'the run does not wait for group greedy: --groups of the source asks for 1\. ' errors.source) $(grep -c 'group idle' errors.source)" '1 1'
 
 is 'who is at the wrong end, and who fails alone' \
 	"$(sed -n 's/^test-make: warning: evil-\([a-z]*\) (process [0-9]*) \([^@]*\) of ipc.*/\1 \2/p; s/.*evil-\(l[a-z]*\) (process [0-9]*)/\1/p' errors.make | sort)" \
 	'leaver ended with status 1: no more
-wrong connects to the wrong end'
+wrong connected to the wrong end'
 
 fresh
 stage first first --out="@ipc://$d/g" &
@@ -159,9 +159,9 @@ attack modest have $own
 soon grep -q 'evil-hoard .* is excluded' errors.source
 stage sink sink out --in="ipc://$d/w" &
 unharmed 'a stranger comes first'
-is 'it is nobody to wait for' "$(grep -c 'group first is not waited for: --groups asks for test-sink/nothing' errors.source)" 1
+is 'it is nobody to wait for' "$(grep -c 'the run does not wait for group first: --groups of the source asks for test-sink/nothing' errors.source)" 1
 is 'who says most makes room for others' "$(named hoard), $(named modest)" \
-	'is excluded: it reports more ranges of frames than there is room for, '
+	'is excluded: it reports too many ranges of frames, '
 for groups in 0 65 '' a, ,a a,a 1000000000000000000000; do
 	check_status "--groups=$groups is refused" 2 teststage source --in="ipc://$d/g" --out="@ipc://$d/s" --groups="$groups"
 done

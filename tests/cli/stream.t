@@ -130,7 +130,7 @@ stage make2 make --in="ipc://$d/s" --out="ipc://$d/w" --frames=3 --sleep=5 &
 stage sink sink out --in="@ipc://$d/w" &
 wait
 is 'stages with different options are not mixed' \
-	"$(cat sink.status) $(grep -c 'test-sink: test-make computes something else' errors)" '1 1'
+	"$(cat sink.status) $(grep -c 'test-sink: test-make was started with other options' errors)" '1 1'
 
 # Something dies or fails.
 for victim in source make work sink; do
@@ -199,26 +199,26 @@ soon flows
 kill -TERM "$(cat make.pid)"
 wait
 is 'SIGTERM ends the run with 1' "$(statuses source make sink)" '1 1 1'
-is 'SIGTERM is said once' "$(cat errors)" 'test-make: ended by signal 15 (SIGTERM)'
+is 'SIGTERM is said once' "$(cat errors)" 'test-make: stopped by signal 15 (SIGTERM)'
 
 # Wrong pipelines.
 fresh
 stage first first | stage source source | stage work work | stage sink sink out
-is 'kinds are checked' "$(cat errors)" 'test-work: wants image, got recipe from test-source: put bragg-intensity between them'
+is 'kinds are checked' "$(cat errors)" 'test-work: this stage takes image, but got recipe from test-source: put bragg-intensity between them'
 is 'kinds are checked: usage' "$(cat work.status)" '2'
 fresh
 stage first first | stage source source --start-timeout=0.5 | stage make make | sleep 2
 is 'a missing stage is named' "$(cat errors)" 'test-source: test-make has no stage after it'
 fresh
 stage first first | stage source source --start-timeout=0.5 | sleep 2
-is 'a missing reader is said' "$(cat errors)" 'test-source: no stage is connected to my output'
+is 'a missing reader is said' "$(cat errors)" 'test-source: no stage is connected to the output of this program'
 fresh
 stage first first | stage source source --unknown | stage make make | stage sink sink out
 is 'a bad option stops all' "$(statuses first source make sink)" '1 2 1 1'
-is 'a bad option: one line' "$(cat errors)" "test-source: unknown option '--unknown' (--help lists them)"
+is 'a bad option: one line' "$(cat errors)" "test-source: unknown option '--unknown'; --help lists the options"
 fresh
 echo hello | stage sink sink out
-is 'a foreign pipe' "$(cat sink.status) $(cat errors)" "2 test-sink: stdin is no pipe from a stage: it begins with 'hello'"
+is 'a foreign pipe' "$(cat sink.status) $(cat errors)" "2 test-sink: stdin is not a pipe from a stage (it begins with 'hello'); expected the output of another program of braggpipe"
 fresh
 stage sink sink out </dev/null
 is 'no pipe at stdin' "$(cat sink.status) $(grep -c -e --in=ENDPOINT errors)" '2 1'
@@ -253,18 +253,18 @@ one_line() {
 	is "$1" "$status $(grep -c "$line\$" said) $(grep -vc 'has no keys' said)" "$2 1 1"
 }
 for control in ipc://$d/c tcp://127.0.0.1:$((port + 3)); do
-	one_line "a source at $control for another host" 2 "cannot reach the source at $control: .* --control=tcp://HOST:PORT" \
+	one_line "a source at $control for another host" 2 "cannot reach the source at $control. .* --control=tcp://HOST:PORT" \
 		"teststage first | teststage source --out=@tcp://0.0.0.0:$((port + 7)) --insecure --control=$control"
 done
-one_line 'a source in this folder, and a stage after it for another host' 2 'give the stage that numbers the frames --control=tcp://HOST:PORT' \
+one_line 'a source in this folder, and a stage after it for another host' 2 'Start the source with --control=tcp://HOST:PORT' \
 	"teststage first | teststage source | teststage make --out=@tcp://0.0.0.0:$((port + 7)) --insecure"
-one_line 'a source that is reached by tcp alone, and a stage without keys' 2 "endpoint 'tcp://127.0.0.1:$((port + 3))' needs keys: .*" \
+one_line 'a source that is reached by tcp alone, and a stage without keys' 2 "endpoint 'tcp://127.0.0.1:$((port + 3))' needs keys. .*" \
 	"{ teststage first | teststage source --frames=2 --insecure --control=tcp://127.0.0.1:$((port + 3)) 2>/dev/null; } | teststage file out"
-one_line 'both ends connect: the lower one says so' 1 "no process binds tcp://127.0.0.1:$((port + 8)): one side needs @, as in --in=@tcp://127.0.0.1:$((port + 8))" \
+one_line 'both ends connect: the lower one says so' 1 "no process binds tcp://127.0.0.1:$((port + 8)). Give one side @, as in --in=@tcp://127.0.0.1:$((port + 8))" \
 	"teststage make --in=tcp://127.0.0.1:$((port + 8)) --out=@ipc://$d/x --start-timeout=0.5 --insecure"
-one_line 'both ends connect: the source says so' 1 "no process binds tcp://127.0.0.1:$((port + 8)): one side needs @, as in --out=@tcp.*" \
+one_line 'both ends connect: the source says so' 1 "no process binds tcp://127.0.0.1:$((port + 8)). Give one side @, as in --out=@tcp.*" \
 	"teststage first | teststage source --out=tcp://127.0.0.1:$((port + 8)) --start-timeout=0.5 --insecure"
-one_line 'both ends connect: a first stage says so' 1 "no process binds ipc://$d/nobody: one side needs @, as in --out=@ipc.*" \
+one_line 'both ends connect: a first stage says so' 1 "no process binds ipc://$d/nobody. Give one side @, as in --out=@ipc.*" \
 	"teststage first --out=ipc://$d/nobody --start-timeout=0.5"
 one_line 'both ends bind: one line' 1 'Address already in use' \
 	"teststage first --out=@tcp://127.0.0.1:$((port + 9)) --start-timeout=3 --insecure 2>/dev/null & sleep 0.3

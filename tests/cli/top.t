@@ -112,8 +112,8 @@ for edge in s m; do
 done
 settle
 is 'asked for frames: no answer, and nobody minds' "$(cat wrong 2>/dev/null) $(statuses source make sink) $(find out -type f | wc -l)" ' 0 0 0 150'
-is 'asked for frames: one line' "$(cat errors.*)" "test-make: warning: bragg-top asks at the data endpoint ipc://$d/m instead of the control endpoint
-test-source: warning: bragg-top asks at the data endpoint ipc://$d/s instead of the control endpoint"
+is 'asked for frames: one line' "$(cat errors.*)" "test-make: warning: bragg-top sent its request to the data endpoint ipc://$d/m; expected the control endpoint
+test-source: warning: bragg-top sent its request to the data endpoint ipc://$d/s; expected the control endpoint"
 
 # bragg-run: by the work folder, also where the source listens at a port
 fresh

@@ -80,13 +80,13 @@ is 'what counts is what the file holds' "$(lineage img_0.img)" "$(lineage same_0
 refused() { # FILE WANTED
 	is "$1 is refused" "$(shots refused_%d.raw --transmission="$1" 2>&1 | grep -c "^bragg-noise: .*$2")" 1
 }
-refused other.h5 'other.h5: must have /transmission, numbers of 2 or 3 dimensions'
-refused yes.h5 'yes.h5: /transmission holds no numbers; expected integers or floats'
-refused dark.h5 'dark.h5: all pixels are 0, so nothing passes; expected shares from 0 to 1'
-refused lzf.h5 'lzf.h5: /transmission is packed by filter 32000 (LZF), which cannot be read here; h5repack --filter=GZIP=1'
-refused percent.h5 "percent.h5: /transmission: units are 'percent'; expected a share from 0 to 1 without units"
-refused bright.raw 'bright.raw: pixel 304 lets 1.01 pass, must be from 0 to 1'
-refused nan.raw 'nan.raw: pixel 304 lets nan pass'
+refused other.h5 'other.h5: not a transmission map; expected /transmission, numbers of 2 or 3 dimensions'
+refused yes.h5 'yes.h5: /transmission has no numbers; expected integers or floats'
+refused dark.h5 'dark.h5: all pixels are 0, so no photon passes; expected transmissions from 0 to 1'
+refused lzf.h5 'lzf.h5: /transmission is compressed with filter 32000 (LZF), which cannot be read here. Repack it with h5repack --filter=GZIP=1'
+refused percent.h5 "percent.h5: /transmission: units are 'percent'; expected a transmission from 0 to 1 without units"
+refused bright.raw 'bright.raw: pixel 304 has a transmission of 1.01; expected a value from 0 to 1'
+refused nan.raw 'nan.raw: pixel 304 has a transmission of nan'
 refused short.raw 'the file has 5000 pixels in rows of 5000; expected 8000 in rows of 100'
 refused turned.h5 'the file has 8000 pixels in rows of 80'
 refused absent.h5 'absent.h5: cannot open'

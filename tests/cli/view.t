@@ -212,7 +212,7 @@ run_refuses 'and before commands are printed' '^bragg-run: --view=0.0.0.0:8099 n
 echo short >bad-token
 chmod 600 bad-token
 run_refuses 'a short token' '^bragg-run: bad-token:1: a token has 16' --view --set=view.token=bad-token
-run_refuses 'no file of a token' "^bragg-run: stage 'view': --token: there is no file 'absent'" --view --set=view.token=absent
+run_refuses 'no file of a token' "^bragg-run: stage 'view': --token: no file 'absent' found" --view --set=view.token=absent
 chmod 644 bad-token
 run_refuses 'a token that others may read' '^bragg-run: bad-token: other users may read' --view --set=view.token=bad-token
 run_refuses 'two pages at one port' "^bragg-run: --bind=127.0.0.1:8080: stage 'view' has 2 processes" --view --count=view=2

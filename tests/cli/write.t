@@ -52,7 +52,7 @@ cp -r one same
 check "the same run again" write counts 2 7 'same/a_%04d.img' 'same/a_%04d.raw' --preview='same/a_%04d.png' --preview-size=16
 check_status "leaves the index as it was" 0 cmp one/a.img.index same/a.img.index
 check_status "and gives the same bytes" 0 cmp one/a_0001.img same/a_0001.img
-refused "another lineage" 1 "of another lineage" counts 2 8 'same/a_%04d.img'
+refused "another lineage" 1 "other options" counts 2 8 'same/a_%04d.img'
 check_status "leaves the files as they were" 0 cmp one/a_0001.img same/a_0001.img
 check "--overwrite replaces them" write counts 1 8 'same/a_%04d.img' --overwrite
 is "and begins the index anew" "$(grep -vc '^[b#]' same/a.img.index)" 1
@@ -98,7 +98,7 @@ head -c 4000 cbf/a_0000.cbf >cbf/cut.cbf
 check_status "a CBF that is cut off" 3 bragg-compare cbf/cut.cbf cbf/a_0000.img
 head -c -2000 cbf/a_0000.cbf >cbf/cut.cbf
 is "a CBF that is cut in its padding: one verdict" "$(bragg-compare cbf/cut.cbf cbf/a_0000.img 2>&1 | sed 's/ [0-9]* bytes/ N bytes/')" \
-	"bragg-compare: cbf/cut.cbf: too short: N bytes behind the pixels, must be 4095"
+	"bragg-compare: cbf/cut.cbf: too short: N bytes after the pixels; expected 4095"
 
 mkdir other
 check "PGM" write counts 1 7 'other/a_%03d.pgm'
@@ -125,8 +125,8 @@ refused "two frames, no number" 2 "more than one frame" counts 2 7 bad/single.im
 is "nothing is written" "$(files bad)" ""
 refused "missing folder" 1 "nowhere: cannot write into this folder: No such file" none 1 7 'nowhere/a_%d.img'
 refused "unknown suffix" 2 "unknown format" none 1 7 'bad/a_%d.xyz'
-refused "two numbers" 2 "must hold one number" none 1 7 'bad/a_%d_%d.img'
-refused "%s" 2 "must hold one number" none 1 7 'bad/a_%s.img'
+refused "two numbers" 2 "must have one number" none 1 7 'bad/a_%d_%d.img'
+refused "%s" 2 "must have one number" none 1 7 'bad/a_%s.img'
 refused "the same name twice" 2 "name the same files" none 1 7 'bad/a_%d.img' 'bad/a_%d.img'
 refused "the same name, spelled otherwise" 2 "name the same files" none 1 7 'bad/a_%d.raw' 'bad/../bad/a_%d.raw'
 refused "names of each other's frames" 2 "'bad/a_1%d.raw' name the same files" none 1 7 'bad/a_%d.raw' 'bad/a_1%d.raw' --overwrite
@@ -138,14 +138,14 @@ mkdir bad/a.raw.index
 refused "the index is a folder" 1 "a.raw.index" counts 1 7 'bad/a_%d.raw'
 rmdir bad/a.raw.index
 echo text >bad/a.raw.index
-refused "the index is something else" 1 "exists and is no index" counts 1 7 'bad/a_%d.raw'
+refused "the index is something else" 1 "exists and is not an index of frames" counts 1 7 'bad/a_%d.raw'
 is "and stays" "$(cat bad/a.raw.index)" text
 rm bad/a.raw.index
 for folder in a_1.raw s_data_000001.h5; do
 	mkdir "bad/$folder"
 	for option in --fsync --overwrite --resume; do
 		case $folder in a_1.raw) template=bad/a_%d.raw ;; *) template=bad/s.nxs offset=--adc-offset=0 ;; esac
-		refused "a folder in the way of $name, $option" 1 "$folder: .*[iI]s a \(folder, must be a file\|directory\)" counts 2 7 "$template" $option
+		refused "a folder in the way of $name, $option" 1 "$folder:\? .*[iI]s a \(folder; expected a file\|directory\)" counts 2 7 "$template" $option
 		check "is not to be overwritten: $template, $option" sh -c '! grep -q overwrite message'
 	done
 	check "and stays" test -d "bad/$folder"
@@ -161,7 +161,7 @@ if [ -w /dev/full ]; then
 	refused "full disk, index" 1 "full: cannot write: No space" counts 1 7 'bad/a_%d.raw' --index=/dev/full --overwrite
 	refused "full disk, image" 1 "full: cannot write: No space" counts 1 7 /dev/full --format=raw --index=bad/index
 	rm -f bad/index bad/a_0.raw
-	refused "a device, NXmx" 1 "full: is no regular file, as NXmx must be" none 1 7 /dev/full --format=nxmx
+	refused "a device, NXmx" 1 "full: not an ordinary file; expected a name for an NXmx file" none 1 7 /dev/full --format=nxmx
 	is "no file of data beside it" "$(ls /dev/full_* 2>/dev/null)" ""
 else
 	skip "full disk" "no /dev/full"

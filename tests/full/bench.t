@@ -113,7 +113,7 @@ refused 'an image of zeros' zeros 'its time means nothing'
 peer nans 'head -c 4096 /dev/zero | tr "\000" "\377"'
 refused 'an image of NaN' nans 'its time means nothing'
 peer short 'head -c 100 /dev/zero'
-refused 'a short image' short 'must hold 1024 pixels'
+refused 'a short image' short 'wrong size; expected 1024 pixels'
 check_status 'a peer that is not there is refused' 2 bench --peer=./none
 check_status 'an unknown part is refused' 2 bench --parts=kernels
 finish

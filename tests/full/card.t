@@ -156,7 +156,7 @@ without() {
 without unnamed STANDIN_UNNAMED=1
 check 'memory without a name: images leave the card' left_it unnamed
 without unopened STANDIN_UNOPENED=1
-is 'memory that nobody can open: it is said' "$(echo "$said" | grep -c 'images of bragg-[a-z]* cannot be read on the GPU: .*; they leave it')" 2
+is 'memory that nobody can open: it is said' "$(echo "$said" | grep -c 'images of bragg-[a-z]* cannot be read on the GPU (.*); they are copied')" 2
 without little STANDIN_MEMORY=3000000
 is 'little memory: photons leave the card' "$(count little intensity images_given)" 0
 # refused NAME STATUS PATTERN OPTION...: of bragg-noise's and bragg-background's one line
@@ -178,10 +178,10 @@ reads() {
 	# shellcheck disable=SC2254 # a pattern is meant
 	case $1 in $2) ;; *) echo "'$1', expected '$2'" && return 1 ;; esac
 }
-STANDIN_DRIVER=0 STANDIN_CARDS=0 refused 'no driver' 2 '--engine=cuda: there is no NVIDIA driver here'
+STANDIN_DRIVER=0 STANDIN_CARDS=0 refused 'no driver' 2 '--engine=cuda: no NVIDIA driver found on this machine. Use --engine=cpu'
 STANDIN_CARDS=0 refused 'no GPU' 2 '--engine=cuda: no GPU is visible'
-STANDIN_CAPABILITY=61 refused 'an old GPU' 2 '--engine=cuda: a stand-in has compute capability 6.1, must be 7.5 or more'
-STANDIN_CARDS=2 refused 'a GPU that is not there' 2 '--device: there is no GPU 2, must be 0 to 1' --device=2
+STANDIN_CAPABILITY=61 refused 'an old GPU' 2 '--engine=cuda: a stand-in has compute capability 6.1; expected 7.5 or more'
+STANDIN_CARDS=2 refused 'a GPU that is not there' 2 '--device: this machine has no GPU 2; expected 0 to 1' --device=2
 STANDIN_MEMORY=1000 refused 'no memory' 1 '* MB do not fit into the memory of the GPU, 0 MB free'
 
 # --- the shipped pipeline, of a small detector
@@ -203,7 +203,7 @@ is 'three programs beside one' "$(grep -c '^{"part": "stages", "size": 256, "thr
 
 for stage in background noise; do
 	check_status "a GPU for the processor: $stage" 2 bragg-$stage --device=1
-	is 'is refused' "$tap_output" "bragg-$stage: --device is for --engine=cuda"
+	is 'is refused' "$tap_output" "bragg-$stage: --device has an effect only with --engine=cuda"
 	check_status "an engine in a fused $stage" 2 bragg-intensity --fuse="$stage --engine=cuda --water=1" 2>err
 done
 finish

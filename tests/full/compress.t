@@ -118,7 +118,7 @@ for how in flip bomb cut; do
 		is "$how $order: the same files" "$(digest out)" "$expected"
 		[ -z "$order" ] || check "$how $order: in order" sort -n -c -u taken
 		is "$how $order: no death" "$(grep -h -e 'going on' -e 'waiting' -e 'died' errors.*)" ''
-		is "$how $order: one, counted" "$(grep -v insecure errors.work)" 'test-work: dropped 1 messages that were damaged or not for this run'
+		is "$how $order: one, counted" "$(grep -v insecure errors.work)" 'test-work: dropped 1 messages that were corrupt or for another run'
 	done
 done
 

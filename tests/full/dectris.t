@@ -47,7 +47,7 @@ done
 bragg-geometry --detector=agipd-1m | bragg-orient | bragg-intensity |
 	timeout 60 bragg-serve --protocol=dectris2 --bind="ipc://$PWD/tiles" 2>err >/dev/null
 is 'tiles that stand apart are refused in one line' "$(cat err)" \
-	'bragg-serve: panels 0 and 8 of 128 do not lie on one grid: they make no image'
+	'bragg-serve: panels 0 and 8 of 128 are not on one pixel grid, so they cannot be assembled to one image'
 
 live=ipc://$PWD/live
 live dectris.yaml testclient series "$live" 22

@@ -108,7 +108,7 @@ check 'a file for each plane' /usr/bin/python3 "$BRAGG_TESTS/python/derivatives.
 is 'their names' "$(ls with_1.*)" "$(printf 'with_1.%s\n' panel.1.tilt_s.raw raw rot_x.raw rot_y.raw rot_z.raw scale.raw)"
 printf mine >mine_1.rot_y.raw
 bragg-replay --quiet photons.rec 2>/dev/null | bragg-write --quiet 'mine_%d.raw' 2>said
-is 'a file that was there stays' "$(cat mine_1.rot_y.raw) $(grep -c 'mine_1.rot_y.raw: is there' said) $(test -e mine_1.raw; echo $?)" 'mine 1 1'
+is 'a file that was there stays' "$(cat mine_1.rot_y.raw) $(grep -c 'mine_1.rot_y.raw exists' said) $(test -e mine_1.raw; echo $?)" 'mine 1 1'
 bragg-replay --quiet photons.rec | bragg-write --quiet --overwrite 'mine_%d.raw'
 check 'and is replaced where that is asked for' cmp mine_1.rot_y.raw with_1.rot_y.raw
 : >with_2.scale.raw.part-abcdef
@@ -151,12 +151,12 @@ spoils() {
 		bragg-write --quiet 'bad/x_%d.raw' 2>said
 	is "refused: $1" "$? $(grep -c "$3" said) $(wc -l <said) $(ls bad | wc -l)" '3 1 1 0'
 }
-spoils short photons.rec 'has planes of another size than its image'
-spoils name photons.rec 'with names that are none'
-spoils twice photons.rec 'twice the same'
+spoils short photons.rec 'has derivative images of another size than its image'
+spoils name photons.rec 'or have missing or equal names'
+spoils twice photons.rec 'missing or equal names'
 spoils behind near.rec 'does not ascend within its image'
 spoils falls near.rec 'does not ascend within its image'
-spoils less near.rec 'payload of another size than it claims'
+spoils less near.rec 'payload of another size than its metadata state'
 spoils nan near.rec 'values that are not finite'
 
 # --- what there is not
@@ -172,14 +172,14 @@ refuses() {
 		} | bragg-write --quiet --overwrite 'no_%d.raw' 2>/dev/null
 	is "$refuses_name" "$(cat status) $(wc -l <said) $(grep -c -e "$refuses_text" said)" "$refuses_status 1 1"
 }
-refuses 'a name that there is not: what is allowed' 2 "'foo', must be rot cell" '' --derivatives=rot,foo
+refuses 'a name that there is not: what is allowed' 2 "'foo'; expected rot cell" '' --derivatives=rot,foo
 refuses 'twice the same' 2 'twice' '' --derivatives=rot,rot_x
 refuses 'no name' 2 'empty' '' --derivatives=
 refuses 'F between reflections' 3 'interpolated' --interpolate=on --derivatives=F
-refuses 'F twice' 2 "'F', must be" '' --derivatives=F,F
+refuses 'F twice' 2 "'F'; expected" '' --derivatives=F,F
 refuses 'tophat' 3 'gauss' --shape=tophat --derivatives=rot
 refuses 'one domain' 3 'mosaic domain' '' --derivatives=mosaic
 refuses 'a panel too many' 3 'panel 1' '' --derivatives=panel.1.tilt_f
 refuses 'near spots of nothing' 2 'near-spots needs --derivatives' '' --near-spots=1
-refuses 'near spots of no photons' 2 'must be greater than 0' '' --derivatives=rot --near-spots=0
+refuses 'near spots of no photons' 2 'expected a value greater than 0' '' --derivatives=rot --near-spots=0
 finish

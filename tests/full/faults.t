@@ -58,7 +58,7 @@ rm -f out/000[6789]*
 is 'a long freeze: the others end well' "$(statuses source work sink)" '0 0 0'
 is 'a long freeze: the thawed one is told' "$(cat errors.make1)" 'test-make: the source presumed this process dead'
 is 'a long freeze: the source says so' "$(cat errors.source)" \
-	"test-source: warning: test-make (process $frozen) does not answer any more; going on without it"
+	"test-source: warning: test-make (process $frozen) no longer answers; the run continues without it"
 is 'a long freeze: the same files' "$(digest out)" "$expected"
 
 # Two makers that bind, two workers that connect to both: every neighbour must find the new one.
@@ -137,7 +137,7 @@ for i in 1 2; do
 done
 stage sink sink out --in="@ipc://$d/w" &
 settle
-is 'a frame that kills is given up' "$(grep -c 'frame 7 is given up: 3 processes died while processing it' errors.source)" '1'
+is 'a frame that kills is given up' "$(grep -c 'frame 7 was abandoned: 3 processes died while processing it' errors.source)" '1'
 is 'a frame that kills: status 1 in the end' "$(statuses source sink)" '1 1'
 is 'a frame that kills: all others are there' "$(find out -type f | wc -l) $(find out -name 000007 | wc -l)" '59 0'
 
@@ -148,7 +148,7 @@ stage source source --in="ipc://$d/g" --out="@ipc://$d/s" --frames=12 --dead-aft
 keep make make --in="ipc://$d/s" --out="ipc://$d/w" --die-at=7 &
 stage sink sink out --in="@ipc://$d/w" --sleep=5000 --slow-every=100 &
 settle
-is 'a frame that kills: no other is blamed' "$(grep -o 'frame .* is given up' errors.source)" 'frame 7 is given up'
+is 'a frame that kills: no other is blamed' "$(grep -o 'frame .* was abandoned' errors.source)" 'frame 7 was abandoned'
 is 'a frame that kills: those before it are there' "$(find out -type f | wc -l)" '11'
 
 fresh
@@ -162,7 +162,7 @@ stage make2 make --in="ipc://$d/s" --out="ipc://$d/w" --sleep=2 &
 settle
 is 'who stands still is left behind' "$(statuses source make1 make2 work sink)" '0 1 0 0 0'
 is 'who stands still: the same files' "$(digest out)" "$expected"
-is 'who stands still is named' "$(grep -c 'hangs; going on without it' errors.source)" '1'
+is 'who stands still is named' "$(grep -c 'hangs; the run continues without it' errors.source)" '1'
 
 # What vanishes on a link that lives: nobody dies of it, and no later frame tells.
 # lossy FAULT FRAMES OUT IN: the maker loses what FAULT says; @ in OUT or IN tells who binds
@@ -205,7 +205,7 @@ unfed() {
 	kill -9 "$(cat first.pid)"
 	wait
 	is "who gives the experiment to $2ipc dies: that ends" "$(cat errors.source) $(statuses source)" \
-		'test-source: no stage is connected to my input 1'
+		'test-source: no stage is connected to the input of this program 1'
 }
 unfed @ ''
 unfed '' @

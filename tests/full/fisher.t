@@ -66,15 +66,15 @@ refuses 'rotation about the spindle and phi0' 3 'at 90 mm no frame has error bar
 refuses 'the same of what is shared' 3 'cannot separate the shared parameters: rot_z, phi0' --parameters=scale --share=rot,phi0
 check 'unless one is known' sh -c 'bragg-replay --quiet r.rec | bragg-fisher --quiet --parameters=rot,phi0 --prior=phi0:0.01 >known'
 refuses 'a name that there is not' 2 "'rott'" --parameters=rott
-refuses 'one that is there twice' 2 "'scale' is there twice" --parameters=scale --share=scale
-refuses 'two backgrounds' 2 "'background' is there twice" --parameters=background,background
+refuses 'one that is there twice' 2 "'scale' is given twice" --parameters=scale --share=scale
+refuses 'two backgrounds' 2 "'background' is given twice" --parameters=background,background
 refuses 'no background' 2 'needs --background above 0' --parameters=background --background=0
 refuses 'one mosaic domain' 3 'has one mosaic domain' --parameters=mosaic
-refuses 'a prior of none' 2 "is of no parameter, must be of one of scale" --parameters=scale --prior=cell:1
-refuses 'a prior without a number' 2 'must be NAME:SIGMA' --parameters=scale --prior=scale
-refuses 'a prior of 0' 2 'sigma must be above 0' --parameters=scale --prior=scale:0
+refuses 'a prior of none' 2 "does not name a parameter; expected one of scale" --parameters=scale --prior=cell:1
+refuses 'a prior without a number' 2 'expected NAME:SIGMA' --parameters=scale --prior=scale
+refuses 'a prior of 0' 2 'sigma is not above 0' --parameters=scale --prior=scale:0
 refuses 'a distance of 0' 2 "'0' is out of range" --distances=0
-refuses 'an engine that there is not' 2 "'opencl' is unknown, must be one of reference, cpu, cuda" --engine=opencl
+refuses 'an engine that there is not' 2 "'opencl' is unknown; expected one of reference, cpu, cuda" --engine=opencl
 echo mine >mine
 refuses 'a file in the way' 1 'mine' --parameters=scale --table=mine
 is 'it stays' "$(cat mine)" mine

@@ -179,11 +179,11 @@ reads() {
 	# shellcheck disable=SC2254 # a pattern is meant
 	case $1 in $2) ;; *) echo "'$1', expected '$2'" && return 1 ;; esac
 }
-STANDIN_DRIVER=0 STANDIN_CARDS=0 refused 'no driver' 2 '--engine=cuda: there is no NVIDIA driver here'
+STANDIN_DRIVER=0 STANDIN_CARDS=0 refused 'no driver' 2 '--engine=cuda: no NVIDIA driver found on this machine. Use --engine=cpu'
 STANDIN_DRIVER=11020 refused 'an old driver' 2 \
-	'--engine=cuda: the NVIDIA driver is for CUDA 11.2, must be [0-9]*.[0-9] or newer'
+	'--engine=cuda: the NVIDIA driver is for CUDA 11.2; expected [0-9]*.[0-9] or newer'
 STANDIN_CARDS=0 refused 'no GPU' 2 '--engine=cuda: no GPU is visible'
-STANDIN_CAPABILITY=61 refused 'an old GPU' 2 '--engine=cuda: a stand-in has compute capability 6.1, must be 7.5 or more'
+STANDIN_CAPABILITY=61 refused 'an old GPU' 2 '--engine=cuda: a stand-in has compute capability 6.1; expected 7.5 or more'
 STANDIN_MEMORY=100000 refused 'little memory' 1 '2 MB do not fit into the memory of the GPU, 0 MB free'
 geometry=--curved
 refused 'planes on a curved detector' 3 \
@@ -191,12 +191,12 @@ refused 'planes on a curved detector' 3 \
 	--derivatives=rot
 geometry='--shape=gauss --mosaic-model=gauss --mosaic-rms=0.1'
 refused 'planes of very many domains' 3 \
-	'--derivatives: frame 0: the cuda engine has no derivatives with --mosaic-model=gauss: take --engine=cpu' --derivatives=rot
+	'--derivatives: frame 0: the cuda engine has no derivatives with --mosaic-model=gauss. Use --engine=cpu' --derivatives=rot
 geometry=
-STANDIN_CARDS=2 refused 'a GPU that is not there' 2 '--device: there is no GPU 2, must be 0 to 1' --device=2
-BRAGG_WORKER=some refused 'a worker without a number' 2 "BRAGG_WORKER: 'some' is no whole number"
+STANDIN_CARDS=2 refused 'a GPU that is not there' 2 '--device: this machine has no GPU 2; expected 0 to 1' --device=2
+BRAGG_WORKER=some refused 'a worker without a number' 2 "BRAGG_WORKER: 'some' is not a whole number"
 check_status 'a GPU for the cpu engine' 2 bragg-intensity --device=1
-is 'is refused' "$tap_output" 'bragg-intensity: --device is for --engine=cuda'
+is 'is refused' "$tap_output" 'bragg-intensity: --device has an effect only with --engine=cuda'
 
 # --- several cards
 cards() {

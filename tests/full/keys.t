@@ -26,7 +26,7 @@ expected=$(digest out)
 begin 1000 20
 flowing
 check_status 'other server keys end a stage' 1 timeout 25 teststage make --in="$at:$source" --out="@ipc://$d/o" --keys=other
-check 'which says so' sh -c 'echo "$1" | grep -q "are they those of this run?$"' - "$tap_output"
+check 'which says so' sh -c 'echo "$1" | grep -q "Are the keys those of this run?$"' - "$tap_output"
 # who died and comes back has the keys, too
 for round in 1 2; do
 	kill -9 "$(cat source.pid)"

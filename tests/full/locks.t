@@ -37,7 +37,7 @@ write() {
 refused() {
 	write "$1" 100
 	is "$1: one line names the file and the process" "$status $(cat message)" \
-		"1 bragg-write: x.img.index: process $holder holds a lock on it and does not give it back; end that process, or write into a folder that others cannot read"
+		"1 bragg-write: x.img.index: process $holder holds a lock on it and does not release it. End that process, or write to a folder that other users cannot read"
 	check "$1: after $ms ms" test "$ms" -ge "$2" -a "$ms" -lt "$3"
 	is "$1: no frame is left" "$(ls | grep -c '^x_')" 0
 	kill $holder

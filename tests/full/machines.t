@@ -109,7 +109,7 @@ else
 fi
 behind five --set=slow.sleep=100
 kill -STOP $(processes n3 bragg-intensity)
-ended 'a frozen process' five 'does not answer any more: started again' 1
+ended 'a frozen process' five 'no longer answers: started again' 1
 behind six --set=slow.sleep=100
 kill -9 "$(cat n3.pid)"
 ended 'a host that dies: its worker goes to the next' six 'intensity.3 lost the connection to its host: started again' 1

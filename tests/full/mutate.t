@@ -131,7 +131,7 @@ if has python:h5py; then
 	for command in 'bragg-score hang/good.nxs run.refl' 'bragg-replay hang/good.nxs | cat' 'bragg-replay --recompute hang/good.nxs:0' \
 		'bragg-view --bind=127.0.0.1:0 hang/good.nxs' 'bragg-geometry --detector=hang/good.nxs | cat'; do
 		PATH=$programs timeout 120 /bin/bash -c "$command" >/dev/null 2>said
-		is "$command: one line" "$(sed 's/^bragg-[a-z]*: //' said)" 'hang/good.nxs: damaged (reading it crashes, or has no end)'
+		is "$command: one line" "$(sed 's/^bragg-[a-z]*: //' said)" 'hang/good.nxs: corrupt (reading it crashes or does not end)'
 	done
 else
 	skip 'a file that libhdf5 reads for ever' "$lack is missing"

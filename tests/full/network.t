@@ -30,7 +30,7 @@ for kind in c t d f ctdf keys; do
 	note "$(tr '\n' ' ' <harm)"
 	check "$what: often" awk '{sum += $2} END {exit !(sum >= 3)}' harm
 	is "$what: no death" "$(grep -h -e 'going on' -e 'waiting' -e 'died' errors.*)" ''
-	[ $kind != f ] || check "$what: counted" grep -q 'dropped [1-9][0-9]* messages that were damaged' errors.*
+	[ $kind != f ] || check "$what: counted" grep -q 'dropped [1-9][0-9]* messages that were corrupt' errors.*
 done
 
 # who is no stage

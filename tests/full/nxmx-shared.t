@@ -90,7 +90,7 @@ for how in lost torn; do
 	writers 2 "one-$how" --resume
 	same "one writer, a file $how, resumed by two" whole/s.nxs "one-$how/s.nxs"
 done
-is 'and nobody says that others changed the index' "$(grep -c 'changed by somebody' message)" 0
+is 'and nobody says that others changed the index' "$(grep -c 'changed by another program' message)" 0
 mv quiet message
 frames 40
 locks="LD_PRELOAD=$(command -v faults.so) FAULT_LOCKS=none"
@@ -98,7 +98,7 @@ writers 2 locks
 locks=
 bytes 'without locks on bytes' locks
 same 'and the index' whole/s.nxs locks/s.nxs
-grep -v 'no locks on this file system' message >others
+grep -v 'this file system has no locks' message >others
 mv others message
 # Killed between a data file and the master: the file has frames that the master does not know.
 cp -r whole torn
@@ -109,7 +109,7 @@ sed -i '/^3[89]\t/d' torn/s.nxs.index
 frames 40
 writers 2 torn --resume
 same 'a master that is older than a file' whole/s.nxs torn/s.nxs
-is 'nobody complains, but who came too late' "$(grep -v 'no stage is connected to my input' message)" ''
+is 'nobody complains, but who came too late' "$(grep -v 'no stage is connected to the input of this program' message)" ''
 
 # All that frames may bring along.
 mkdir rich

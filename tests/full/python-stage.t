@@ -68,7 +68,7 @@ refused() {
 }
 refused 'an unknown option' 'unrecognized arguments: --bogus' --bogus
 refused 'half an option' 'unrecognized arguments: --gro=x' --gro=x
-refused 'an option twice' '--group is given twice' --group=a --group=b
+refused 'an option twice' '--group is given more than once; give it once' --group=a --group=b
 refused 'no number' 'argument strength: invalid float value' much
 refused 'no pipe' 'stdout is not a pipe. Put a stage after this one, or name an endpoint with --out=ENDPOINT'
 refused 'an endpoint without a transport' "endpoint 'x': expected ipc://PATH or tcp://HOST:PORT" --in=x --out="@ipc://$PWD/o"

@@ -133,7 +133,7 @@ is 'other physics' "$(edited e.img 's/physics version~[0-9]*/physics version~1/'
 is 'an unknown stage' "$(edited e.img 's/=bragg-noise/=bragg-tap/')" \
 	"3 e.img: cannot be recomputed: stage 'bragg-tap' cannot be run again; expected stages from bragg-geometry to bragg-noise"
 is 'an option that writes' "$(edited e.img 's/--random/--truth~T/')" \
-	"3 e.img: cannot be recomputed: bragg-orient: --restrict: '--truth=T' does not decide what frames hold"
+	"3 e.img: cannot be recomputed: bragg-orient: --restrict does not allow '--truth=T', because that option does not decide what frames contain"
 is 'nothing was written' "$(ls T 2>/dev/null)" ''
 is 'options that are no words' "$(edited e.img 's/--random/`id`/')" \
 	'3 e.img: cannot be recomputed: the stored options of bragg-orient are malformed'
@@ -145,7 +145,7 @@ sed 's/history/hiztory/' n_data_000001.h5 >old.h5
 is 'NXmx of a version that did not say' "$(again old.h5:0)" \
 	'3 bragg-replay: old.h5: does not contain its options. Use its index, as in NAME.index:K'
 head -c 2000 n.nxs >torn.nxs
-is 'damaged NXmx' "$(again torn.nxs:0)" '3 bragg-replay: torn.nxs: cannot be read as HDF5: truncated or damaged'
+is 'damaged NXmx' "$(again torn.nxs:0)" '3 bragg-replay: torn.nxs: cannot be read as HDF5: truncated or corrupt'
 is 'NXmx without the frame' "$(again n.nxs:6) $(again n_data_000002.h5:3)" \
 	'3 bragg-replay: n.nxs: frame 6 not found 3 bragg-replay: n_data_000002.h5: frame 3 not found'
 is 'a master without its file' "$(rm n_data_000002.h5 && again n.nxs:5)" \
@@ -163,9 +163,9 @@ sums photons.rec >recorded
 is 'a list three times, numbered from 0' "$(sums loop.rec)" \
 	"$(for k in 0 1 2 3 4 5 6 7 8; do sed -n "s/^$(echo 1 2 5 1 2 5 1 2 5 | cut -d' ' -f$((k + 1))) /$k /p" recorded; done)"
 is 'as a lineage of its own' "$(bragg-replay --loop=1 photons.rec | bragg-noise --seed=3 | bragg-write 'x_%04d.img' --resume 2>&1)" \
-	'bragg-write: x.img.index: frames of another lineage are there (bragg-replay is there, and was not); --overwrite replaces them'
+	'bragg-write: x.img.index lists frames that were made with other options (bragg-replay is new in the pipeline). Use --overwrite to replace them, or another name'
 is 'and one for each list' "$(bragg-replay --loop=2 photons.rec | bragg-tap --record=loop.rec --resume 2>&1 | sed 's/(bragg-replay: --frames was .*, is .*)/(list)/')" \
-	'bragg-tap: loop.rec.part: other frames are there (list); --overwrite replaces them'
+	'bragg-tap: loop.rec.part: has frames that were made with other options (list). Use --overwrite to replace them'
 is 'but not for each number of rounds' "$(bragg-replay --loop=4 --frames=1-2,5 photons.rec | bragg-tap --record=loop.rec --resume --count | cut -d' ' -f1)" frames=3
 is 'which says so to --recompute' "$(again loop.rec:7)" \
 	"3 bragg-replay: loop.rec:7: cannot be recomputed: stage 'bragg-replay' cannot be run again; expected stages from bragg-geometry to bragg-noise"

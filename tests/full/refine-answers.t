@@ -237,7 +237,7 @@ is 'of a file by options' "$(apart psf_told.tsv psf_cbf.tsv)" same
 for name in refine fisher; do
 	printf 'stages:\n- {name: replay, args: [start.rec]}\n- {name: %s, args: [--parameters=scale, --table=half.tsv], count: 2}\n' $name >half.yaml
 	check "$name in two processes" sh -c '! bragg-run --quiet half.yaml 2>said'
-	check 'is refused' says "bragg-$name: this program combines all frames and must run as one process: set" said
+	check 'is refused' says "bragg-$name: this program combines all frames and must run as one process. Set" said
 	check 'before there is a table' test ! -e half.tsv
 done
 
@@ -266,17 +266,17 @@ refuses 'a name that there is not' 2 "'rott'" --start=start.rec --parameters=rot
 refuses 'one that is not refined' 2 "'polarization' is not refined" --start=start.rec --parameters=polarization
 refuses 'recipes that cannot hold it' 2 "'ncells_a' is of the experiment" --start=start.rec --parameters=ncells --recipes=x.rec
 refuses 'a list of one detector' 2 "'distance' is of the experiment" --start=start.rec --parameters=rot,distance --expt=x.expt
-refuses 'a table in the middle' 2 '--pass and --table exclude each other' --start=start.rec --pass --table=x.tsv
+refuses 'a table in the middle' 2 '--pass and --table cannot be used together; remove one of them' --start=start.rec --pass --table=x.tsv
 bragg-replay --quiet noisy.rec 2>others | bragg-refine --quiet --start=start.rec --pass 2>err | cat >out
 check 'blocks do not pass' says "^bragg-refine: --pass: 'ncells_a' is of the experiment" err
 refuses 'no background' 2 'needs --background above 0' --start=start.rec --background=0
-refuses 'a prior of three' 2 'must be NAME:SIGMA or NAME:CENTRE:SIGMA' --start=start.rec --parameters=scale --prior=scale:1:2:3
-refuses 'a prior about nothing' 2 'the centre must be above 0' --start=start.rec --parameters=scale --prior=scale:0:1
-refuses 'two priors' 2 'has a prior already' --start=start.rec --parameters=scale --prior=scale:1:1 --prior=scale:2
-refuses 'a prior of none' 2 'is of no parameter' --start=start.rec --parameters=scale --prior=cell:1
+refuses 'a prior of three' 2 'expected NAME:SIGMA or NAME:CENTRE:SIGMA' --start=start.rec --parameters=scale --prior=scale:1:2:3
+refuses 'a prior about nothing' 2 'the centre is not above 0' --start=start.rec --parameters=scale --prior=scale:0:1
+refuses 'two priors' 2 'is given more than once; give it once' --start=start.rec --parameters=scale --prior=scale:1:1 --prior=scale:2
+refuses 'a prior of none' 2 'does not name a parameter' --start=start.rec --parameters=scale --prior=cell:1
 refuses 'charge of no sensor' 2 'no sensor with a thickness' --start=start.rec --psf=charge
 refuses 'a width of none' 2 '--psf-fwhm is for' --start=start.rec --psf-fwhm=30
-refuses 'an engine that there is not' 2 "'opencl' is unknown, must be one of reference, cpu, cuda" --engine=opencl
+refuses 'an engine that there is not' 2 "'opencl' is unknown; expected one of reference, cpu, cuda" --engine=opencl
 refuses 'a start that is not there' 1 'gone.rec' --start=gone.rec
 refuses 'a start that is no recording' 3 'truth.tsv' --start=truth.tsv
 geometry --cell=70,80,90,90,90,90 | bragg-tap --record=experiment.rec
@@ -284,16 +284,16 @@ refuses 'an indexed list that is not there' 3 'gone.expt' --start=model.rec --in
 : >empty.stream
 refuses 'an empty one' 3 'empty.stream: ' --start=model.rec --indexed=empty.stream
 awk '/Begin chunk/ { exit } { print }' found.stream >none.stream
-refuses 'one without a lattice' 3 'none.stream: holds no lattice' --start=model.rec --indexed=none.stream
+refuses 'one without a lattice' 3 'none.stream: no lattice found' --start=model.rec --indexed=none.stream
 refuses 'a table of peaks' 3 'truth.tsv' --start=model.rec --indexed=truth.tsv
-refuses 'a start without recipes' 3 'holds no recipes' --start=experiment.rec
+refuses 'a start without recipes' 3 'no frame parameters found' --start=experiment.rec
 bragg-geometry --quiet --detpixels=20 --default-F=1 --cell=70,80,90,90,90,90 | bragg-orient --quiet | bragg-tap --record=small.rec
-refuses 'a start of another detector' 3 'is of 1 panels with 400 pixels' --start=small.rec
+refuses 'a start of another detector' 3 'has 1 panels with 400 pixels' --start=small.rec
 start long.rec 1 --cell=70,80,90,90,90,90 --wavelength=1.1
-refuses 'of another wavelength' 3 'is of 1.1 A, the frames are of 1 A' --start=long.rec
+refuses 'of another wavelength' 3 'has a wavelength of 1.1 A, but the frames have 1 A' --start=long.rec
 echo mine >mine
 refuses 'a table in the way' 1 'mine' --start=start.rec --parameters=scale --table=mine
 is 'it stays' "$(cat mine)" mine
 check_status 'images without a model' 3 sh -c 'bragg-replay --quiet n_0.img 2>others | bragg-refine --quiet --parameters=scale 2>err'
-check 'says what to give' says 'has no structure factors: --start=RECORDING' err
+check 'says what to give' says 'has no structure factors. Give --start=RECORDING' err
 finish

@@ -91,7 +91,7 @@ for times in 1 2 3; do
 done
 status=0
 wait "$runner" || status=$?
-is 'frozen three times at work on a frame' "$status $(files) $(grep -c 'make does not answer any more: started again$' said)" '0 4 3'
+is 'frozen three times at work on a frame' "$status $(files) $(grep -c 'make no longer answers: started again$' said)" '0 4 3'
 
 # --- real programs, frozen for ever
 cat >p.yaml <<END
@@ -118,7 +118,7 @@ for order in 'bragg-intensity bragg-write bragg-orient' 'bragg-orient bragg-nois
 		soon grown $(($(files) + 10))
 	done
 	end_of "frozen: $order"
-	is "frozen: $order: each is told" "$(grep -c 'does not answer any more: started again$' said)" $times
+	is "frozen: $order: each is told" "$(grep -c 'no longer answers: started again$' said)" $times
 done
 
 # --- lack of memory is called that, where a group of processes with a limit can be made

@@ -28,7 +28,7 @@ for answer in P/cyclic P/skew C/of_C C/skew C/cyclic I/of_I F/of_F R/of_R R/reve
 	# shellcheck disable=SC2086 # words
 	known "$answer: the same lattice" "${answer%/*}/key.nxs" "$answer.stream" '' $right angle_deg.max=0
 done
-check 'another basis is said' grep -q '^3 right lattices have another basis than the key' table
+check 'another basis is said' grep -q '^3 right lattices have another basis than the ground truth' table
 known 'its cell is that of the key' C/key.nxs C/of_C.stream '' cell.a.mean=61 cell.beta.mean=104
 # shellcheck disable=SC2086 # words
 known 'a misorientation stays what it is' C/key.nxs C/skew_of_C.stream '' $right angle_deg.max=0.3
@@ -71,14 +71,14 @@ done
 number 's|^header/int/frame_id = \(.*\)|header/float//entry_1/frame_id = \1.000000|'
 known 'a float that is whole' P/key.nxs numbers.stream '' frames=3 lattices.right=3
 number 's|^header/int/frame_id = \(.*\)|header/float//entry_1/frame_id = \1.5|'
-refused 'a float that is not' 3 "frame_id is '0.5', must be a whole number" P/key.nxs numbers.stream
+refused 'a float that is not' 3 "frame_id is '0.5'; expected a whole number" P/key.nxs numbers.stream
 number 's|^header/int/frame_id = \(.*\)|header/int/my_frame_id = \1|'
-refused 'another name' 3 'a chunk has no number of a frame' P/key.nxs numbers.stream
+refused 'another name' 3 'a chunk has no frame number' P/key.nxs numbers.stream
 number 's|^header/int/frame_id = \(.*\)|&\nheader/int//entry/frame_id = 7|'
-refused 'two numbers' 3 'frame_id is 7 and was 0 before in this chunk' P/key.nxs numbers.stream
+refused 'two numbers' 3 'the chunk has two values of frame_id (7, before 0)' P/key.nxs numbers.stream
 for event in 'entry//0' '//0/1' 'tag-7//'; do
 	sed "s|^Event: .*|Event: $event|; /frame_id/d; s|^Image filename: .*|Image filename: x_000001.h5|" P/cyclic.stream >numbers.stream
-	refused "event $event" 3 "the event '$event' is no number of an image" P/key.nxs numbers.stream
+	refused "event $event" 3 "the event '$event' is not the number of an image" P/key.nxs numbers.stream
 done
 
 # --- what a stream says in another way is not guessed
@@ -93,5 +93,5 @@ odd 'a unit of the energy' "photon_energy_eV is '12.4 keV'" 's/^photon_energy_eV
 odd 'a hit that is neither' "hit is 'yes'" 's/^hit = 1/hit = yes/'
 odd 'columns of peaks in another order' "the columns are '  ss/px" 's|^  fs/px   ss/px|  ss/px   fs/px|'
 odd 'no column of sigmas' 'the columns are' 's|   sigma(I)||'
-odd 'an index that is not whole' 'is no reflection' 's|^ *\(-*[0-9]*\) *\(-*[0-9]*\) *\(-*[0-9]*\) \(.* p0\)$|\1.5 \2 \3 \4|'
+odd 'an index that is not whole' 'not a reflection' 's|^ *\(-*[0-9]*\) *\(-*[0-9]*\) *\(-*[0-9]*\) \(.* p0\)$|\1.5 \2 \3 \4|'
 finish

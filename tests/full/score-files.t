@@ -83,25 +83,25 @@ refused 'a row of an experiment without a name that is not there' 3 'experiment 
 bragg-score --report=page.html key.nxs "found_$one.refl" "integrated_$one.refl" >/dev/null
 check 'the page says which file answered what' /usr/bin/python3 "$BRAGG_TESTS/cli/score_page.py" page.html \
 	"Hits and spots are from found_$one.refl. Lattices and intensities are from integrated_$one.refl." \
-	"nearest true one within 1.5 px. From found_$one.refl." "a few wild ones do not change them. From integrated_$one.refl."
+	"nearest true spot within 1.5 px. From found_$one.refl." "which a few outliers do not change. From integrated_$one.refl."
 
-refused 'another cell' 3 'another crystal: the first has edges of 88.59' key.nxs "other_$one.refl"
-refused 'images without numbers' 3 'does not say which frame it is' key.nxs "unnumbered_$one.refl"
-refused 'images of another file' 3 'is of images of key.nxs, which is not the key' 'key/r_%04d.refl' "images_$one.refl"
+refused 'another cell' 3 'another crystal: the first has cell edges 88.59' key.nxs "other_$one.refl"
+refused 'images without numbers' 3 'has no frame number' key.nxs "unnumbered_$one.refl"
+refused 'images of another file' 3 'the results are of images of key.nxs, which is not the ground truth' 'key/r_%04d.refl' "images_$one.refl"
 refused 'an index that cannot be' 3 'has an index of 2000000000' key.nxs "index_$one.refl"
-refused 'a panel that is not there' 3 "is on panel 7, panel_$one.expt has 1" key.nxs "panel_$one.refl"
+refused 'a panel that is not there' 3 "is on panel 7, but panel_$one.expt has 1" key.nxs "panel_$one.refl"
 cp "r_$one.refl" pixels.refl
 sed 's/"pixel_size": \[[^]]*\]/"pixel_size": [0.3, 0.3]/' "r_$one.expt" >pixels.expt
-refused 'pixels of another size' 3 'pixels.refl: the pixels of panel 0 are 0.3 mm wide; those of the key are 0.4 mm' key.nxs pixels.refl
-refused 'a place that is no number' 3 'the place of row 3 is no number' key.nxs "nan_$one.refl"
-refused 'a row of no experiment' 3 "row 2 is of experiment 5, which row_$one.expt does not have" key.nxs "row_$one.refl"
-refused 'the same frame twice' 3 'has a second answer' key.nxs "r_$one.refl" "turned_$one.refl"
+refused 'pixels of another size' 3 'pixels.refl: the pixels of panel 0 are 0.3 mm wide; those of the ground truth are 0.4 mm' key.nxs pixels.refl
+refused 'a place that is no number' 3 'the position in row 3 is not a number' key.nxs "nan_$one.refl"
+refused 'a row of no experiment' 3 "row 2 belongs to experiment 5, which row_$one.expt does not have" key.nxs "row_$one.refl"
+refused 'the same frame twice' 3 'has two results' key.nxs "r_$one.refl" "turned_$one.refl"
 bragg-geometry --quiet --detpixels=64 --pixel=1.6 --distance=120 --ncells=20 --cut=2,1 | bragg-orient --quiet --frames=3 --osc=0.5 |
 	bragg-intensity --quiet --threads=1 --reflections=1 | bragg-write --quiet --reflections=sweep.refl sweep.nxs
 cp sweep.refl wide.refl
 sed 's/"oscillation": \[0, 0.5[0-9]*\]/"oscillation": [0, 1]/' sweep.expt >wide.expt
 check 'a rotation is scored' bragg-score sweep.nxs sweep.refl
-refused 'images that rotate by another angle' 3 'wide.refl: its images rotate by 1 deg each, but frame 0 of the key rotates by 0.5 deg' sweep.nxs wide.refl
+refused 'images that rotate by another angle' 3 'wide.refl: its images rotate by 1 deg each, but frame 0 of the ground truth rotates by 0.5 deg' sweep.nxs wide.refl
 /usr/bin/python3 - <<'E2'
 import json
 list_ = json.load(open("sweep.expt"))
@@ -120,17 +120,17 @@ list_["imageset"][0]["template"] = "sweep.nxs"
 json.dump(list_, open("half.expt", "w"))
 E2
 bragg-score sweep.nxs half.refl 2>err >out
-is 'a panel that results lack is named' "$(cat err)" 'bragg-score: warning: half.refl: has 1 of the 2 panels of the key: spots on the others count as missed'
+is 'a panel that results lack is named' "$(cat err)" 'bragg-score: warning: half.refl: has 1 of the 2 panels of the ground truth; spots on the other panels count as missed'
 refused 'another number of images than the set has' 3 'but image_range of the scan has 4 images' sweep.nxs long.refl
 cp "r_$one.refl" alone.refl
-refused 'a table without its experiments' 3 'alone.refl: needs its experiment list, alone.expt' key.nxs alone.refl
+refused 'a table without its experiments' 3 'alone.refl: its experiment list is missing; expected alone.expt' key.nxs alone.refl
 cp "r_$one.expt" lonely.expt
-refused 'experiments without their table' 3 'lonely.expt: needs its reflection table' key.nxs lonely.expt
+refused 'experiments without their table' 3 'lonely.expt: its reflection table' key.nxs lonely.expt
 known 'a table with the list named before it' key.nxs 'lonely.expt alone.refl' '' frames=1 spots.precision=1
 cp "turned_$(echo "$full" | tail -n 1).expt" lonely.expt
-refused 'and one of another frame' 3 'do they belong together?' key.nxs lonely.expt alone.refl
-refused 'no such tables as key' 3 'none_%d.refl: there are no such files' 'none_%d.refl' "r_$one.refl"
-refused 'the table of one frame as key' 3 'those of frames are named by their template' "r_$one.refl" "r_$one.refl"
+refused 'and one of another frame' 3 'Do the two files belong together?' key.nxs lonely.expt alone.refl
+refused 'no such tables as key' 3 'none_%d.refl: no files with such names found' 'none_%d.refl' "r_$one.refl"
+refused 'the table of one frame as key' 3 'Name the tables of single frames with their template' "r_$one.refl" "r_$one.refl"
 
 cp "r_$one.expt" part.expt
 size=$(wc -c <"r_$one.refl")
@@ -182,10 +182,10 @@ for key in run.refl named.refl; do
 done
 known 'a frame that it lacks is a blank' run.refl peaks.tsv '' frames=4 hits.true_positive=3 hits.true_negative=1 spots.precision=1
 printf 'CrystFEL reflection list version 2.0\nSymmetry: mmm\n' >merged.hkl
-refused 'merged results against tables' 3 'run.refl: tables contain no structure factors' run.refl merged.hkl
+refused 'merged results against tables' 3 'run.refl: not usable for merged results, because tables contain no structure factors' run.refl merged.hkl
 refused 'a key of a rotation' 3 'but the reflections of turns.refl are sums over a rotation' turns.refl peaks.tsv
 for suffix in expt refl; do LC_ALL=C sed 's/[0-9a-f]\{16\}-\([0-9]-0\)/of-anybody-else!-\1/g' named.$suffix >alien.$suffix; done
-refused 'a key of others' 3 "' is none of bragg-write: its identifier names no frame" alien.refl peaks.tsv
+refused 'a key of others' 3 "' is not from bragg-write: its identifier has no frame number" alien.refl peaks.tsv
 cp run.refl alone.refl
 refused 'a run without its experiments' 1 'alone.expt: cannot open' alone.refl peaks.tsv
 # --- scores of hits, photons of spots: curves and their areas
@@ -220,8 +220,8 @@ print(json.load(open("score.json"))["roc"]["hits_by_score"][-1])')" '[None, 1, 1
 known 'nobody gives scores' key.nxs peaks.tsv '' hits.score_roc_area=absent spots.roc_area=absent
 known 'two wrong spots above all others, two below' key.nxs photons.tsv '' spots.roc_area=0.5
 printf 'frame score\n0 high\n' >bad.tsv
-refused 'a score that is none' 3 "bad.tsv:2: score is 'high', must be a number" key.nxs bad.tsv
-refused 'nothing in common' 3 "common with key.nxs: of 4 found spots none is within 1.5 px of a true one, of 0 lattices none" key.nxs nothing.tsv
+refused 'a score that is none' 3 "bad.tsv:2: score is 'high'; expected a number" key.nxs bad.tsv
+refused 'nothing in common' 3 "do not match key.nxs: none of 4 found spots is within 1.5 px of a true spot, and none of 0 lattices" key.nxs nothing.tsv
 {
 	cat nothing.tsv
 	/usr/bin/python3 -c 'import random
@@ -229,19 +229,19 @@ random.seed(1)
 for i in range(3000): print(i // 750, random.uniform(0, 256), random.uniform(0, 256))' | sort -n -k1,1
 } | sed 1d | sort -s -n -k1,1 | sed '1i frame fast slow' >chance.tsv
 known 'no more than by chance' key.nxs chance.tsv '' lattices.found=0
-check 'is said' grep -q 'no more than by chance: is this the key' table
+check 'is said' grep -q 'Is this the ground truth' table
 known 'a perfect table is more' key.nxs plain.txt '' spots.recall=1
 check 'nothing is said' sh -c '! grep -q "by chance" table'
 printf 'frame fast slow\n0 1 x\n' >bad.tsv
-refused 'a place that is none' 3 "bad.tsv:2: slow is 'x', must be a number" key.nxs bad.tsv
+refused 'a place that is none' 3 "bad.tsv:2: slow is 'x'; expected a number" key.nxs bad.tsv
 printf 'frame fast slow\n0 1\n' >bad.tsv
 refused 'a line that is too short' 3 'bad.tsv:2: has 2 items; slow is missing' key.nxs bad.tsv
 printf 'number fast slow\n0 1 2\n' >bad.tsv
-refused 'no numbers of frames' 3 'bad.tsv:1: is no peak table' key.nxs bad.tsv
+refused 'no numbers of frames' 3 'bad.tsv:1: not a peak table' key.nxs bad.tsv
 printf 'frame fast slow panel\n0 1 1 3\n' >bad.tsv
-refused 'a panel that the key lacks' 3 'bad.tsv:2: panel 3 is not there' key.nxs bad.tsv
+refused 'a panel that the key lacks' 3 'bad.tsv:2: panel 3 does not exist' key.nxs bad.tsv
 printf 'frame fast slow\n0 1 1\n1 1 1\n0 2 2\n' >bad.tsv
-refused 'a frame in two places' 3 'bad.tsv:4: frame 0 has a second answer' key.nxs bad.tsv
+refused 'a frame in two places' 3 'bad.tsv:4: frame 0 has two results' key.nxs bad.tsv
 
 # --- what was sent
 cat >sent.tsv <<'END'
@@ -260,7 +260,7 @@ known 'latency, losses and faults' key.nxs peaks.tsv --sent=sent.tsv latency_s.m
 	tail -n 1 hits.tsv
 } >twice.tsv
 known 'a frame that was answered twice' key.nxs twice.tsv --sent=sent.tsv frames=4 faults.duplicate.twice=2 faults.nan.twice=0
-refused 'is wrong where nothing is known of it' 3 'has a second answer' key.nxs twice.tsv
+refused 'is wrong where nothing is known of it' 3 'has two results' key.nxs twice.tsv
 known 'who lost frames' key.nxs half.stream --sent=sent.tsv lost.by_client=1 lost.by_sender=1 latency_s.median=absent faults.duplicate.ignored=2
 sed '/^Event/d; s|^header/int/frame_id = 3$|header/str/frame_id = damaged|' perfect.stream >damaged.stream
 sed 's/^1	\(.*\)taken/1	\1some/' sent.tsv >some.tsv
@@ -268,10 +268,10 @@ known 'a frame that some clients took, with an answer' key.nxs peaks.tsv --sent=
 sed 's/taken/some/' sent.tsv >some.tsv
 known 'frames that some clients took, without one' key.nxs half.stream --sent=some.tsv sent.some=4 lost.by_client=0 lost.by_sender=1 lost.by_either=1
 sed 's/taken/perhaps/' sent.tsv >perhaps.tsv
-refused 'a fate that there is not' 3 "perhaps.tsv:2: fate is 'perhaps', must be taken, some, dropped or withheld" --sent=perhaps.tsv key.nxs half.stream
+refused 'a fate that there is not' 3 "perhaps.tsv:2: fate is 'perhaps'; expected taken, some, dropped or withheld" --sent=perhaps.tsv key.nxs half.stream
 known 'an answer whose number was damaged' key.nxs damaged.stream --sent=sent.tsv answers_without_frame=1 lost.by_client=1 frames_without_answer=1
-refused 'which is an error where nothing is known of faults' 3 'a chunk has no number of a frame' key.nxs damaged.stream
-refused 'no key of what was sent' 3 'names no column frame' --sent=perfect key.nxs perfect.stream
+refused 'which is an error where nothing is known of faults' 3 'a chunk has no frame number' key.nxs damaged.stream
+refused 'no key of what was sent' 3 'column frame is missing' --sent=perfect key.nxs perfect.stream
 
 # --- a file that grows
 half=$(($(wc -c <perfect.stream) / 2 + 7))
@@ -311,15 +311,15 @@ is 'a folder that fills is followed until nothing comes' "$status $(cat followed
 cp perfect.stream empty/a.stream
 known 'streams of a folder come last' key.nxs empty --follow=0.2 frames=4 lattices.missed=0
 rm empty/*
-refused 'a folder without results' 3 'empty: holds no results' key.nxs empty
-refused 'one that stays so' 3 'empty: holds no results' --follow=0.2 key.nxs empty
+refused 'a folder without results' 3 'empty: no results found' key.nxs empty
+refused 'one that stays so' 3 'empty: no results found' --follow=0.2 key.nxs empty
 rm "all/r_$one.expt"
-refused 'a table without its list in a folder' 3 "all/r_$one.refl: needs its experiment list, all/r_$one.expt" key.nxs all
+refused 'a table without its list in a folder' 3 "all/r_$one.refl: its experiment list is missing; expected all/r_$one.expt" key.nxs all
 bragg-geometry --quiet --detpixels=20 --pixel=0.5 --ncells=3 --cell=70,80,90,90,90,90 --default-F=100 |
 	bragg-orient --quiet --frames=4000 2>many | bragg-intensity --quiet --reflections=1 2>many | bragg-tap --record=many.rec
 mkdir many.peaks
 seq 0 3999 | awk '{ file = "many.peaks/" $1 ".tsv"; printf "frame\tfast\tslow\n%d\t10\t12\n", $1 >file; close(file) }'
 check 'each of many files is looked at once' sh -c 'ulimit -t 3 && bragg-score many.rec many.peaks >many'
 is 'all are taken' "$(awk '$1 == "frames" { print $2 }' many)" 4000
-refused 'a table does not grow' 2 'is written at once' --follow key.nxs "r_$one.refl"
+refused 'a table does not grow' 2 'is not a file that grows' --follow key.nxs "r_$one.refl"
 finish

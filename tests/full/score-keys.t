@@ -109,32 +109,32 @@ done
 bragg-geometry --quiet --detpixels=64 | bragg-orient --quiet --frames=1 | bragg-intensity --quiet |
 	bragg-serve --quiet --bind="ipc://$PWD/s" --policy=drop-new --key=none.stream >log 2>&1
 is 'a stream of frames without reflections' "$(tail -n 1 log)" \
-	'bragg-serve: none.stream: frame 0 brings no reflections along: bragg-intensity --reflections makes them'
+	'bragg-serve: none.stream: frame 0 has no reflections. Run bragg-intensity with --reflections'
 
 # --- what is no key
 frames '' --random --seed=5 --truth=truth.tsv | bragg-write --quiet --reflections=run.tsv 'all_%d.raw'
-refused 'a stream of an analysis' 'perfect.stream: is no answer key: streams that are were made by bragg-write' perfect.stream perfect.stream
-refused 'a table of peaks' 'times.tsv:1: is no answer key: it names no column' times.tsv perfect.stream
+refused 'a stream of an analysis' 'perfect.stream: not a ground-truth stream; expected one from bragg-write' perfect.stream perfect.stream
+refused 'a table of peaks' 'times.tsv:1: not a ground-truth table: column' times.tsv perfect.stream
 cut -f1-26 truth.tsv >old.tsv
-refused 'a table of the truth without axes in the frame of the beam' 'old.tsv:1: is no answer key' old.tsv perfect.stream
+refused 'a table of the truth without axes in the frame of the beam' 'old.tsv:1: not a ground-truth table' old.tsv perfect.stream
 awk -F'\t' -v OFS='\t' 'NR == 3 { $27 = "1e" } 1' truth.tsv >bad.tsv
-refused 'an axis that is none' "bad.tsv:3: astar_x is '1e', must be a number" bad.tsv perfect.stream
+refused 'an axis that is none' "bad.tsv:3: astar_x is '1e'; expected a number" bad.tsv perfect.stream
 awk -F'\t' -v OFS='\t' 'NR == 2 { $9 = "many" } 1' run.tsv >bad.tsv
-refused 'photons that are none' "bad.tsv:2: photons is 'many', must be a number" bad.tsv perfect.stream
+refused 'photons that are none' "bad.tsv:2: photons is 'many'; expected a number" bad.tsv perfect.stream
 for key in truth.tsv run.tsv; do
 	{
 		cat $key
 		sed -n 2p $key
 	} >twice.tsv
-	refused "a frame in two places: $key" 'is there twice' twice.tsv perfect.stream
+	refused "a frame in two places: $key" 'occurs twice' twice.tsv perfect.stream
 	head -c $(($(wc -c <$key) - 5)) $key >short.tsv
 	refused "a table that is cut: $key" 'ends in the middle of a line' short.tsv perfect.stream
 	head -n 1 $key >title.tsv
-	refused "a table without lines: $key" 'title.tsv: holds no frames' title.tsv perfect.stream
+	refused "a table without lines: $key" 'title.tsv: no frames found' title.tsv perfect.stream
 done
 frames '' --random --seed=5 | bragg-write --quiet --reflections=run.stream 'chunk_%d.raw'
 head -c 3000 run.stream >short.stream
 refused 'a stream that is cut' 'short.stream:' short.stream perfect.stream
-refused 'lattices of another orientation' 'have nothing in common with truth.tsv: of 4 lattices none is turned by less than' truth.tsv turned2.stream
+refused 'lattices of another orientation' 'do not match truth.tsv: none of 4 lattices is within' truth.tsv turned2.stream
 refused 'of another cell' 'are of another crystal' truth.tsv other.stream
 finish

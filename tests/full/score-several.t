@@ -89,13 +89,13 @@ check 'numbers are those of the file that is named' /usr/bin/python3 -c '
 import json
 named = json.load(open("named.json"))
 assert named["frames"] == 12 and named["lattices"]["wrong"] == 0 and named["lattices"]["right"] > 5'
-refused 'a number that both have' 3 'live.stream:16: frame 0 is in key.nxs and in other.nxs: results must name the file of their images' \
+refused 'a number that both have' 3 'live.stream:16: frame 0 is in key.nxs and in other.nxs; expected results that name the file of their images' \
 	key.nxs other.nxs live.stream
 mkdir somewhere elsewhere
 cp key.nxs key_data_000001.h5 somewhere
 cp other.nxs elsewhere/key.nxs
 cp other_data_000001.h5 elsewhere
-refused 'two keys with the name of the images' 3 'somewhere/key.nxs may be those of several keys with this name' elsewhere/key.nxs ./key.nxs event.stream
+refused 'two keys with the name of the images' 3 'somewhere/key.nxs matches several ground truths' elsewhere/key.nxs ./key.nxs event.stream
 check 'but by their path' bragg-score --require='lattices.right>=6' --require='lattices.wrong<=0' elsewhere/key.nxs somewhere/key.nxs event.stream
 
 # --- what bragg-serve sent, from two of them
@@ -114,24 +114,24 @@ a, b = (json.load(open(f"{n}.json")) for n in ("sent", "again"))
 assert a["sent"] == b["sent"] and a["lost"] == b["lost"]'
 
 # --- what does not belong together
-refused 'the same key twice' 3 'frame 0 is in key.nxs and in key.nxs, must be in one key' key.nxs key.nxs noisy.stream
-refused 'also with another run between' 3 'frame 0 is in key.nxs and in key.nxs, must be in one key' key.nxs other.nxs key.nxs event.stream
-refused 'a frame in two keys' 3 'frame 0 is in a.nxs and in even.nxs, must be in one key' a.nxs even.nxs noisy.stream
+refused 'the same key twice' 3 'frame 0 is in key.nxs and in key.nxs; expected it in one ground truth' key.nxs key.nxs noisy.stream
+refused 'also with another run between' 3 'frame 0 is in key.nxs and in key.nxs; expected it in one ground truth' key.nxs other.nxs key.nxs event.stream
+refused 'a frame in two keys' 3 'frame 0 is in a.nxs and in even.nxs; expected it in one ground truth' a.nxs even.nxs noisy.stream
 refused 'in two tables' 3 'frame 3 is in odd.tsv and in all.tsv' --key=odd.tsv --key=all.tsv noisy.stream
 refused 'a rotation with other frames of the same numbers' 3 'frame 0 is in turn.nxs and in other.nxs' turn.nxs other.nxs turn.refl
 refused 'keys that tell different things' 3 'a.nxs and odd.tsv contain different facts about frames' --key=a.nxs --key=odd.tsv noisy.stream
 recorded small.rec 100 120 '' --random
 written small.rec 5-11 small.nxs
-refused 'another detector' 3 'small.nxs: panel 0 is not as in a.nxs: keys must be of one detector' a.nxs small.nxs noisy.stream
+refused 'another detector' 3 'small.nxs: panel 0 differs from that of a.nxs; expected the same detector in all ground truths' a.nxs small.nxs noisy.stream
 recorded near.rec 128 121 '' --random
 written near.rec 5-11 near.nxs
 refused 'another distance' 3 'near.nxs: panel 0 is not as in a.nxs' a.nxs near.nxs noisy.stream
 recorded cell.rec 128 120 '--cell=40,50,60,90,90,90 --default-F=100' --random
 written cell.rec 5-11 cell.nxs
 refused 'another crystal' 3 'cell.nxs: crystal 0 has edges of 40.00, 50.00, 60.00 A' a.nxs cell.nxs noisy.stream
-refused 'keys alone' 3 'b.nxs: is an HDF5 file; expected a stream of CrystFEL' a.nxs b.nxs
-refused 'a key alone' 2 'RESULT is missing' a.nxs
+refused 'keys alone' 3 'b.nxs: is an HDF5 file; expected a CrystFEL stream' a.nxs b.nxs
+refused 'a key alone' 2 'missing argument: RESULT (see --help)' a.nxs
 refused 'the second key is not there' 3 'none.nxs: cannot open' --key=a.nxs --key=none.nxs noisy.stream
 written stills.rec 11 last.nxs
-refused 'a frame that no key has' 3 'frame 5 is not in a.nxs and 1 more, which holds 6 frames' --key=a.nxs --key=last.nxs noisy.stream
+refused 'a frame that no key has' 3 'frame 5 is not in a.nxs and 1 more, which has 6 frames' --key=a.nxs --key=last.nxs noisy.stream
 finish

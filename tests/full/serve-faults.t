@@ -118,16 +118,16 @@ refuse() { # NAME STATUS TEXT OPTION...
 	$B "$@" >/dev/null 2>message || status=$?
 	is "$name" "$status $(wc -l <message) $(grep -c -e "$text" message)" "$want 1 1"
 }
-refuse 'a kind that is none' 2 "'nans' must be KIND:PROBABILITY" --inject=nans:0.1
-refuse 'no probability' 2 "must be KIND:PROBABILITY" --inject=nan
+refuse 'a kind that is none' 2 "'nans' is malformed; expected KIND:PROBABILITY" --inject=nans:0.1
+refuse 'no probability' 2 "expected KIND:PROBABILITY" --inject=nan
 refuse 'a probability above 1' 2 'inject' --inject=drop:1.5
 refuse 'probabilities above 1' 2 'add up to 1.2' --inject=drop:0.6,cut:0.6
 refuse 'a kind twice' 2 'twice' --inject=drop:0.1,drop:0.2
-refuse 'seconds without a stall' 2 'only stall has seconds' --inject=drop:0.1:3
+refuse 'seconds without a stall' 2 'only the fault stall takes seconds' --inject=drop:0.1:3
 refuse 'nan where there are only integers' 2 'dectris2 has no float32 pixels' --protocol=dectris2 --inject=nan:0.1
 refuse 'nan among integers' 2 'nan needs --dtype=float32' --inject=nan:0.1
 refuse 'a seed for nothing' 2 'needs --inject' --inject-seed=3
-refuse 'a key that would replace another' 1 'plain.key: is there' --key=plain.key
+refuse 'a key that would replace another' 1 'plain.key exists' --key=plain.key
 refuse 'a key in no folder' 1 'no/folder' --key=no/folder/x.key
 replay=--first=3
 rm -f endpoint

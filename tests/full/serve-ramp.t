@@ -76,9 +76,9 @@ refuse() { # NAME STATUS TEXT OPTION...
 	$B "$@" >/dev/null 2>message || status=$?
 	is "$name" "$status $(wc -l <message) $(grep -c -e "$text" message)" "$want 1 1"
 }
-refuse 'a ramp that falls' 2 'TO must be above FROM (got 1 and 5)' --ramp=5:1:3
-refuse 'no ramp' 2 "'5:10' must be FROM:TO:SECONDS" --ramp=5:10
-refuse 'a ramp and a rate' 2 'exclude each other' --ramp=1:2:3 --rate=4
+refuse 'a ramp that falls' 2 'TO is not above FROM (got TO 1 and FROM 5)' --ramp=5:1:3
+refuse 'no ramp' 2 "'5:10' is malformed; expected FROM:TO:SECONDS" --ramp=5:10
+refuse 'a ramp and a rate' 2 'cannot be used together; remove one of them' --ramp=1:2:3 --rate=4
 refuse 'its file without a ramp' 2 'needs --ramp' --ramp-json=x.json
-refuse 'its file in the place of another' 1 'up.json: is there' --ramp=1:2:3 --ramp-json=up.json
+refuse 'its file in the place of another' 1 'up.json exists' --ramp=1:2:3 --ramp-json=up.json
 finish

@@ -59,11 +59,11 @@ refused() {
 	check_status "$1 is refused" 3 bragg-orient --out='ipc:///tmp/nobody' --in='ipc:///tmp/nobody' --spectra="$1"
 	is "$1 is named" "$tap_output" "bragg-orient: $1: $2"
 }
-refused packed.h5 '/weights is packed by filter 32000 (LZF), which cannot be read here; h5repack --filter=GZIP=1 packs it by another'
+refused packed.h5 '/weights is compressed with filter 32000 (LZF), which cannot be read here. Repack it with h5repack --filter=GZIP=1'
 refused watts.h5 "/weights: units are 'W'; expected relative numbers of photons, without units, or in photons or counts"
-refused words.h5 '/weights holds no numbers; expected integers or floats'
-refused below.h5 'negative weights of spectrum 0 come to 18.9 % of the positive ones; expected noise of at most 10 %. Take the background away, or leave this spectrum out'
-is 'noise below 0 is told' "$(bragg-geometry --quiet --detpixels=8 --energy=12398.42 | bragg-orient --spectra=noise.h5 2>&1 >/dev/null | grep -c 'warning: noise.h5: .* of 1924 weights are negative and count as 0; in spectrum')" 1
+refused words.h5 '/weights has no numbers; expected integers or floats'
+refused below.h5 'negative weights of spectrum 0 amount to 18.9 % of the positive ones; expected noise of at most 10 %. Subtract the background, or leave this spectrum out'
+is 'noise below 0 is told' "$(bragg-geometry --quiet --detpixels=8 --energy=12398.42 | bragg-orient --spectra=noise.h5 2>&1 >/dev/null | grep -c 'warning: noise.h5: .* of 1924 weights are negative and are set to 0; in spectrum')" 1
 check_status 'energies of an unknown unit are refused' 3 bragg-orient --out='ipc:///tmp/nobody' --in='ipc:///tmp/nobody' --spectra=angstrom.h5
 is 'and named' "$tap_output" "bragg-orient: angstrom.h5: /energies: unknown units 'angstrom'; expected eV, keV, MeV or J"
 

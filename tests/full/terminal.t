@@ -56,7 +56,7 @@ is 'six lines' "$(lines | sed 's/, [0-9.]*\/s,/, R,/; s/[0-9.]* [a-zA-Z]* free/F
 	"bragg-geometry: 64 x 64 pixels of 1.6 mm at 120 mm, 12.4 keV (0.9999 A), 2.46 A at the edge, 1.84 A in the corner
 bragg-geometry: crystal lysozyme (orthorhombic, P 21 21 21), cell 59.062 68.451 30.517 A, 90 90 90 deg
 bragg-orient: 12 frames of 0.5 deg, spots S deg wide
-bragg-write: 12 frames make about B, F free
+bragg-write: 12 frames need about B, F free
 bragg-write: 12 frames, R, brightest pixel P ADU, N photons a frame
 bragg-write: B in pipe/a_00.img ... a_11.img, pipe/a_0.png ... a_11.png"
 is 'how large the files are' "$(lines | sed -n 's/^bragg-write: \([0-9.]*\) MB in.*/\1/p')" \
@@ -123,7 +123,7 @@ soon grep -q . errors
 kill -INT -$group
 wait
 is 'more than the disk holds: a warning, to scripts too' "$(sed 's/[0-9.]* [A-Z]*B free/F free/' errors)" \
-	'bragg-write: warning: 1000000000 frames make about 16.4 TB, only F free'
+	'bragg-write: warning: 1000000000 frames need about 16.4 TB, only F free'
 
 # --- Ctrl-C
 echo "$chain" | sed 's/frames=12/frames=100000/; s/$/ | bragg-write ".\/int_%d.img"/' >long
@@ -134,7 +134,7 @@ check 'Ctrl-C: those that are done are not among them' test "$left" -lt "$(find 
 frames=$(find . -name 'int_*.img' | wc -l)
 is 'Ctrl-C: how many there are, and how to go on' "$(lines | sed -n 's/^bragg-write: \([0-9]* frames\), .*/\1/p
 	s/^bragg-write: [0-9.]* [kM]B in \(.*\)/\1/p')" "$frames frames
-./int_0.img ... int_$((frames - 1)).img; --resume goes on"
+./int_0.img ... int_$((frames - 1)).img; --resume continues"
 is 'Ctrl-C: status 130' "$(lines | tail -n 1)" 'status 130'
 
 # --- bragg-run: what stages tell is shown above its bar, and below it in the end
@@ -158,7 +158,7 @@ sed 's/64/65/' p.yaml >long.yaml
 echo "exec bragg-run --frames=100000 --workdir=stop $tap_scratch/long.yaml" >run.sh
 interrupt run.sh 1 stop/a_
 check 'bragg-run: Ctrl-C' says '^bragg-orient: finishing [0-9]* frames*; Ctrl-C again aborts'
-check 'bragg-run: how to go on' says '^bragg-write: .* in stop/a_00.img ... a_[0-9]*.img; --resume goes on'
+check 'bragg-run: how to go on' says '^bragg-write: .* in stop/a_00.img ... a_[0-9]*.img; --resume continues'
 is 'bragg-run: status 130' "$(lines | tail -n 1)" 'status 130'
 
 # --- a page that has seen frames stays for who sits there, and goes with Ctrl-C
@@ -166,9 +166,9 @@ rm keys
 mkfifo keys
 env --default-signal=INT,QUIT script -qec "trap : INT; bragg-run --view=127.0.0.1:0 --set=geometry.detpixels=512 --frames=40 --workdir=seen p.yaml; echo status \$?" /dev/null <keys >said 2>&1 &
 exec 3>keys
-soon says 'the page stays at .*; Ctrl-C ends it$'
+soon says 'The page stays at .* until Ctrl-C$'
 is 'bragg-run --view: all is there' "$(ls seen/*.img | wc -l)" 40
-page=$(lines | sed -n 's/^bragg-view: the stream has ended; the page stays at \(.*\); Ctrl-C ends it$/\1/p')
+page=$(lines | sed -n 's/^bragg-view: the stream has ended. The page stays at \(.*\) until Ctrl-C$/\1/p')
 check 'the page stays' /usr/bin/python3 -c '
 import sys, urllib.request
 assert b"<html" in urllib.request.build_opener(urllib.request.ProxyHandler({})).open(sys.argv[1], timeout=10).read()' "$page"

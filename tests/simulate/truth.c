@@ -211,8 +211,8 @@ bool truth_ended(const struct process *p)
         violate("%s ends with status %d, and nothing was wrong: %s", p->name, p->status, p->said);
     if (p->rt.run.ending == ENDING_OUT && !p->hurt && !world.torn)
         violate("%s is taken out, and nothing was wrong with it", p->name);
-    if (p->job != JOB_SOURCE && p->status && strstr(p->said, "does not answer any more") &&
-        !p->hurt && !truth.done && !world.full)
+    if (p->job != JOB_SOURCE && p->status && strstr(p->said, "no longer answers") && !p->hurt &&
+        !truth.done && !world.full)
         violate("%s gives up too soon: %s", p->name, p->said);
     if (p->job == JOB_SOURCE && p->status && !world.full)
         violate("the run has failed, and could have gone on: %s", p->said);

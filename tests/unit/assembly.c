@@ -138,7 +138,7 @@ static void panels_of_two_planes_are_no_image(void **state)
     struct error e;
     panels[1].grid_m[2] = 0.2;
     assert_int_equal(assembly_open(&a, &x, &e), STATUS_INPUT);
-    assert_non_null(strstr(e.text, "panels 0 and 1 of 2 do not lie on one grid"));
+    assert_non_null(strstr(e.text, "panels 0 and 1 of 2 are not on one pixel grid"));
     assembly_free(&a);
 }
 

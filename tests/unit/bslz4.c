@@ -133,7 +133,7 @@ static void damaged_chunks(void **state)
     for (size_t cut = 0; cut < length; cut++)
         assert_int_equal(decompress(chunk, cut, &e), STATUS_INPUT);
     assert_int_equal(decompress(chunk, length + 1, &e), STATUS_INPUT);
-    assert_string_equal(e.text, "bslz4: 9 bytes behind the blocks, must be 8");
+    assert_string_equal(e.text, "bslz4: 9 bytes after the blocks; expected 8");
     for (size_t i = 0; i < length; i++)
         for (uint32_t value = 0; value < 256; value += 51) {
             const uint8_t kept = chunk[i];
@@ -143,11 +143,11 @@ static void damaged_chunks(void **state)
         }
     chunk[10] = 0;
     assert_int_equal(decompress(chunk, length, &e), STATUS_INPUT);
-    assert_string_equal(e.text, "bslz4: header: blocks of 0 bytes, must be a multiple of 16 up to "
+    assert_string_equal(e.text, "bslz4: header: blocks of 0 bytes; expected a multiple of 16 up to "
                                 "16777216");
     chunk[7]++;
     assert_int_equal(decompress(chunk, length, &e), STATUS_INPUT);
-    assert_string_equal(e.text, "bslz4: header: 201 bytes, must be 200");
+    assert_string_equal(e.text, "bslz4: header: 201 bytes; expected 200");
 }
 
 int main(void)

@@ -116,9 +116,9 @@ static void damaged_bytes(void **state)
         assert_int_equal(byte_offset_decode(bytes, cut, back, 4, NULL), STATUS_INPUT);
     assert_int_equal(byte_offset_decode(bytes, size, back, 5, NULL), STATUS_INPUT);
     assert_int_equal(byte_offset_decode(bytes, size, back, 3, &e), STATUS_INPUT);
-    assert_string_equal(e.text, "byte offsets: 1 bytes too many behind 3 pixels");
+    assert_string_equal(e.text, "byte offsets: 1 bytes remain after 3 pixels; expected none");
     assert_int_equal(byte_offset_decode(far, sizeof far, back, 1, &e), STATUS_INPUT);
-    assert_string_equal(e.text, "byte offsets: pixel 0 of 1 is cut off or beyond 32 bits");
+    assert_string_equal(e.text, "byte offsets: pixel 0 of 1 is truncated or exceeds 32 bits");
 }
 
 int main(void)

@@ -110,8 +110,8 @@ static void makers_have_their_sizes(void **state)
     other.absorption_1_m = 4000;
     assert_int_equal(cbf_header_check(CBF_EIGER, &x, &e), STATUS_OK);
     assert_int_equal(cbf_header_check(CBF_PILATUS, &x, &e), STATUS_INPUT);
-    assert_string_equal(e.text, "no Pilatus has 1030 x 1065 pixels of 0.075 mm; headers of kind "
-                                "generic are for all detectors");
+    assert_string_equal(e.text, "--cbf-header: no Pilatus has 1030 x 1065 pixels of 0.075 mm. Use "
+                                "--cbf-header=generic, which allows any size");
     cbf_header_make(&h, CBF_EIGER, &x, &f, 9);
     assert_non_null(strstr(h.text, "\"PILATUS_1.2\""));
     assert_non_null(strstr(h.text, "# Detector: EIGER 1M, S/N 00-0000, braggpipe "));
@@ -163,22 +163,24 @@ static void what_cannot_be_written(void **state)
     make_frame(&f, PIXEL_U32);
     ((uint32_t *)f.image.pixels)[50000] = 0x80000000u;
     assert_int_equal(try(&f, &e), STATUS_INPUT);
-    assert_string_equal(e.text, "pixel 50000 is 2147483648, CBF holds up to 2147483647");
+    assert_string_equal(e.text,
+                        "pixel 50000 is 2147483648; expected at most 2147483647, the limit of CBF");
     memset(mask, 1, sizeof mask);
     panel.mask = mask;
     assert_int_equal(try(&f, &e), STATUS_INPUT);
-    assert_string_equal(e.text, "pixel 50000 is 2147483648, CBF holds up to 2147483647");
+    assert_string_equal(e.text,
+                        "pixel 50000 is 2147483648; expected at most 2147483647, the limit of CBF");
     mask[50000] = 0;
     assert_int_equal(try(&f, &e), STATUS_OK);
     panel.mask = NULL;
     f.image.count--;
     assert_int_equal(try(&f, &e), STATUS_INPUT);
-    assert_string_equal(e.text, "the image has 59999 pixels, its panel 60000");
+    assert_string_equal(e.text, "the image has 59999 pixels, but its panel has 60000");
     f.image.type = PIXEL_F32;
     assert_int_equal(try(&f, &e), STATUS_INPUT);
     experiment.npanels = 2;
     assert_int_equal(try(&f, &e), STATUS_INPUT);
-    assert_string_equal(e.text, "a mini-CBF file holds one panel, the detector has 2");
+    assert_string_equal(e.text, "a mini-CBF file has one panel, but the detector has 2. Use NXmx");
     experiment.npanels = 1;
     frame_free(&f);
 }
@@ -223,8 +225,8 @@ static void refused(const char *text, const char *part)
 static void damaged_files(void **state)
 {
     (void)state;
-    refused("###CBF", "no binary part");
-    refused(KIND TYPE SIZES("4", "2", "2"), "no binary part");
+    refused("###CBF", "the binary part is missing");
+    refused(KIND TYPE SIZES("4", "2", "2"), "the binary part is missing");
     refused("###CBF\nx-CBF_PACKED\n" TYPE SIZES("4", "2", "2") MARK "\1\1\1\1", "BYTE_OFFSET");
     refused(KIND SIZES("4", "2", "2") MARK "\1\1\1\1", "signed 32-bit");
     refused(KIND TYPE "X-Binary-Size: 4\n\n" MARK "\1\1\1\1", "Dimension is missing");
@@ -232,10 +234,11 @@ static void damaged_files(void **state)
     refused(KIND TYPE SIZES("4", "0", "2") MARK "\1\1\1\1",
             "Dimension is 0; expected a number above 0");
     refused(KIND TYPE SIZES("5", "2", "2") MARK "\1\1\1\1", "too short");
-    refused(KIND TYPE SIZES("4", "3", "2") MARK "\1\1\1\1", "cannot be in 4 bytes");
-    refused(KIND TYPE SIZES("4", "1000000000000", "1000000000000") MARK "\1\1\1\1", "cannot be");
-    refused(KIND TYPE SIZES("4", "3", "1") MARK "\1\1\1\1", "too many");
-    refused(KIND TYPE SIZES("4", "4", "1") MARK "\1\1\1\x80", "cut off");
+    refused(KIND TYPE SIZES("4", "3", "2") MARK "\1\1\1\1", "do not fit into 4 bytes");
+    refused(KIND TYPE SIZES("4", "1000000000000", "1000000000000") MARK "\1\1\1\1",
+            "do not fit into");
+    refused(KIND TYPE SIZES("4", "3", "1") MARK "\1\1\1\1", "remain after 3 pixels");
+    refused(KIND TYPE SIZES("4", "4", "1") MARK "\1\1\1\x80", "truncated");
 }
 
 int main(void)

@@ -196,7 +196,8 @@ static void test_refusals(void **state)
                      STATUS_OK);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         char why[100];
-        (void)snprintf(why, sizeof why, "--mosaic-model=gauss has no derivative by '%s'", names[i]);
+        (void)snprintf(why, sizeof why,
+                       "--mosaic-model=gauss does not support the derivative by '%s'", names[i]);
         assert_int_equal(parameters_parse(names[i], &x, &set, &e), STATUS_OK);
         assert_int_equal(engine_cpu.derive(plan, &r, &q, &e), STATUS_INPUT);
         assert_string_equal(e.text, why);

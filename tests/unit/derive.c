@@ -373,8 +373,8 @@ static void test_refusals(void **state)
     struct parameters set;
     struct error e = {0};
     open_scene(&s, &SQUARE, &(struct change){"", 0});
-    refuse(&s.x, "rot_w", "no parameter 'rot_w'");
-    refuse(&s.x, "rot,,cell", "no parameter ''");
+    refuse(&s.x, "rot_w", "unknown parameter 'rot_w'");
+    refuse(&s.x, "rot,,cell", "unknown parameter ''");
     refuse(&s.x, "rot,rot_x", "twice");
     refuse(&s.x, "panel.1.tilt_f", "no panel 1");
     refuse(&s.x, "panel.99999999999.tilt_f", "no panel");
@@ -386,7 +386,7 @@ static void test_refusals(void **state)
     refuse(&s.x, "rot", "gauss");
     s.x.crystals[0].shape = SHAPE_SQUARE;
     s.x.physics = PHYSICS_FAITHFUL;
-    refuse(&s.x, "rot", "faithful");
+    refuse(&s.x, "rot", "--physics=physical");
     s.x.physics = PHYSICS_PHYSICAL;
     assert_int_equal(parameters_parse("share.2", &s.x, &set, &e), STATUS_OK);
     const struct derive_request q = {.set = &set, .npixels = PIXELS, .planes = planes};

@@ -263,7 +263,7 @@ static void test_others(void **state)
     v.table = false;
     set3(v.cells, 20, 3001, 15);
     compare_by(&cpu, 1, &v, "rot_x,ncells_b", 1e-9);
-    refused(&v, "rot", PRECISION_MIXED, false, "with --precision=double alone");
+    refused(&v, "rot", PRECISION_MIXED, false, "need --precision=double");
 }
 
 static void assert_same(const struct answer *a, struct answer *b)

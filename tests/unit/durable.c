@@ -64,7 +64,9 @@ static void guarded_file_loses_nothing(void **state)
         assert_int_equal(replace_flush(&r, &e), STATUS_OK);
         assert_int_equal(replace_commit(&r, &e), cases[i].replaced ? STATUS_OK : STATUS_FAILED);
         assert_string_equal(content(path), cases[i].replaced ? "new text" : cases[i].before);
-        assert_true(cases[i].replaced || strstr(e.text, "a.img: is there and does not belong"));
+        assert_true(
+            cases[i].replaced ||
+            strstr(e.text, "a.img exists and was not written by this run. Use --overwrite"));
         assert_int_equal(scratch_count(), 1);
         unlink(path);
     }
@@ -187,8 +189,8 @@ static void other_pixels_for_a_frame_are_a_fault(void **state)
     assert_int_equal(frame_index_check(&x, 3, 7, &e), STATUS_OK);
     assert_int_equal(frame_index_check(&x, 3, 8, &e), STATUS_FAILED);
     assert_int_equal(add(&x, 3, 8, "x", &e), STATUS_FAILED);
-    assert_non_null(strstr(e.text, "a.index: frame 3 came with other pixels before (checksum "
-                                   "00000007, now 00000008)"));
+    assert_non_null(strstr(e.text, "a.index: frame 3 has other pixels than before (checksum was "
+                                   "00000007, is 00000008)"));
     frame_index_close(&x);
     unlink(scratch_path("a.index"));
 }
@@ -298,7 +300,8 @@ static void resume_continues_and_names_what_differs(void **state)
     other.history = "a\tseed=8\nb\n";
     other.overwrite = false;
     assert_int_equal(frame_index_open(&x, path, &other, &e), STATUS_INPUT);
-    assert_non_null(strstr(e.text, "are there (a: --seed was 7, is 8); --overwrite"));
+    assert_non_null(
+        strstr(e.text, "made with other options (a: --seed was 7, is 8). Use --overwrite"));
     frame_index_close(&x);
     assert_string_equal(content(path), text);
     unlink(path);
@@ -311,13 +314,13 @@ static void other_lineage_needs_overwrite(void **state)
         const char *text, *error;
     } bad[] = {
         {"bragg-index 3 m\n3\t00000007\t20\thit\tx\n",
-         "frames of another lineage are there (m, not l)"},
-        {"something else\n", "exists and is no index"},
-        {"bragg-index 1 l\n", "exists and is no index"},
-        {"something else", "exists and is no index"},
-        {"bragg-index 3 l\nx\n", "a.index:2: no line of an index"},
-        {"bragg-index 3 l\n3\t00000007\t20\tx\n", "a.index:2: no line of an index"},
-        {"bragg-index 3 l\n3 x\n", "a.index:2: no line of an index"},
+         "lists frames that were made with other options (m, not l)"},
+        {"something else\n", "exists and is not an index of frames"},
+        {"bragg-index 1 l\n", "exists and is not an index of frames"},
+        {"something else", "exists and is not an index of frames"},
+        {"bragg-index 3 l\nx\n", "a.index:2: not a line of an index of frames"},
+        {"bragg-index 3 l\n3\t00000007\t20\tx\n", "a.index:2: not a line of an index of frames"},
+        {"bragg-index 3 l\n3 x\n", "a.index:2: not a line of an index of frames"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct frame_index x;
@@ -419,7 +422,7 @@ static void index_is_whole_in_the_end(void **state)
                                        "1\t00000007\t20\thit\tx\n");
     (void)scratch_text(path, "notes of somebody\n");
     assert_int_equal(frame_index_hold(&x, &e), STATUS_FAILED);
-    assert_non_null(strstr(e.text, "a.index: exists and is no index"));
+    assert_non_null(strstr(e.text, "a.index exists and is not an index of frames"));
     assert_string_equal(content(path), "notes of somebody\n");
     frame_index_close(&x);
     unlink(path);

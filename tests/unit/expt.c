@@ -159,11 +159,12 @@ static void scans_are_of_two_kinds(void **state)
     assert_int_equal(
         expt_read_scan(put(SCAN("{\"image_range\": [1, 1], \"oscillation\": [0]}")), &scan, &error),
         STATUS_INPUT);
-    assert_non_null(strstr(error.text, "a.expt: scan[0].oscillation: must be a list of 2 numbers"));
+    assert_non_null(strstr(
+        error.text, "a.expt: scan[0].oscillation: not a vector; expected a list of 2 numbers"));
     assert_int_equal(expt_read_scan(put(SCAN("{\"image_range\": [3, 1], \"oscillation\": [0, 1]}")),
                                     &scan, &error),
                      STATUS_INPUT);
-    assert_non_null(strstr(error.text, "image_range 3 to 1, must be two whole numbers that rise"));
+    assert_non_null(strstr(error.text, "image_range 3 to 1; expected two whole numbers that rise"));
     assert_int_equal(expt_read_scan(put(LIST(BEAM, DETECTOR, "")), &scan, &error), STATUS_INPUT);
     assert_non_null(strstr(error.text, "has no 'scan'"));
 }
@@ -182,7 +183,7 @@ static void scans_agree_with_all_that_belongs_to_them(void **state)
         {"\"image_range\": [1, 3], \"properties\": {\"oscillation\": [0, 1]}", "",
          "oscillation: has 2 items; expected one for each of the 3 images of image_range"},
         {"\"image_range\": [1, 3], \"properties\": {\"oscillation\": [0, 1, 2.5]}", "",
-         "oscillation[2]: is 2.5; expected 2: images must be evenly apart"},
+         "oscillation[2]: is 2.5; expected 2: images must be evenly spaced"},
         {"\"image_range\": [1, 3], \"oscillation\": [0, 1]",
          ", \"imageset\": [{\"template\": \"a.nxs\", \"single_file_indices\": [0, 1]}]",
          "imageset[0].single_file_indices: has 2 items, but image_range of the scan has 3 images"},
@@ -207,7 +208,7 @@ static void scans_agree_with_all_that_belongs_to_them(void **state)
                        SCAN("{\"image_range\": [5, 24], \"oscillation\": [30, %s]}"), widths[i]);
         memcpy(strstr(text, "\"goniometer\": 0"), "\"nothing\":    0", 15);
         assert_int_equal(read_text(text), i ? STATUS_OK : STATUS_INPUT);
-        assert_true(i || strstr(error.text, "scan[0]: rotates by 0.5 deg an image, but the "
+        assert_true(i || strstr(error.text, "scan[0]: rotates by 0.5 deg per image, but the "
                                             "experiment has no goniometer"));
     }
 }
@@ -260,25 +261,25 @@ static void refused(const char *text, const char *why)
 static void what_is_no_list_is_refused(void **state)
 {
     (void)state;
-    refused("", "a.expt:1: no JSON");
-    refused("{\"a\": NaN}", "a.expt:1: no JSON: invalid token near 'NaN'");
-    refused("{\"a\": 1e999}", "a.expt:1: no JSON: real number overflow");
-    refused("{\n\"experiment\": [", "a.expt:2: no JSON");
-    refused("[]", "a.expt: must be an object");
-    refused("{}", "'__id__' must be 'ExperimentList'");
-    refused("{\"__id__\": 3}", "'__id__' must be 'ExperimentList'");
+    refused("", "a.expt:1: not JSON");
+    refused("{\"a\": NaN}", "a.expt:1: not JSON: invalid token near 'NaN'");
+    refused("{\"a\": 1e999}", "a.expt:1: not JSON: real number overflow");
+    refused("{\n\"experiment\": [", "a.expt:2: not JSON");
+    refused("[]", "a.expt: not an object");
+    refused("{}", "'__id__' to be 'ExperimentList'");
+    refused("{\"__id__\": 3}", "'__id__' to be 'ExperimentList'");
     refused("{\"__id__\": \"ExperimentList\"}", "a.expt: has no 'experiment'");
-    refused("{\"__id__\": \"ExperimentList\", \"experiment\": {}}", "experiment: must be a list");
-    refused("{\"__id__\": \"ExperimentList\", \"experiment\": []}", "must have at least 1");
+    refused("{\"__id__\": \"ExperimentList\", \"experiment\": {}}", "experiment: not a list");
+    refused("{\"__id__\": \"ExperimentList\", \"experiment\": []}", "expected at least 1");
     refused("{\"__id__\": \"ExperimentList\", \"experiment\": [{}]}",
             "experiment[0]: has no 'beam'");
     refused("{\"__id__\": \"ExperimentList\", \"experiment\": [{\"beam\": 0}]}", "has no 'beam'");
     refused("{\"__id__\": \"ExperimentList\", \"experiment\": [{\"beam\": \"b.json\"}], \"beam\": "
             "[{}]}",
-            "experiment[0].beam: must be a number from 0 to 0");
+            "experiment[0].beam: not a number; expected a value from 0 to 0");
     refused("{\"__id__\": \"ExperimentList\", \"experiment\": [{\"beam\": 1}], \"beam\": [{}]}",
-            "experiment[0].beam: is 1, must be from 0 to 0");
-    refused(LIST("3", DETECTOR, NONE), "beam[0]: must be an object");
+            "experiment[0].beam: is 1; expected a value from 0 to 0");
+    refused(LIST("3", DETECTOR, NONE), "beam[0]: not an object");
     char deep[20000];
     memset(deep, '[', sizeof deep - 1);
     deep[sizeof deep - 1] = 0;
@@ -289,20 +290,23 @@ static void bad_beams_are_refused(void **state)
 {
     (void)state;
     refused(LIST("{}", DETECTOR, NONE), "beam[0]: has no 'wavelength'");
-    refused(LIST("{\"wavelength\": 0}", DETECTOR, NONE), "beam[0].wavelength: is 0, must be from");
-    refused(LIST("{\"wavelength\": \"1\"}", DETECTOR, NONE), "must be a number from 0.0001");
+    refused(LIST("{\"wavelength\": 0}", DETECTOR, NONE),
+            "beam[0].wavelength: is 0; expected a value from");
+    refused(LIST("{\"wavelength\": \"1\"}", DETECTOR, NONE),
+            "not a number; expected a value from 0.0001");
     refused(LIST("{\"wavelength\": 1, \"direction\": [0, 0]}", DETECTOR, NONE),
-            "beam[0].direction: must be a list of 3 numbers");
-    refused(LIST("{\"wavelength\": 1, \"direction\": [0, 0, 0]}", DETECTOR, NONE),
-            "beam[0].direction: 0 0 0 gives no direction");
+            "beam[0].direction: not a vector; expected a list of 3 numbers");
+    refused(
+        LIST("{\"wavelength\": 1, \"direction\": [0, 0, 0]}", DETECTOR, NONE),
+        "beam[0].direction: 0 0 0 is not a direction; expected a finite vector that is not zero");
     refused(LIST("{\"wavelength\": 1, \"direction\": [0, 0, null]}", DETECTOR, NONE),
-            "beam[0].direction[2]: must be a number");
+            "beam[0].direction[2]: not a number; expected a value");
     refused(LIST("{\"wavelength\": 1, \"direction\": [0, 0, 1], \"polarization_normal\": [0, 0, "
                  "1]}",
                  DETECTOR, NONE),
-            "must not lie along the beam");
+            "is along the beam; expected a vector across it");
     refused(LIST("{\"wavelength\": 1, \"probe\": \"neutron\"}", DETECTOR, NONE),
-            "beam[0].probe: must be 'x-ray'");
+            "beam[0].probe: unknown probe; expected 'x-ray'");
 }
 
 static void bad_detectors_are_refused(void **state)
@@ -310,21 +314,21 @@ static void bad_detectors_are_refused(void **state)
     (void)state;
     refused(LIST(BEAM, "{}", NONE), "detector[0]: has no 'panels'");
     refused(LIST(BEAM, "{\"panels\": []}", NONE), "detector[0].panels: has 0 items");
-    refused(LIST(BEAM, "{\"panels\": [7]}", NONE), "detector[0].panels[0]: must be an object");
+    refused(LIST(BEAM, "{\"panels\": [7]}", NONE), "detector[0].panels[0]: not an object");
     refused(LIST(BEAM, "{\"panels\": [{" PLACE("[1,0,0]", "[1,1,0]", "[0,0,0]") "}]}", NONE),
-            "must be at right angles");
+            "are not at right angles");
     refused(LIST(BEAM,
                  "{\"panels\": [{" PLACE("[1,0,0]", "[0,1,0]",
                                          "[0,0,0]") ", \"pixel_size\": [0.1, 0.2], \"image_size\": "
                                                     "[1, 1]}]}",
                  NONE),
-            "pixel_size: 0.1 x 0.2 mm, must be a square");
+            "pixel_size: 0.1 x 0.2 mm; expected square pixels");
     refused(LIST(BEAM,
                  "{\"panels\": [{" PLACE("[1,0,0]", "[0,1,0]",
                                          "[0,0,0]") ", \"pixel_size\": [0.1, 0.1], \"image_size\": "
                                                     "[1, 1.5]}]}",
                  NONE),
-            "image_size[1]: is 1.5, must be a whole number");
+            "image_size[1]: is 1.5; expected a whole number");
     refused(LIST(BEAM, "{\"panels\": [" PANEL "], \"hierarchy\": {}}", NONE),
             "detector[0].hierarchy: has no 'fast_axis'");
 #define ROOT PLACE("[1,0,0]", "[0,1,0]", "[0,0,0]") ", \"children\": "
@@ -334,20 +338,20 @@ static void bad_detectors_are_refused(void **state)
                  "{\"panels\": [" PANEL "], \"hierarchy\": {" ROOT
                  "[{\"panel\": 0}, {\"panel\": 0}]}}",
                  NONE),
-            "detector[0].hierarchy.children[1].panel: panel 0 is there twice");
+            "detector[0].hierarchy.children[1].panel: panel 0 occurs twice");
     refused(
         LIST(BEAM, "{\"panels\": [" PANEL "], \"hierarchy\": {" ROOT "[{\"panel\": 1}]}}", NONE),
-        "children[0].panel: is 1, must be from 0 to 0");
+        "children[0].panel: is 1; expected a value from 0 to 0");
     refused(LIST(BEAM,
                  "{\"panels\": [" PANEL ", {" PLACE("[1,0,0]", "[0,1,0]", "[0,0,0]") SIZE
                  ", \"thickness\": 0.3}]}",
                  NONE),
-            "panels[1]: thickness 0.3 mm and mu 0/mm, must be as those of panel 0");
+            "panels[1]: thickness 0.3 mm and mu 0/mm; expected those of panel 0");
     refused(LIST(BEAM,
                  "{\"panels\": [{" PLACE("[1,0,0]", "[0,1,0]", "[0,0,0]") SIZE
                  ", \"mask\": [[1, 2, 3]]}]}",
                  NONE),
-            "panels[0].mask[0]: must be a list of 4 numbers");
+            "panels[0].mask[0]: not a vector; expected a list of 4 numbers");
 }
 
 static void bad_goniometers_and_crystals_are_refused(void **state)
@@ -360,8 +364,9 @@ static void bad_goniometers_and_crystals_are_refused(void **state)
     refused(LIST(BEAM, DETECTOR,
                  ", \"scan\": [{}], \"goniometer\": [{\"rotation_axis\": [1, 0, 0], "
                  "\"setting_rotation\": [1, 0, 0, 0, 1, 0, 0, 0, -1]}]"),
-            "goniometer[0].setting_rotation: is no rotation");
-    refused(LIST(BEAM, DETECTOR, ", \"scan\": [{}]" AXES("4")), "scan_axis: is 4, must be from");
+            "goniometer[0].setting_rotation: not a rotation_about");
+    refused(LIST(BEAM, DETECTOR, ", \"scan\": [{}]" AXES("4")),
+            "scan_axis: is 4; expected a value from");
     assert_int_equal(
         expt_read_crystal(put(LIST(BEAM, DETECTOR,
                                    ", \"crystal\": [{\"real_space_a\": [1, 0, 0], "
@@ -369,7 +374,7 @@ static void bad_goniometers_and_crystals_are_refused(void **state)
                                    "\"goniometer\": [{\"rotation_axis\": [1, 0, 0]}]")),
                           a, &error),
         STATUS_INPUT);
-    assert_non_null(strstr(error.text, "crystal[0]: real_space_a, _b and _c make no cell"));
+    assert_non_null(strstr(error.text, "crystal[0]: real_space_a, _b and _c are in one plane"));
     expt_free(&expt);
     assert_int_equal(expt_read(scratch_path("none.expt"), &expt, &error), STATUS_FAILED);
     assert_true(expt_is_named("a/b.expt") && !expt_is_named(".expt") && !expt_is_named("a.mat"));

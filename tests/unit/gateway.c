@@ -71,7 +71,7 @@ static void guard_compares_shape_and_length(void **state)
 static void guard_knows_types(void **state)
 {
     (void)state;
-    refuses(good(), 1 << PIXEL_F32 | 1 << PIXEL_I32, "no pixels of type uint16");
+    refuses(good(), 1 << PIXEL_F32 | 1 << PIXEL_I32, "does not support pixels of type uint16");
     struct delivery d = good();
     d.type = (enum pixel_type)9;
     refuses(d, ~0u, "pixels");
@@ -92,7 +92,7 @@ static void guard_wants_finite_values(void **state)
     d = good();
     while (d.nvalues <= DELIVERY_VALUES_MAX)
         delivery_int(&d, "more", 1);
-    refuses(d, ALL_TYPES, "more than");
+    refuses(d, ALL_TYPES, "the message has too many values");
 }
 
 static void guard_wants_distinct_keys(void **state)
@@ -186,7 +186,7 @@ static void conversion_keeps_places(void **state)
     image_free(&out);
     values[BAD] = values[BAD + 1] = values[COUNT - 1] = 70000;
     assert_int_equal(pixels_convert(&image, PIXEL_U16, &out, &masked, &e), STATUS_INPUT);
-    assert_string_equal(e.text, "pixel 3001 is 70000, which uint16 cannot hold");
+    assert_string_equal(e.text, "pixel 3001 is 70000, which the type uint16 cannot store");
 }
 
 int main(void)

@@ -35,7 +35,7 @@ static void crystfel_has_one_part(void **state)
     f.image = (struct image){.type = PIXEL_U16, .count = FAST * SLOW, .pixels = pixels};
     assert_int_equal(protocol_message(&protocol_crystfel, &o, &x, &f, 1, NULL, &m, &e),
                      STATUS_INPUT);
-    assert_non_null(strstr(e.text, "no pixels of type uint16"));
+    assert_non_null(strstr(e.text, "does not support pixels of type uint16"));
     message_free(&m);
 }
 

@@ -168,22 +168,22 @@ static void refused(const char *text, const char *why)
 static void bad_files_are_refused(void **state)
 {
     (void)state;
-    refused("", "there is no panel");
+    refused("", "no panel found");
     refused("hello\n", "a.geom:1: 'hello' has no '='");
     refused("= 3\n", "has no name");
     refused(TOP "a/ = x\n", "has no name");
-    refused(TOP "a/fs = 2x\n", "a.geom:3: fs = '2x', must be like");
-    refused(TOP "a/fs = 1.0\n", "must be like");
-    refused(TOP "a/fs = x+\n", "must be like");
-    refused(TOP "a/fs = \n", "must be like");
-    refused(TOP "a/fs = +1e999x\n", "must be like");
+    refused(TOP "a/fs = 2x\n", "a.geom:3: fs = '2x'; expected a direction like");
+    refused(TOP "a/fs = 1.0\n", "expected a direction like");
+    refused(TOP "a/fs = x+\n", "expected a direction like");
+    refused(TOP "a/fs = \n", "expected a direction like");
+    refused(TOP "a/fs = +1e999x\n", "expected a direction like");
     refused(TOP "a/min_fs = -1\n", "whole number from 0");
     refused(TOP "a/min_fs = 0.5\n", "whole number from 0");
-    refused(TOP "a/corner_x = nan\n", "must be a number");
-    refused("res = 0\n", "must be a number from 1");
-    refused("clen = 1e9 m\n", "must be from 1e-6");
-    refused("photon_energy = -5 eV\n", "must be from 1 to");
-    refused(TOP "/fs = x\n", "no name of a panel");
+    refused(TOP "a/corner_x = nan\n", "expected a number");
+    refused("res = 0\n", "expected a number from 1");
+    refused("clen = 1e9 m\n", "expected a value from 1e-6");
+    refused("photon_energy = -5 eV\n", "expected a value from 1 to");
+    refused(TOP "/fs = x\n", "not a panel name");
     refused("res = 10000\n" PANEL("a"), "panel a has no clen");
     refused("res = 10000\nclen = /LCLS/encoder\n" PANEL("a"), "panel a has no clen");
     refused("clen = 0.1\n" PANEL("a"), "panel a has no res");
@@ -191,12 +191,12 @@ static void bad_files_are_refused(void **state)
     refused(TOP SPAN("a", "9", "5") CORNER("a"), "is empty");
     refused(TOP SPAN("a", "9", "0") CORNER("a") "a/fs = x\na/ss = x\n", "right angles");
     refused(TOP "a/min_fs = 0\n", "has no max_fs");
-    refused(TOP PANEL("a") "badx/min_x = 0\nbadx/min_fs = 0\n", "must have one pair");
-    refused(TOP PANEL("a") "badx/min_fs = 0\nbadx/panel = c\n", "badx: there is no panel c");
-    refused(TOP PANEL("a") "badx/panel = a\n", "badx has no min_fs");
+    refused(TOP PANEL("a") "badx/min_x = 0\nbadx/min_fs = 0\n", "expected one pair");
+    refused(TOP PANEL("a") "badx/min_fs = 0\nbadx/panel = c\n", "badx: the file has no panel c");
+    refused(TOP PANEL("a") "badx/panel = a\n", "badx has no limits");
     refused(TOP PANEL("a") "badx/min_ss = 3\nbadx/max_ss = 2\n", "badx ends before it begins");
-    refused(TOP PANEL("a") "badx/min_fs = one\n", "must be a number");
-    refused(TOP PANEL("a") "bad1/min_fs = 2\nbad1/max_fs = 3\n", "bad1 has not all of min_fs");
+    refused(TOP PANEL("a") "badx/min_fs = one\n", "expected a number");
+    refused(TOP PANEL("a") "bad1/min_fs = 2\nbad1/max_fs = 3\n", "bad1 needs min_fs");
     refused(TOP PANEL("a") "bad1/min_fs = 2\nbad1/min_fs = 3\n", "bad1/min_fs = '3' contradicts");
     refused(TOP PANEL("a") "a/corner_x = -4\n", "a/corner_x = '-4' contradicts an earlier line");
     refused(TOP PANEL("a") "a/fs = -x\n", "a/fs = '-x' contradicts an earlier line");
@@ -204,12 +204,12 @@ static void bad_files_are_refused(void **state)
     refused("photon_energy = 9 keV\nwavelength = 1 A\n", "wavelength = '1 A' is 1 A, which");
     refused("clen = 0x1 m\nres = 1e4\n" PANEL("a"), "panel a has no clen");
     refused("clen = 10 cm\nres = 1e4\n" PANEL("a"), "panel a has no clen");
-    refused(TOP PANEL("a") "coffset = 0.1\n", "'coffset' stands behind all panels");
+    refused(TOP PANEL("a") "coffset = 0.1\n", "'coffset' follows all panels");
     refused(TOP "a/dim = 3\n", "'dim' is not a dimension");
-    refused(TOP "data = /d\n" BARE("a") BARE("b"), "panels a and b have the same pixels");
-    refused(TOP "max_adu = -1\n", "max_adu = '-1', must be a number from 0");
-    refused(TOP "a/adu_per_photon = 0\n", "must be a number from 1e-09");
-    refused(TOP "adu_per_eV = much\n", "must be a number");
+    refused(TOP "data = /d\n" BARE("a") BARE("b"), "panels a and b use the same pixels");
+    refused(TOP "max_adu = -1\n", "max_adu = '-1'; expected a number from 0");
+    refused(TOP "a/adu_per_photon = 0\n", "expected a number from 1e-09");
+    refused(TOP "adu_per_eV = much\n", "expected a number");
 }
 
 /* A mask with two strips, a rectangle in the corner and a single pixel, and a region of interest:

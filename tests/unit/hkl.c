@@ -82,21 +82,21 @@ static void strict_refuses(void **state)
     static const struct {
         const char *text, *error;
     } bad[] = {
-        {"1 2 3 4\nh k l F\n", ":2: h: 'h' is no whole number"},
-        {"1.5 2 3 4\n", ":1: h: '1.5' is no whole number"},
-        {"1 2 3\n", ":1: 3 columns, must be h k l F, or h k l F sigma"},
-        {"1 2 3 4 5\n1 2 4 4 5 6\n", ":2: 6 columns, must be h k l F, or h k l F sigma"},
+        {"1 2 3 4\nh k l F\n", ":2: h: 'h' is not a whole number"},
+        {"1.5 2 3 4\n", ":1: h: '1.5' is not a whole number"},
+        {"1 2 3\n", ":1: 3 columns; expected h k l F, or h k l F sigma"},
+        {"1 2 3 4 5\n1 2 4 4 5 6\n", ":2: 6 columns; expected h k l F, or h k l F sigma"},
         {"1 2 3 4 5\n0 0 0 0.00 0.00\n",
-         ":2: a line of zeros, as SHELX ends its lists of intensities"},
-        {"1 2 3 nan\n", ":1: F in electrons: 'nan' is no finite number"},
-        {"1 2 3 1e999\n", ":1: F in electrons: '1e999' is no finite number"},
+         ":2: a line of zeros, which ends lists of intensities of SHELX"},
+        {"1 2 3 nan\n", ":1: F in electrons: 'nan' is not a finite number"},
+        {"1 2 3 1e999\n", ":1: F in electrons: '1e999' is not a finite number"},
         {"1 2 3 -2e9\n", ":1: F in electrons: '-2e9' is out of range"},
-        {"1 2 3 4x\n", ":1: F in electrons: '4x' is no finite number"},
-        {"0 0 0 1\n1 2 3 4\n1 2 3 5\n", ":2: F of 1 2 3 is 4 here and 5 further down"},
+        {"1 2 3 4x\n", ":1: F in electrons: '4x' is not a finite number"},
+        {"0 0 0 1\n1 2 3 4\n1 2 3 5\n", ":2: F of 1 2 3 is 4 in this line and 5 in a later one"},
         {"1 2 2147483648 4\n", ":1: l: '2147483648' is out of range"},
         {"99999999999999999999 2 3 4\n", ":1: h: "},
         {"# nothing\n", ": no reflections"},
-        {"0 0 0 1\n1000 1000 1000 1\n", ": indices span 1001 x 1001 x 1001, at most"},
+        {"0 0 0 1\n1000 1000 1000 1\n", ": indices span 1001 x 1001 x 1001; expected at most"},
     };
     char path[256];
     (void)snprintf(path, sizeof path, "%s", scratch_path("a.hkl"));
@@ -207,7 +207,7 @@ static void symmetry_uses_rows_times_matrices(void **state)
     const struct reflection twice[] = {{{2, 1, 0}, 7, 5.0}, {{1, -3, 0}, 8, 6.0}};
     assert_int_equal(hkl_expand(twice, 2, threefold, 3, HKL_MATES_ALIKE, 0.0, &t, "test", &e),
                      STATUS_INPUT);
-    assert_non_null(strstr(e.text, "test:7: F of 2 1 0 is 5 here and 6 further down"));
+    assert_non_null(strstr(e.text, "test:7: F of 2 1 0 is 5 in this line and 6 in a later one"));
     assert_null(t.F);
 }
 
@@ -233,7 +233,7 @@ static void mates_may_have_their_own(void **state)
     const struct reflection centric[] = {{{1, 0, 3}, 7, 5.0}, {{-1, 0, -3}, 8, 6.0}};
     assert_int_equal(hkl_expand(centric, 2, twofold, 2, HKL_MATES_OWN, 0.0, &t, "test", &e),
                      STATUS_INPUT);
-    assert_non_null(strstr(e.text, "test:7: F of 1 0 3 is 5 here and 6 further down"));
+    assert_non_null(strstr(e.text, "test:7: F of 1 0 3 is 5 in this line and 6 in a later one"));
 }
 
 /* Friedel's mates tell a whole list from a part of one. */

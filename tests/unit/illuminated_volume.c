@@ -195,8 +195,8 @@ static void a_block_must_fit(void **state)
     assert_true(weight_of(&r, 0.0, 1, 0.0) >= 1.0);
     c.cells[1] = 6;
     assert_int_equal(setup_experiment(&r, &x, &e), STATUS_INPUT);
-    assert_string_equal(e.text, "a crystal of 3.3e-05 mm along b has no room for blocks of 6 "
-                                "cells, must be at most 5");
+    assert_string_equal(e.text, "a crystal of 3.3e-05 mm along b is too small for blocks of 6 "
+                                "cells; expected at most 5");
     experiment_free(&x);
 }
 

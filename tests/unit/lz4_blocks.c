@@ -79,16 +79,16 @@ static void refused(size_t size, size_t bytes, const char *says)
 static void damage_is_refused(void **state)
 {
     (void)state;
-    refused(11, BYTES, "the header alone has 12");
-    refused(length, BYTES - 1, "must be 1049575");
-    refused(12, BYTES, "cut off or damaged, 1049576 bytes to come");
-    refused(14, BYTES, "cut off or damaged");
-    refused(length - 1, BYTES, "cut off or damaged, 1000 bytes to come");
-    refused(length + 1, BYTES, "1 bytes behind the blocks");
+    refused(11, BYTES, "expected at least 12, the size of the header");
+    refused(length, BYTES - 1, "expected 1049575");
+    refused(12, BYTES, "truncated or corrupt, with 1049576 bytes of pixels missing");
+    refused(14, BYTES, "truncated or corrupt");
+    refused(length - 1, BYTES, "truncated or corrupt, with 1000 bytes of pixels missing");
+    refused(length + 1, BYTES, "1 bytes remain after the blocks; expected none");
     for (int i = 8; i < 16; i += 4) {  // the length of all blocks, of the first
         const uint8_t was = chunk[i];
         chunk[i] = 0xff;
-        refused(length, BYTES, i == 8 ? "header" : "cut off or damaged");
+        refused(length, BYTES, i == 8 ? "header" : "truncated or corrupt");
         chunk[i] = was;
     }
     chunk[9] = 0;  // blocks of 0 bytes

@@ -38,9 +38,12 @@ static void bad_files_are_refused_with_a_line(void **state)
         {"1 0 0\n0 x 0\n0 0 1\n", "A.mat:2: number 5 of the matrix is missing"},
         {"1 0 0\n0 nan 0\n0 0 1\n", "A.mat:2: number 5 of the matrix is not finite"},
         {"1 0 0\n0 1e999 0\n0 0 1\n", "A.mat:2: number 5 of the matrix is not finite"},
-        {"1 0 0\n0 1 0\n1 1 0\n", "A.mat:3: the matrix is singular"},
-        {"1 2 3\n2 4 6\n1 1 1\n", "A.mat:3: the matrix is singular"},
-        {"1e300 0 0\n0 1e300 0\n0 0 1e300\n", "A.mat:3: the matrix is singular"},
+        {"1 0 0\n0 1 0\n1 1 0\n", "A.mat:3: the matrix is singular: its rows are in one plane; "
+                                  "expected three vectors that span space"},
+        {"1 2 3\n2 4 6\n1 1 1\n", "A.mat:3: the matrix is singular: its rows are in one plane; "
+                                  "expected three vectors that span space"},
+        {"1e300 0 0\n0 1e300 0\n0 0 1e300\n", "A.mat:3: the matrix is singular: its rows are in "
+                                              "one plane; expected three vectors that span space"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         double m[9];

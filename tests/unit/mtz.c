@@ -74,7 +74,7 @@ static void column_must_be_an_amplitude(void **state)
     struct hkl_table t;
     struct error e = {0};
     assert_int_equal(read_bytes(good, length, "PHIC", &t, &e), STATUS_INPUT);
-    assert_non_null(strstr(e.text, "a.mtz: column 'PHIC' is no amplitude"));
+    assert_non_null(strstr(e.text, "a.mtz: column 'PHIC' is not an amplitude"));
     assert_int_equal(read_bytes(good, length, "FP", &t, &e), STATUS_INPUT);
     assert_non_null(strstr(e.text, "a.mtz: no column 'FP'"));
 }
@@ -188,15 +188,16 @@ static void header_must_agree_with_itself(void **state)
     static const struct {
         const char *from, *to, *error;
     } bad[] = {
-        {"MTZ ", "MTX ", "no MTZ file"},
+        {"MTZ ", "MTX ", "not an MTZ file"},
         {"VERS MTZ:V1.1", "VERS MTZ:V9.1", "no VERS MTZ:V1"},
-        {"NCOL        5          377", "NCOL        5          378", "NCOL and the place of"},
+        {"NCOL        5          377", "NCOL        5          378",
+         "NCOL contradicts the place of"},
         {"NCOL        5          377", "NCOL        4          377", "NCOL and COLUMN differ"},
         {"NCOL        5          377", "NCOL       -5          377", "NCOL: '-5' is out of range"},
         {"NCOL        5          377", "NCOL        5   9999999999", "NCOL: '9999999999' is out"},
         {"        377        0", "        377        3", "unmerged MTZ (3 batches)"},
         {"CELL    59.0620", "CELL    00.0000", "CELL: '00.0000' is out of range"},
-        {"CELL    59.0620", "CELL        nan", "CELL: 'nan' is no finite number"},
+        {"CELL    59.0620", "CELL        nan", "CELL: 'nan' is not a finite number"},
         {"SYMINF   4", "SYMINF 999", "SYMINF: '999' is out of range"},
         {"SYMINF   4", "SYMINF   5", "SYMINF and SYMM differ"},
         {"'P 21 21 21'", "'P 21 21 2' ", "of P 21 21 21, but it gives the space group 'P 21 21 2'"},

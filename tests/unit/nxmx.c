@@ -303,7 +303,7 @@ static void other_files_are_refused(void **state)
     kind.compression = NXMX_LZ4;
     kind.lineage[0] = 'f';
     assert_int_equal(nxmx_open(path, &kind, &file, &rows, &e), STATUS_FAILED);
-    assert_non_null(strstr(e.text, "does not belong to these frames"));
+    assert_non_null(strstr(e.text, "was not written by this run"));
     scratch_text(path, "text");
     assert_int_equal(nxmx_open(path, &kind, &file, &rows, &e), STATUS_FAILED);
     assert_int_equal(nxmx_open(scratch_path("none.h5"), &kind, &file, &rows, &e), STATUS_OK);

@@ -188,52 +188,53 @@ static void bad_values_are_refused(void **state)
         {"--unknown", "unknown option"},
         {"--cou=5", "unknown option"},
         {"-c 5", "unknown option"},
-        {"--count=5 --count=6", "given twice"},
-        {"--flag --flag", "given twice"},
+        {"--count=5 --count=6", "given more than once"},
+        {"--flag --flag", "given more than once"},
         {"--flag=1", "takes no value"},
         {"--count", "needs a value"},
         {"--count=1001", "from -5 to 1000"},
-        {"--count=1.5", "no whole number"},
-        {"--count=", "no whole number"},
+        {"--count=1.5", "not a whole number"},
+        {"--count=", "not a whole number"},
         {"--count=9223372036854775808", "out of range"},
         {"--real=0", "greater than 0"},
-        {"--real=nan", "no finite number"},
-        {"--real=inf", "no finite number"},
-        {"--real=1e999", "no finite number"},
-        {"--real=0x10", "no finite number"},
-        {"--real=5keV", "'5keV' has a wrong unit, must be mm, m, cm, um, nm, A (--real=MM)"},
-        {"--real=5MM", "has a wrong unit"},
-        {"--real=5mm,", "has a wrong unit"},
+        {"--real=nan", "not a finite number"},
+        {"--real=inf", "not a finite number"},
+        {"--real=1e999", "not a finite number"},
+        {"--real=0x10", "not a finite number"},
+        {"--real=5keV",
+         "'5keV' has an unknown unit; expected one of mm, m, cm, um, nm, A (--real=MM)"},
+        {"--real=5MM", "has an unknown unit"},
+        {"--real=5mm,", "has an unknown unit"},
         {"--real=2m", "out of range"},
-        {"--triple=1mm,2,3", "no finite number"},
+        {"--triple=1mm,2,3", "not a finite number"},
         {"--tilt=7rad", "out of range"},
         {"--count=1e9", "from -5 to 1000"},
-        {"--count=1.5e0", "no whole number"},
-        {"--count=0x1e1", "no whole number"},
-        {"--edges=1024x", "no whole number"},
-        {"--edges=x1024", "no whole number"},
-        {"--edges=1,2,3", "must be one number, or 2 with commas"},
-        {"--edges=1.5", "no whole number"},
-        {"--rael=1", "unknown option '--rael=1': did you mean --real?"},
-        {"--tripel", "did you mean --triple?"},
-        {"--cent=1,1", "did you mean --centre?"},
-        {"--real-length=1", "did you mean --real?"},
-        {"--countless-edges=1", "did you mean --edges?"},
-        {"--coun=1", "did you mean --count?"},
-        {"--zork", "unknown option '--zork' (--help lists them)"},
-        {"--real=5\u00b5eV", "has a wrong unit"},
-        {"--count=5\u00b5", "no whole number"},
+        {"--count=1.5e0", "not a whole number"},
+        {"--count=0x1e1", "not a whole number"},
+        {"--edges=1024x", "not a whole number"},
+        {"--edges=x1024", "not a whole number"},
+        {"--edges=1,2,3", "has the wrong number of values; expected 1 or 2, separated by commas"},
+        {"--edges=1.5", "not a whole number"},
+        {"--rael=1", "unknown option '--rael=1'. Did you mean --real?"},
+        {"--tripel", "Did you mean --triple?"},
+        {"--cent=1,1", "Did you mean --centre?"},
+        {"--real-length=1", "Did you mean --real?"},
+        {"--countless-edges=1", "Did you mean --edges?"},
+        {"--coun=1", "Did you mean --count?"},
+        {"--zork", "unknown option '--zork'; --help lists the options"},
+        {"--real=5\u00b5eV", "has an unknown unit"},
+        {"--count=5\u00b5", "not a whole number"},
         {"--real=1001", "at most 1000 (--real=MM)"},
-        {"--triple=1,2", "must be 3 numbers"},
-        {"--triple=1,2,3,4", "must be 3 numbers"},
-        {"--triple=1,,3", "no finite number"},
-        {"--pair=1.5,2", "no whole number"},
-        {"--pair=+1,2", "'+1' has a sign, must be digits alone, from 0 to 99"},
+        {"--triple=1,2", "has the wrong number of values; expected 3,"},
+        {"--triple=1,2,3,4", "has the wrong number of values; expected 3,"},
+        {"--triple=1,,3", "not a finite number"},
+        {"--pair=1.5,2", "not a whole number"},
+        {"--pair=+1,2", "'+1' has a sign; expected digits only, from 0 to 99"},
         {"--pair=1,-0", "'-0' has a sign"},
         {"--pair=1,-1", "out of range"},
         {"--pair=1,100", "from 0 to 99"},
-        {"--choice=gree", "must be one of red|green|greenish"},
-        {"--choice=", "must be one of"},
+        {"--choice=gree", "expected one of red|green|greenish"},
+        {"--choice=", "expected one of"},
         {"--text=", "empty"},
         {"--count --flag", "--count needs a value"},
         {"one two", "unexpected argument 'two'"},
@@ -371,10 +372,14 @@ static const char *judged(const char *const *words)
 static void columns_say_what_goes_together(void **state)
 {
     (void)state;
-    assert_string_equal(JUDGED("--text=x", "--a=1"), "--a and --text exclude each other");
-    assert_string_equal(JUDGED("--a=1", "--flag"), "--a and --b and --flag exclude each other");
-    assert_string_equal(JUDGED("--a=0", "--flag"), "--a and --b and --flag exclude each other");
-    assert_string_equal(JUDGED("--a=1", "--b=0,0"), "--a and --b and --flag exclude each other");
+    assert_string_equal(JUDGED("--text=x", "--a=1"),
+                        "--a and --text cannot be used together; remove one of them");
+    assert_string_equal(JUDGED("--a=1", "--flag"),
+                        "--a and --b and --flag cannot be used together; remove one of them");
+    assert_string_equal(JUDGED("--a=0", "--flag"),
+                        "--a and --b and --flag cannot be used together; remove one of them");
+    assert_string_equal(JUDGED("--a=1", "--b=0,0"),
+                        "--a and --b and --flag cannot be used together; remove one of them");
     assert_string_equal(JUDGED("--b=1,2"), "--b needs --choice or --text");
     assert_string_equal(JUDGED("--b=1,2", "--choice=zero"), "--b needs --choice or --text");
     assert_null(JUDGED("--b=1,2", "--choice=one"));
@@ -382,10 +387,10 @@ static void columns_say_what_goes_together(void **state)
     assert_string_equal(JUDGED("--text=x", "--b=0,0"), "--text needs --b");
     assert_null(JUDGED("--flag"));
     assert_string_equal(JUDGED("--flag", "--choice=one"),
-                        "--flag is for --choice=zero or --text=yes");
+                        "--flag has an effect only with --choice=zero or --text=yes");
     assert_null(JUDGED("--text=yes", "--b=1,1", "--flag", "--choice=one"));
     assert_string_equal(JUDGED("--text=not", "--b=1,1", "--flag", "--choice=one"),
-                        "--flag is for --choice=zero or --text=yes");
+                        "--flag has an effect only with --choice=zero or --text=yes");
     /* from the row of keys on, each of its values is judged */
     assert_null(JUDGED("--texts=x", "--key=1", "--choice=one"));
 }

@@ -66,12 +66,13 @@ static void others_are_refused(void **state)
     static const struct {
         const char *text, *error;
     } bad[] = {
-        {"1 0 0 0 1 0 0 0 1.00001\n", "o.txt:1: the matrix is no rotation: R R^T differs by 2e-05"},
-        {"1 0 0 0 1 0 0 0 -1\n", "o.txt:1: the matrix is no rotation: its determinant is -1"},
+        {"1 0 0 0 1 0 0 0 1.00001\n",
+         "o.txt:1: the matrix is not a rotation: R R^T differs from 1 by 2e-05"},
+        {"1 0 0 0 1 0 0 0 -1\n", "o.txt:1: the matrix is not a rotation: its determinant is -1"},
         {"1 0 0 0\n1 0 0 1\n", "o.txt:2: the quaternion has length 1.41421356"},
-        {"1 0 0 0\n1 0 0 0 1 0 0 0 1\n", "o.txt:2: 9 numbers where earlier lines have 4"},
-        {"1 0 0\n", "o.txt:1: 3 numbers, must be 9"},
-        {"1 0 nan 0\n", "o.txt:1: rotation: 'nan' is no finite number"},
+        {"1 0 0 0\n1 0 0 0 1 0 0 0 1\n", "o.txt:2: 9 numbers, but earlier lines have 4"},
+        {"1 0 0\n", "o.txt:1: 3 numbers; expected 9"},
+        {"1 0 nan 0\n", "o.txt:1: rotation: 'nan' is not a finite number"},
         {"0 0 0 0\n", "o.txt:1: the quaternion has length 0"},
         {"# none\n", "o.txt: no orientations"},
     };

@@ -189,7 +189,10 @@ static void limits_of_the_process_are_errors(void **state)
             (void)signal(SIGXFSZ, SIG_IGN);
             (void)setrlimit(limits[i].which, &(struct rlimit){limits[i].limit, limits[i].limit});
             const enum status s = pool_open(&p, &OWNER, IMAGE, NULL, NULL, &e);
-            _exit(s == STATUS_FAILED && !p && strncmp(e.text, "no shared memory", 16) == 0 ? 0 : 1);
+            _exit(s == STATUS_FAILED && !p &&
+                          strncmp(e.text, "cannot create shared memory", 27) == 0
+                      ? 0
+                      : 1);
         }
         int status;
         assert_int_equal(waitpid(child, &status, 0), child);
@@ -358,18 +361,17 @@ static void forged_pools_are_refused(void **state)
         int fd;
         const char *why;
     } forged[] = {
-        {forge(2, SLOT, 0, &OWNER), "is none"},
-        {forge(2, SLOT, F_SEAL_GROW, &OWNER), "is none"},
-        {forge(2, SLOT, F_SEAL_SHRINK, &OWNER), "is none"},
-        {forge(3, SLOT, seals, &OWNER), "somebody else"},
-        {forge(1, SLOT, seals, &OWNER), "somebody else"},
-        {forge(0, SLOT, seals, &OWNER), "somebody else"},
-        {forge(2, UINT64_MAX / 2 + SLOT + 1, seals, &OWNER), "somebody else"},
-        {forge(POOL_SLOTS_MAX + 1, 2 * SLOT / (POOL_SLOTS_MAX + 1), seals, &OWNER),
-         "somebody else"},
-        {forge(2, SLOT, seals, &run), "somebody else"},
-        {forge(2, SLOT, seals, &uuid), "somebody else"},
-        {forge(2, SLOT, seals, &incarnation), "somebody else"},
+        {forge(2, SLOT, 0, &OWNER), "is not a sealed memory file"},
+        {forge(2, SLOT, F_SEAL_GROW, &OWNER), "is not a sealed memory file"},
+        {forge(2, SLOT, F_SEAL_SHRINK, &OWNER), "is not a sealed memory file"},
+        {forge(3, SLOT, seals, &OWNER), "another user"},
+        {forge(1, SLOT, seals, &OWNER), "another user"},
+        {forge(0, SLOT, seals, &OWNER), "another user"},
+        {forge(2, UINT64_MAX / 2 + SLOT + 1, seals, &OWNER), "another user"},
+        {forge(POOL_SLOTS_MAX + 1, 2 * SLOT / (POOL_SLOTS_MAX + 1), seals, &OWNER), "another user"},
+        {forge(2, SLOT, seals, &run), "another user"},
+        {forge(2, SLOT, seals, &uuid), "another user"},
+        {forge(2, SLOT, seals, &incarnation), "another user"},
     };
     for (size_t i = 0; i < sizeof forged / sizeof *forged; i++) {
         refuse(getpid(), forged[i].fd, forged[i].why);
@@ -388,11 +390,11 @@ static void other_files_are_refused(void **state)
     (void)state;
     int ends[2];
     assert_int_equal(pipe(ends), 0);
-    refuse(getpid(), ends[0], "is none");  // and nobody waits for a writer
-    refuse(getpid(), ends[1], "is none");
+    refuse(getpid(), ends[0], "is not a sealed memory file");  // and nobody waits for a writer
+    refuse(getpid(), ends[1], "is not a sealed memory file");
     const int null = open("/dev/null", O_RDONLY), program = open("/proc/self/exe", O_RDONLY);
-    refuse(getpid(), null, "is none");
-    refuse(getpid(), program, "is none");
+    refuse(getpid(), null, "is not a sealed memory file");
+    refuse(getpid(), program, "is not a sealed memory file");
     refuse(getpid(), 1 << 20, "cannot open");
     refuse(-1, 0, "cannot open");
     const pid_t child = fork();

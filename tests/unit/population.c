@@ -168,12 +168,12 @@ static void contradictions_are_refused(void **state)
     (void)state;
     struct population p = {.mixture = "1,2", .mean_lattices = NAN};
     assert_int_equal(open_population(&p, 3), STATUS_USAGE);
-    assert_string_equal(error.text, "--mixture: 2 weights, must be 3, one for each crystal");
+    assert_string_equal(error.text, "--mixture: 2 weights; expected 3, one for each crystal");
     p = (struct population){.mixture = "0,0", .mean_lattices = NAN};
     assert_int_equal(open_population(&p, 2), STATUS_USAGE);
     p = (struct population){.shares = "0,0", .mean_lattices = NAN};
     assert_int_equal(open_population(&p, 1), STATUS_USAGE);
-    assert_string_equal(error.text, "--shares: one share must be greater than 0");
+    assert_string_equal(error.text, "--shares: all shares are 0; expected at least one above 0");
     p = (struct population){.asked = 3, .mean_lattices = NAN};
     assert_int_equal(population_begin(&p, 2, true, &error), STATUS_USAGE);
     assert_int_equal(population_begin(&p, 3, true, &error), STATUS_OK);

@@ -68,13 +68,14 @@ static void physical_knows_comments_and_refuses_the_rest(void **state)
     static const struct {
         const char *text, *error;
     } bad[] = {
-        {"-10 0 0\n-10 a 0\n", "s.txt:2: Y: 'a' is no finite number"},
+        {"-10 0 0\n-10 a 0\n", "s.txt:2: Y: 'a' is not a finite number"},
         {"-10 0 0 1 0\n", "s.txt:1: wavelength in m: '0' is out of range"},
         {"-10 0 0 1 -1e-10\n", "s.txt:1: wavelength in m: '-1e-10' is out of range"},
         {"-10 0 0 1 1.0\n", "s.txt:1: wavelength in m: '1.0' is out of range"},
         {"-10 0 0 -1\n", "s.txt:1: weight: '-1' is out of range"},
-        {"-10 0 0 nan\n", "s.txt:1: weight: 'nan' is no finite number"},
-        {"0 0 0\n", "s.txt:1: the source lies in the sample"},
+        {"-10 0 0 nan\n", "s.txt:1: weight: 'nan' is not a finite number"},
+        {"0 0 0\n",
+         "s.txt:1: the source is at the sample (got 0 0 0); expected a position upstream"},
         {"-10 0 0 1 1e-10 7\n", "s.txt:1: 6 columns"},
         {"-10 0\n", "s.txt:1: 2 columns; expected X Y Z"},
         {"-10 0 0 1 1e-10\n-10 0 0 1\n", "s.txt:2: 4 columns; expected 5 as in the first source"},

@@ -108,7 +108,7 @@ static void what_is_not_whole_is_no_record(void **state)
     assert_string_equal(record(&s, 1), "third");
     assert_int_equal(truncate(part, size_of(part) - 1), 0);
     assert_int_equal(spool_add(&s, 4, "fourth", 6, false, &e), STATUS_FAILED);
-    assert_non_null(strstr(e.text, "c.h5.part: somebody has cut it short"));
+    assert_non_null(strstr(e.text, "c.h5.part: another program truncated it"));
     spool_close(&s);
 }
 
@@ -155,7 +155,7 @@ static void a_link_is_not_followed(void **state)
     assert_int_equal(symlink("others", scratch_path("l.h5.part")), 0);
     for (int there = 0; there < 2; there++) {
         assert_int_equal(spool_open(&s, scratch_path("l.h5"), &replace, &e), STATUS_FAILED);
-        assert_non_null(strstr(e.text, "l.h5.part: is a link, must be a file"));
+        assert_non_null(strstr(e.text, "l.h5.part: is a link; expected a file"));
         assert_int_equal(access(others, F_OK), there ? 0 : -1);
         FILE *file = fopen(others, "w");
         assert_true(file && fputc('x', file) == 'x' && fclose(file) == 0);
@@ -192,10 +192,12 @@ static void others_do_not_begin_where_one_is_at_work(void **state)
     assert_int_equal(spool_open(&a, path, &one_run, NULL), STATUS_OK);
     put(&a, 1, "first");
     assert_int_equal(spool_open(&b, path, &other, &e), STATUS_FAILED);
-    assert_non_null(strstr(e.text, "d.h5.part: is there and does not belong to these frames"));
+    assert_non_null(strstr(e.text, "d.h5.part exists and was not written by this run"));
     other = (struct spool_settings){.lineage = "a", .run = 2};
     assert_int_equal(spool_open(&b, path, &other, &e), STATUS_FAILED);
-    assert_non_null(strstr(e.text, "of another run writes these frames"));
+    assert_non_null(strstr(
+        e.text,
+        "of another run is writing these frames. Wait for it to end, or write to another folder"));
     spool_close(&a);
     assert_int_equal(spool_open(&b, path, &other, NULL), STATUS_OK);
     assert_int_equal(b.count, 0);  // it goes, for it is not resumed
@@ -382,11 +384,11 @@ static void a_damaged_frame_is_said(void **state)
     assert_int_equal(kept, 2);
     damage(part, -1, SEEK_END);
     assert_int_equal(nxmx_series_end(&s, &e), STATUS_FAILED);
-    assert_non_null(strstr(e.text, "h_data_000001.h5.part: is damaged"));
+    assert_non_null(strstr(e.text, "h_data_000001.h5.part: corrupt"));
     check_entered("");
     damage(part, 100, SEEK_SET);  // the truth about the first frame
     assert_int_equal(nxmx_series_visit(&s, count, &kept, &e), STATUS_FAILED);
-    assert_non_null(strstr(e.text, "h_data_000001.h5.part: is damaged"));
+    assert_non_null(strstr(e.text, "h_data_000001.h5.part: corrupt"));
     nxmx_series_close(&s);
 }
 
@@ -400,7 +402,7 @@ static void a_frame_that_is_gone_is_missed(void **state)
     assert_int_equal(unlink(scratch_path("i_data_000001.h5.part")), 0);
     keep(&s, 1, 11);
     assert_int_equal(nxmx_series_end(&s, &e), STATUS_FAILED);
-    assert_non_null(strstr(e.text, "i_data_000001.h5.part: somebody has removed it"));
+    assert_non_null(strstr(e.text, "i_data_000001.h5.part: another program removed it"));
     assert_non_null(strstr(e.text, "frame 0 is lost"));
     check_entered("1");
     nxmx_series_close(&s);
@@ -419,7 +421,7 @@ static void frames_of_another_kind_do_not_get_in(void **state)
     begin(&s, master, 2, true);
     make(&f, 1, 11, 0);
     assert_int_equal(nxmx_series_pack(&s, &f, &e), STATUS_INPUT);
-    assert_string_equal(e.text, "frame 1 has no labels, others have them");
+    assert_string_equal(e.text, "frame 1 has no labels, but others have them");
     image_free(&f.image);
     keep(&s, 1, 11);
     end(&s);

@@ -27,9 +27,9 @@ static void other_mechanisms_soon(void **state)
     struct trial a = {0}, b = {0};
     const double s = given_up_after_s(&keyed, &a, 1, true);
     assert_true(s > 1 && s < 2);
-    assert_non_null(strstr(curve_suspicion(&keyed, &a), "has no keys"));
+    assert_non_null(strstr(curve_suspicion(&keyed, &a), "does not use keys"));
     assert_true(given_up_after_s(&open, &b, 1, true) > 1);
-    assert_non_null(strstr(curve_suspicion(&open, &b), "wants keys"));
+    assert_non_null(strstr(curve_suspicion(&open, &b), "requires keys"));
 }
 
 static void other_keys_later(void **state)
@@ -61,7 +61,7 @@ static void at_once_when_told(void **state)
     (void)state;
     const struct curve keyed = {.keyed = true};
     struct trial t = {.denied = true};
-    assert_string_equal(curve_verdict(&keyed, &t, 1), "my keys are refused");
+    assert_string_equal(curve_verdict(&keyed, &t, 1), "the keys of this process are refused");
 }
 
 /* Good connections come all the time, each with a moment in which it is not established yet. */

@@ -221,7 +221,7 @@ static void bad_numbers_are_named(void **state)
     struct experiment y;
     assert_int_equal(codec_experiment_encode(&x, &m, &e), 0);
     assert_int_equal(codec_experiment_decode(&y, &m, &e), STATUS_INPUT);
-    assert_non_null(strstr(e.text, "ROI"));
+    assert_non_null(strstr(e.text, "region of interest"));
     experiment_free(&y);
     message_free(&m);
     experiment_free(&x);
@@ -329,7 +329,7 @@ static void planes_that_are_none_are_refused(void **state)
             p->count--;
         else if (wrong == NAMES + 1)
             f.planes.items[2].count = 0;
-        send_frame(&x, &f, wrong == NAMES + SIZES - 1, "planes");
+        send_frame(&x, &f, wrong == NAMES + SIZES - 1, "derivative images");
     }
 }
 
@@ -399,7 +399,7 @@ static bool is_fitted(const struct frame *f)
 static void fits_that_contradict_themselves_are_refused(void **state)
 {
     (void)state;
-    static const char *const said[] = {NULL, "of which", "numbers", "numbers"};
+    static const char *const said[] = {NULL, "per-frame parameters", "numbers", "numbers"};
     for (int wrong = 0; wrong < 4; wrong++) {
         struct experiment x;
         struct frame f;
@@ -434,7 +434,7 @@ static void a_detector_that_stands_has_no_shift(void **state)
         x.detector_moves = moves;
         f.recipe.has_shift = true;
         f.recipe.shift_m[2] = 0.01;
-        send_frame(&x, &f, moves, "does not move");
+        send_frame(&x, &f, moves, "but the detector of the experiment is fixed");
     }
 }
 

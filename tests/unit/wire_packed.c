@@ -122,7 +122,7 @@ static void what_is_damaged_or_lies_is_refused(void **state)
     uint8_t *chunk = instead.parts[1].data;
     assert_true(passes(&m, &instead, length, PIXELS, &e));
     assert_false(passes(&m, &instead, length, PIXELS + 1, &e));
-    assert_string_equal(e.text, "bslz4: header: 20006 bytes, must be 20008");
+    assert_string_equal(e.text, "bslz4: header: 20006 bytes; expected 20008");
     assert_false(passes(&m, &instead, length, SIZE_MAX / 2 + 1, &e));
     for (size_t cut = 0; cut < length; cut += cut < 40 ? 1 : 97)
         assert_false(passes(&m, &instead, cut, PIXELS, &e));
@@ -136,7 +136,7 @@ static void what_is_damaged_or_lies_is_refused(void **state)
     memcpy(chunk, &bomb, sizeof bomb);
     memcpy(chunk + sizeof bomb, &block, sizeof block);
     assert_false(passes(&m, &instead, length, PIXELS, &e));
-    assert_string_equal(e.text, "bslz4: header: 1099511627776 bytes, must be 20006");
+    assert_string_equal(e.text, "bslz4: header: 1099511627776 bytes; expected 20006");
     message_free(&instead);
     message_free(&m);
 }

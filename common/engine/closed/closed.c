@@ -38,17 +38,16 @@ bool closed_wanted(const struct experiment *x)
 
 enum status closed_refuse(const struct experiment *x, const char *name, struct error *e)
 {
-    return closed_wanted(x)
-               ? error_set(
-                     e, STATUS_INPUT,
-                     "the %s engine has no --mosaic-model=gauss, must be --engine=cpu or cuda",
-                     name)
-               : STATUS_OK;
+    return closed_wanted(x) ? error_set(e, STATUS_INPUT,
+                                        "the %s engine does not support --mosaic-model=gauss; "
+                                        "expected --engine=cpu or cuda",
+                                        name)
+                            : STATUS_OK;
 }
 
 static enum status refuse(struct error *e, const char *what)
 {
-    return error_set(e, STATUS_INPUT, "--mosaic-model=gauss: %s", what);
+    return error_set(e, STATUS_INPUT, "--mosaic-model=gauss %s", what);
 }
 
 bool closed_suits(const struct experiment *x)
@@ -63,22 +62,21 @@ bool closed_suits(const struct experiment *x)
 enum status closed_check(const struct experiment *x, struct error *e)
 {
     if (x->physics == PHYSICS_FAITHFUL)
-        return refuse(e, "must be with --physics=physical");
+        return refuse(e, "needs bragg-geometry --physics=physical");
     if (x->water_m > 0.0)
-        return refuse(e, "has no --water, must be 0 (see bragg-background)");
+        return refuse(e, "does not support --water. Use bragg-background");
     if (!cpu_view_is_plain(x))
-        return refuse(e, "panels must be flat, with axes at right angles, and face the sample");
+        return refuse(e, "needs flat panels that face the sample and have axes at right angles");
     for (size_t i = 0; i < x->ncrystals; i++) {
         const struct crystal *c = &x->crystals[i];
         if (!c->has_ensemble)
-            return refuse(e, "must be that of all crystals or of none");
+            return refuse(e, "must be the same for all crystals");
         if (!shape_is_gaussian(c->shape))
-            return refuse(e, "must be with --shape=gauss: the spots of other shapes are no "
-                             "Gaussians");
+            return refuse(e, "needs --shape=gauss, because spots of other shapes are not Gaussian");
         if (c->interpolate)
-            return refuse(e, "has no tricubic structure factors, must be --interpolate=off");
+            return refuse(e, "does not support tricubic structure factors. Use --interpolate=off");
         if (!(c->fudge > 0.0) || !ensemble_cells_fit(c->cells, c->cells_across))
-            return refuse(e, "the matrix of cells [Na D F; D Nb E; F E Nc] must be positive "
+            return refuse(e, "needs a matrix of cells [Na D F; D Nb E; F E Nc] that is positive "
                              "definite");
     }
     return STATUS_OK;
@@ -147,8 +145,8 @@ static enum status open_lattice(struct closed *c, uint32_t index, double photons
     const struct lattice *l = &c->recipe->lattices[index];
     if (l->mosaic || l->ndomains != 1)
         return error_set(e, STATUS_INPUT,
-                         "lattice %u has %zu mosaic domains: with --mosaic-model=gauss --mosaic of "
-                         "bragg-orient must be 0",
+                         "lattice %u has %zu mosaic domains; expected one with "
+                         "--mosaic-model=gauss. Leave out --mosaic of bragg-orient",
                          index, l->ndomains);
     for (uint32_t t = 0; t < l->nphi; t++)
         for (uint32_t b = 0; b < c->nbeams; b++) {
@@ -157,7 +155,7 @@ static enum status open_lattice(struct closed *c, uint32_t index, double photons
             s->scale = photons * l->weight / (double)l->nphi;
             if (!ensemble_open(&s->ensemble, &c->x->crystals[l->crystal], l->cells_m + 9 * t,
                                c->beams[b].incident, c->beams[b].per_A))
-                return error_set(e, STATUS_INPUT, "lattice %u has a cell without volume", index);
+                return error_set(e, STATUS_INPUT, "lattice %u has a cell of volume 0", index);
         }
     return STATUS_OK;
 }
@@ -168,7 +166,8 @@ static enum status open_steps(struct closed *c, double photons, struct error *e)
     for (size_t i = 0; i < c->recipe->nlattices; i++)
         if (!size_multiply(c->recipe->lattices[i].nphi, c->nbeams, &count) ||
             (total += count) >= UINT32_MAX)
-            return error_set(e, STATUS_INPUT, "too many steps and directions, must be below 2^32");
+            return error_set(e, STATUS_INPUT,
+                             "too many steps and directions; expected a product below 2^32");
     c->steps = mem_array(total, sizeof *c->steps);
     enum status s = c->steps ? STATUS_OK : error_memory(e, "the lattices");
     for (uint32_t i = 0; i < c->recipe->nlattices && !s; i++)
@@ -372,7 +371,8 @@ static enum status check(const struct parameters *set, struct error *e)
 {
     for (size_t i = 0; i < set->count; i++)
         if (!parameter_has_steps(&set->items[i]))
-            return error_set(e, STATUS_INPUT, "--mosaic-model=gauss has no derivative by '%s'",
+            return error_set(e, STATUS_INPUT,
+                             "--mosaic-model=gauss does not support the derivative by '%s'",
                              set->items[i].name);
     return STATUS_OK;
 }

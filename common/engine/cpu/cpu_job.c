@@ -162,7 +162,8 @@ static enum status shape_open(struct cpu_lattice *to, const struct lattice *l, b
     int exponent;
     for (int i = 0; i < 3; i++) {
         if (!(N[i] >= 1.0 && N[i] <= 1e6))
-            return error_set(e, STATUS_INPUT, "%g cells along an axis, must be 1 to 1000000", N[i]);
+            return error_set(e, STATUS_INPUT,
+                             "the crystal has %g cells along an axis; expected 1 to 1000000", N[i]);
         to->N[i] = (float)N[i];
         to->turns[i] = (uint32_t)N[i] << 16;
         to->wide = to->wide || N[i] > WIDE_CELLS;
@@ -186,7 +187,9 @@ static enum status lattice_open(struct cpu_job *job, struct cpu_lattice *to,
     to->table = &tables[l->crystal];
     to->scale = photons * l->weight * to->table->F_max * to->table->F_max;
     if (!size_multiply(l->nphi, l->ndomains, &to->nsteps) || !size_multiply(to->nsteps, 9, &items))
-        return error_set(e, STATUS_INPUT, "%zu phi steps x %zu mosaic domains are too many",
+        return error_set(e, STATUS_INPUT,
+                         "%zu phi steps x %zu mosaic domains are too many for this engine. Reduce "
+                         "--phi-steps or --mosaic-domains",
                          l->nphi, l->ndomains);
     to->scale /= (double)to->nsteps;
     to->cells = mem_array(items, sizeof *to->cells);
@@ -195,8 +198,8 @@ static enum status lattice_open(struct cpu_job *job, struct cpu_lattice *to,
     multiply_cells(l, to->cells);
     const double largest = largest_index(job, to);
     if (!(largest < INDEX_LIMIT))
-        return error_set(e, STATUS_INPUT, "indices up to %.3g, must be less than %g: %s", largest,
-                         INDEX_LIMIT, "only the reference engine can do this");
+        return error_set(e, STATUS_INPUT, "the indices reach %.3g; expected less than %g: %s",
+                         largest, INDEX_LIMIT, "only --engine=reference supports larger ones");
     return shape_open(to, l, job->x->physics == PHYSICS_FAITHFUL, e);
 }
 
@@ -238,9 +241,10 @@ enum status cpu_job_open(struct cpu_job *job, const struct experiment *x,
     for (size_t i = 0; i < 3 * job->nlattices && !status; i++) {
         const double cells = job->lattices[i / 3].crystal->cells[i % 3];
         if (cells != floor(cells))
-            return error_set(e, STATUS_INPUT,
-                             "%g cells along an axis, must be a whole number from 1 to 1000000",
-                             cells);
+            return error_set(
+                e, STATUS_INPUT,
+                "the crystal has %g cells along an axis; expected a whole number from 1 to 1000000",
+                cells);
     }
     return status;
 }

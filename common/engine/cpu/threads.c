@@ -35,10 +35,10 @@ enum status threads_start(int64_t *threads, struct error *e)
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (least >= PROGRAM_STACK_KIB * 1024)
         return STATUS_OK;
-    return error_set(
-        e, STATUS_FAILED,
-        "the threads of OpenMP have only %zu KiB of stack (OMP_STACKSIZE), must have %d",
-        least / 1024, PROGRAM_STACK_KIB);
+    return error_set(e, STATUS_FAILED,
+                     "the stack of OpenMP threads is too small (OMP_STACKSIZE, got %zu KiB); "
+                     "expected at least %d KiB",
+                     least / 1024, PROGRAM_STACK_KIB);
 }
 
 /* ---- bands of rows -------------------------------------------------------------------------- */

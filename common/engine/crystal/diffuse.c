@@ -142,7 +142,7 @@ bool diffuse_wanted(const struct experiment *x)
 
 enum status diffuse_refuse(const struct experiment *x, const char *name, struct error *e)
 {
-    return diffuse_wanted(x) ? error_set(e, STATUS_INPUT, "%s no --diffuse-sigma", name)
+    return diffuse_wanted(x) ? error_set(e, STATUS_INPUT, "%s not support --diffuse-sigma", name)
                              : STATUS_OK;
 }
 
@@ -202,7 +202,8 @@ enum status diffuse_create(struct diffuse **d, const struct experiment *x, const
     if (s)
         return s;
     if (x->physics == PHYSICS_FAITHFUL)
-        return error_set(e, STATUS_INPUT, "--diffuse-sigma: must be with --physics=physical");
+        return error_set(e, STATUS_INPUT,
+                         "--diffuse-sigma needs bragg-geometry --physics=physical");
     struct diffuse *new = mem_array(1, sizeof *new);
     if (!new || !(new->halos = mem_array(x->ncrystals, sizeof *new->halos))) {
         mem_free(new);

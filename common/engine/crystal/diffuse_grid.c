@@ -171,8 +171,8 @@ static enum status set_box(struct halo *h, const struct crystal *c, double reach
     }
     if (nodes > MOST_NODES)
         return error_set(e, STATUS_INPUT,
-                         "diffuse halos of %d x %d x %d reflections, must be at most %d: see "
-                         "--dmin, or list fewer",
+                         "the diffuse scattering has %d x %d x %d reflections; expected at most "
+                         "%d. Increase --dmin, or list fewer reflections",
                          h->count[0], h->count[1], h->count[2], (int)MOST_NODES);
     return STATUS_OK;
 }
@@ -205,8 +205,8 @@ static enum status fill(struct halo *h, const struct crystal *c, double reach, s
     h->orders = diffuse_orders(most);
     if (most > DIFFUSE_MOST_X)
         return error_set(e, STATUS_INPUT,
-                         "a motion that weakens reflections by e^-%.3g, must be e^-%g at most: "
-                         "--diffuse-sigma is in A, and --dmin cuts",
+                         "the motion weakens reflections by e^-%.3g; expected e^-%g at most. "
+                         "Reduce --diffuse-sigma (in A), or increase --dmin",
                          most, DIFFUSE_MOST_X);
     return STATUS_OK;
 }

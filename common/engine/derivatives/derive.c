@@ -30,16 +30,22 @@ static enum status check_parameter(const struct experiment *x, const struct reci
                                    const struct parameter *p, struct error *e)
 {
     if (p->kind == PARAMETER_SHARE && p->index >= r->nlattices)
-        return error_set(e, STATUS_INPUT,
-                         "'%s': the recipe has no lattice %zu, must be less than %zu", p->name,
-                         p->index, r->nlattices);
+        return error_set(
+            e, STATUS_INPUT,
+            "derivative '%s': frames have no lattice %zu; expected a number less than %zu", p->name,
+            p->index, r->nlattices);
     if ((p->kind == PARAMETER_DISPERSION || p->kind == PARAMETER_DIVERGENCE) &&
         !(slopes_width(x, r, p) > 0.0))
-        return error_set(e, STATUS_INPUT, "'%s': the sources of the recipe have none", p->name);
+        return error_set(
+            e, STATUS_INPUT,
+            "no derivative by '%s': the beam has no dispersion or divergence of this kind (got 0)",
+            p->name);
     for (size_t i = 0; i < r->nlattices && p->kind == PARAMETER_MOSAIC; i++)
         if (r->lattices[i].ndomains < 2 && !is_spread(&x->crystals[r->lattices[i].crystal]))
             return error_set(e, STATUS_INPUT,
-                             "'%s': lattice %zu has one mosaic domain, must have more", p->name, i);
+                             "no derivative by '%s': lattice %zu has one mosaic domain; expected "
+                             "more (bragg-orient --mosaic)",
+                             p->name, i);
     return STATUS_OK;
 }
 
@@ -56,11 +62,11 @@ static enum status check_dispersion(const struct experiment *x, const struct rec
                            : error_memory(e, "the derivatives");
     mem_free(ratios);
     if (!s && differ)
-        s = error_set(e, STATUS_INPUT,
-                      "the derivative by 'dispersion' is not known where a sensor absorbs each "
-                      "wavelength by itself; expected wavelengths within %g %% of the beam's, or "
-                      "no --thickness",
-                      100.0 * SENSOR_WAVE_NEAR);
+        s = error_set(
+            e, STATUS_INPUT,
+            "no derivative by 'dispersion': the sensor absorbs each wavelength differently; "
+            "expected wavelengths within %g %% of the beam's, or no --thickness",
+            100.0 * SENSOR_WAVE_NEAR);
     return s;
 }
 
@@ -68,7 +74,7 @@ enum status derive_check(const struct experiment *x, const struct recipe *recipe
                          const struct derive_request *request, struct error *e)
 {
     const int64_t pixels = experiment_pixels(x);
-    enum status s = diffuse_refuse(x, "derivatives have", e);
+    enum status s = diffuse_refuse(x, "derivatives do", e);
     for (size_t i = 0; i < request->set->count && !s; i++)
         s = check_parameter(x, recipe, &request->set->items[i], e);
     for (size_t i = 0; i < request->set->count && !s; i++)
@@ -76,7 +82,8 @@ enum status derive_check(const struct experiment *x, const struct recipe *recipe
             s = check_dispersion(x, recipe, e);
     for (size_t i = 0; i < request->npixels && request->listed && !s; i++)
         if (request->listed[i] < 0 || request->listed[i] >= pixels)
-            s = error_set(e, STATUS_INPUT, "there is no pixel %lld, must be less than %lld",
+            s = error_set(e, STATUS_INPUT,
+                          "pixel %lld is outside the detector; expected a number less than %lld",
                           (long long)request->listed[i], (long long)pixels);
     return s;
 }
@@ -226,8 +233,8 @@ static void collect(const struct derive_request *q, const double *sums, size_t n
 static enum status refuse_mean(struct error *e)
 {
     return error_set(e, STATUS_INPUT,
-                     "the model has a pixel with data and a mean that is not above 0: it needs a "
-                     "background or a variance of readout");
+                     "the model has a pixel with a mean of 0 or less. Add a background or a "
+                     "variance of the readout");
 }
 
 /* Computes the blocks of a group; the last group may have fewer blocks. Returns false as

@@ -72,7 +72,7 @@ static enum status add(struct parameters *set, const struct parameter *p, struct
 {
     for (size_t i = 0; i < set->count; i++)
         if (strcmp(set->items[i].name, p->name) == 0)
-            return error_set(e, STATUS_USAGE, "parameter '%s' is there twice", p->name);
+            return error_set(e, STATUS_USAGE, "parameter '%s' is given twice", p->name);
     if (set->count == PARAMETERS_MAX)
         return error_set(e, STATUS_USAGE, "more than %d parameters", PARAMETERS_MAX);
     set->items[set->count++] = *p;
@@ -156,7 +156,7 @@ static enum status unknown(const char *name, struct error *e)
     for (size_t i = 0; i < COUNT(KNOWN); i++)
         length += (size_t)snprintf(list + length, sizeof list - length, "%s ", KNOWN[i].name);
     return error_set(e, STATUS_USAGE,
-                     "there is no parameter '%s', must be rot cell ncells %sshare.L "
+                     "unknown parameter '%s'; expected rot cell ncells %sshare.L "
                      "panel.P.shift_f|s|o panel.P.tilt_f|s|o",
                      name, list);
 }
@@ -206,14 +206,17 @@ static enum status check_panels(const struct parameter *p, const struct experime
     const bool one = p->kind == PARAMETER_SHIFT || p->kind == PARAMETER_TILT;
     const bool sensor = p->kind == PARAMETER_THICKNESS || p->kind == PARAMETER_ABSORPTION;
     if (one && p->index >= x->npanels)
-        return error_set(e, STATUS_INPUT, "'%s': there is no panel %zu, must be less than %zu",
+        return error_set(e, STATUS_INPUT,
+                         "'%s': the detector has no panel %zu; expected a number less than %zu",
                          p->name, p->index, x->npanels);
     for (size_t i = 0; i < x->npanels; i++) {
         if (x->panels[i].curved)
-            return error_set(e, STATUS_INPUT, "'%s': a curved detector has no such derivative",
+            return error_set(e, STATUS_INPUT,
+                             "'%s': this derivative is not supported for a curved detector",
                              p->name);
         if (sensor && !(x->panels[i].thickness_m > 0.0 && x->panels[i].absorption_1_m > 0.0))
-            return error_set(e, STATUS_INPUT, "'%s': the detector has no sensor that absorbs",
+            return error_set(e, STATUS_INPUT,
+                             "'%s': the detector has no sensor. Give bragg-geometry --thickness",
                              p->name);
     }
     return STATUS_OK;
@@ -225,12 +228,16 @@ static enum status check(const struct parameter *p, const struct experiment *x, 
         return check_panels(p, x, e);
     const bool cell = p->kind == PARAMETER_CELL || p->kind == PARAMETER_CELLS;
     if ((cell || p->kind == PARAMETER_FUDGE) && x->ncrystals != 1)
-        return error_set(e, STATUS_INPUT, "'%s': there are %zu crystals, must be 1", p->name,
-                         x->ncrystals);
+        return error_set(e, STATUS_INPUT, "'%s': the experiment has %zu crystals; expected 1",
+                         p->name, x->ncrystals);
     if (p->kind == PARAMETER_FUDGE && shape_is_grating(x->crystals[0].shape))
-        return error_set(e, STATUS_INPUT, "'%s': square crystals have none", p->name);
+        return error_set(
+            e, STATUS_INPUT,
+            "parameter '%s' has no effect with --shape=square. Remove it, or use gauss or round",
+            p->name);
     if (p->kind == PARAMETER_POLARIZATION && x->beam.no_polarization)
-        return error_set(e, STATUS_INPUT, "'%s': the polarization factor is left out", p->name);
+        return error_set(e, STATUS_INPUT, "parameter '%s' has no effect with --no-polarization",
+                         p->name);
     return STATUS_OK;
 }
 
@@ -239,11 +246,11 @@ enum status parameters_parse(const char *names, const struct experiment *x, stru
 {
     *set = (struct parameters){0};
     if (x->physics == PHYSICS_FAITHFUL)
-        return error_set(e, STATUS_INPUT, "faithful physics has no derivatives");
+        return error_set(e, STATUS_INPUT, "derivatives need bragg-geometry --physics=physical");
     for (size_t i = 0; i < x->ncrystals; i++)
         if (!shape_has_slopes(x->crystals[i].shape))
             return error_set(e, STATUS_INPUT,
-                             "spots of shape tophat have no derivatives, those of gauss have");
+                             "derivatives do not support --shape=tophat. Use --shape=gauss");
     enum status s = STATUS_OK;
     for (const char *at = names; !s; at++) {
         char name[PARAMETER_NAME_SIZE];

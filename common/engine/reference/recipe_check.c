@@ -14,7 +14,8 @@ enum status recipe_check_trace(const struct experiment *x, const struct pixel_tr
     if (x->npanels && trace->fast >= 0 && trace->fast < p->fast_pixels && trace->slow >= 0 &&
         trace->slow < p->slow_pixels)
         return STATUS_OK;
-    return error_set(e, STATUS_INPUT, "there is no pixel %lld,%lld to trace",
+    return error_set(e, STATUS_INPUT,
+                     "pixel %lld,%lld cannot be traced, because it is outside the detector",
                      (long long)trace->fast, (long long)trace->slow);
 }
 
@@ -49,12 +50,14 @@ static enum status check_lattice(const struct experiment *x, const struct lattic
                                  struct error *e)
 {
     if (l->crystal >= x->ncrystals)
-        return error_set(e, STATUS_INPUT, "lattice %zu is of crystal %u, must be less than %zu",
-                         index, l->crystal, x->ncrystals);
-    if (!l->nphi || !l->ndomains)
         return error_set(e, STATUS_INPUT,
-                         "lattice %zu has %zu phi steps and %zu domains, must be at least 1", index,
-                         l->nphi, l->ndomains);
+                         "lattice %zu is of crystal %u; expected a number less than %zu", index,
+                         l->crystal, x->ncrystals);
+    if (!l->nphi || !l->ndomains)
+        return error_set(
+            e, STATUS_INPUT,
+            "lattice %zu has %zu phi steps and %zu mosaic domains; expected at least 1 of each",
+            index, l->nphi, l->ndomains);
     if (!(isfinite(l->weight) && l->weight >= 0.0) || !all_finite(l->reciprocal_A, 9) ||
         !all_finite(l->phi_rad, l->nphi) || !all_finite(l->cells_m, 9 * l->nphi) ||
         !all_finite(l->domains, 9 * l->ndomains))
@@ -78,9 +81,8 @@ static enum status check_shift(const struct experiment *x, const struct recipe *
             return error_set(e, STATUS_INPUT, "a curved detector cannot move from frame to frame");
         if (!(x->panels[i].close_distance_m > NEAREST_M))
             return error_set(e, STATUS_INPUT,
-                             "panel %zu, moved as the recipe of frame %llu says, is not behind the "
-                             "sample",
-                             i, (unsigned long long)r->id);
+                             "panel %zu is not behind the sample after the shift of frame %llu", i,
+                             (unsigned long long)r->id);
     }
     return STATUS_OK;
 }
@@ -93,7 +95,7 @@ enum status recipe_check(const struct experiment *x, const struct recipe *r, str
     const struct source *sources = r->nsources ? r->sources : x->beam.sources;
     const size_t nsources = r->nsources ? r->nsources : x->beam.nsources;
     if (!s && !nsources)
-        return error_set(e, STATUS_INPUT, "there is no source");
+        return error_set(e, STATUS_INPUT, "the beam has no source");
     for (size_t i = 0; i < nsources && !s; i++)
         if (!all_finite(sources[i].direction, 3) || !(sources[i].wavelength_m > 0.0) ||
             !isfinite(sources[i].wavelength_m) || !isfinite(sources[i].weight))

@@ -57,7 +57,7 @@ static enum status covariance_at(const struct footprint *f, const struct panel *
         return STATUS_OK;
     return error_set(e, STATUS_INPUT,
                      "the crystal's footprint is %.3g pixels wide (rms) at pixel %lld,%lld (fast, "
-                     "slow) of panel %d, must be at most %g: see --crystal-size",
+                     "slow) of panel %d; expected at most %g: see --crystal-size",
                      widest, (long long)fast, (long long)slow, (int)(p - f->x->panels),
                      FOOTPRINT_WIDEST_PX);
 }

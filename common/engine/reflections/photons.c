@@ -41,7 +41,7 @@ enum status photons_refuse(const struct experiment *x, uint64_t id, int64_t pixe
     const int64_t within = pixel - p->first_pixel;
     return error_set(e, STATUS_INPUT,
                      "frame %" PRIu64 ": pixel %" PRId64 ",%" PRId64
-                     " (fast, slow) of panel %zu has %g photons, must be finite and not negative",
+                     " (fast, slow) of panel %zu has %g photons; expected finite and not negative",
                      id, within % p->fast_pixels, within / p->fast_pixels, panel, (double)photons);
 }
 

@@ -50,11 +50,11 @@ static enum status take_matrix(const struct text_file *t, const double v[9], dou
     for (int i = 0; i < 9; i++)
         worst = fmax(worst, fabs(G[i]));
     if (!(worst <= TOLERANCE))
-        return text_error(t, e,
-                          "the matrix is no rotation: R R^T differs by %.3g from 1, at most %g",
-                          worst, TOLERANCE);
+        return text_error(
+            t, e, "the matrix is not a rotation: R R^T differs from 1 by %.3g; expected at most %g",
+            worst, TOLERANCE);
     if (mat_determinant(v) < 0.0)
-        return text_error(t, e, "the matrix is no rotation: its determinant is -1, must be +1");
+        return text_error(t, e, "the matrix is not a rotation: its determinant is -1; expected +1");
     memcpy(R, v, 9 * sizeof *R);
     improve_rotation(R);
     improve_rotation(R);
@@ -66,7 +66,7 @@ static enum status take_quaternion(const struct text_file *t, const double q[4],
 {
     const double length = sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]);
     if (!(fabs(length - 1.0) <= TOLERANCE))
-        return text_error(t, e, "the quaternion has length %.9g, must be 1", length);
+        return text_error(t, e, "the quaternion has length %.9g; expected 1", length);
     const double w = q[0] / length, x = q[1] / length, y = q[2] / length, z = q[3] / length;
     const double out[9] = {
         1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - w * z),       2.0 * (x * z + w * y),
@@ -82,10 +82,10 @@ static enum status read_rotation(const struct text_file *t, int columns, double 
 {
     double v[9];
     if (t->nwords != 9 && t->nwords != 4)
-        return text_error(t, e, "%d numbers, must be 9 (a matrix) or 4 (a quaternion w x y z)",
+        return text_error(t, e, "%d numbers; expected 9 (a matrix) or 4 (a quaternion w x y z)",
                           t->nwords);
     if (columns && t->nwords != columns)
-        return text_error(t, e, "%d numbers where earlier lines have %d", t->nwords, columns);
+        return text_error(t, e, "%d numbers, but earlier lines have %d", t->nwords, columns);
     for (int i = 0; i < t->nwords; i++) {
         const enum status s = text_real(t, i, "rotation", -2.0, 2.0, &v[i], e);
         if (s)
@@ -111,7 +111,10 @@ static enum status read_rotations(struct text_file *t, double (**rotations)[9], 
         ++*n;
     }
     if (s == STATUS_OK && *n == 0)
-        s = error_set(e, STATUS_INPUT, "%s: no orientations", t->path);
+        s = error_set(e, STATUS_INPUT,
+                      "%s: no orientations found; expected lines of 9 numbers (a matrix) or 4 (a "
+                      "quaternion w x y z)",
+                      t->path);
     return s;
 }
 
@@ -141,10 +144,10 @@ static enum status read_shift(const struct text_file *t, int columns, double shi
 {
     static const char *const names[] = {"x in mm", "y in mm", "offset along the beam in mm"};
     if (t->nwords != 1 && t->nwords != 3)
-        return text_error(t, e, "%d numbers, must be 1 (along the beam) or 3 (x, y, and that)",
-                          t->nwords);
+        return text_error(
+            t, e, "%d numbers; expected 1 (along the beam) or 3 (x, y, along the beam)", t->nwords);
     if (columns && t->nwords != columns)
-        return text_error(t, e, "%d numbers where earlier lines have %d", t->nwords, columns);
+        return text_error(t, e, "%d numbers, but earlier lines have %d", t->nwords, columns);
     for (int i = 0; i < t->nwords; i++) {
         const int to = i + 3 - t->nwords;
         double mm;
@@ -177,7 +180,11 @@ enum status shifts_read(const char *path, double (**shifts_m)[3], size_t *n, str
         columns = t.nwords;
     }
     text_close(&t);
-    return s || *n ? s : error_set(e, STATUS_INPUT, "%s: holds no shift", path);
+    return s || *n ? s
+                   : error_set(e, STATUS_INPUT,
+                               "%s: no shifts found; expected lines of 1 number (along the beam) "
+                               "or 3 (x, y, along the beam)",
+                               path);
 }
 
 /* --- spectra: of text and HDF5 ----------------------------------------------------- */
@@ -236,9 +243,8 @@ static enum status clip_noise(const char *path, size_t shot, double *photons, si
     if (below > LOSS_MAX * light)
         return error_set(
             e, STATUS_INPUT,
-            "%s: negative weights of spectrum %zu come to %.3g %% of the positive "
-            "ones; expected noise of at most %g %%. Take the background away, or leave "
-            "this spectrum out",
+            "%s: negative weights of spectrum %zu amount to %.3g %% of the positive ones; expected "
+            "noise of at most %g %%. Subtract the background, or leave this spectrum out",
             path, shot, 100.0 * below / light, 100.0 * LOSS_MAX);
     if (below > loss->part * light) {
         loss->part = below / light;
@@ -258,18 +264,20 @@ static enum status check_shot(const char *path, size_t shot, double *energy_eV, 
     for (size_t i = 0; i < points; i++) {
         if (!(energy_eV[i] > 0.0 && energy_eV[i] <= ENERGY_MAX_EV) || !(fabs(photons[i]) <= 1e30))
             return error_set(e, STATUS_INPUT,
-                             "%s: point %zu of spectrum %zu is %g eV with %g photons, must be "
-                             "finite and the energy above 0, at most %g",
+                             "%s: point %zu of spectrum %zu is %g eV with %g photons; expected "
+                             "finite numbers, and an energy above 0 and at most %g eV",
                              path, i, shot, energy_eV[i], photons[i], ENERGY_MAX_EV);
         if (i && !(energy_eV[i] > energy_eV[i - 1]))
             return error_set(e, STATUS_INPUT,
-                             "%s: energy %.9g eV of spectrum %zu follows %.9g; energies must only "
-                             "rise or only fall",
+                             "%s: energy %.9g eV of spectrum %zu follows %.9g; expected energies "
+                             "that only rise or only fall",
                              path, energy_eV[i], shot, energy_eV[i - 1]);
         sum += fmax(photons[i], 0.0);
     }
     if (!(sum > 0.0))
-        return error_set(e, STATUS_INPUT, "%s: spectrum %zu has no light", path, shot);
+        return error_set(e, STATUS_INPUT,
+                         "%s: spectrum %zu has no positive weight; expected at least one", path,
+                         shot);
     const enum status s = clip_noise(path, shot, photons, points, sum, loss, e);
     for (size_t i = 0; i < points; i++)
         photons[i] /= sum;
@@ -287,8 +295,8 @@ static enum status check_all(const char *path, double least, struct listed_spect
                        &loss, e);
     if (!s && loss.count && loss.part >= least)
         log_line(LOG_WARNING,
-                 "%s: %zu of %zu weights are negative and count as 0; in spectrum %zu they come to "
-                 "%.3g %% of the positive ones",
+                 "%s: %zu of %zu weights are negative and are set to 0; in spectrum %zu they "
+                 "amount to %.3g %% of the positive ones",
                  path, loss.count, l->shots * l->points, loss.shot, 100.0 * loss.part);
     return s;
 }
@@ -313,14 +321,14 @@ static enum status read_spectra_lines(struct text_file *t, double unit_eV, struc
     while (!(s = text_line(t, TEXT_SPACE ",", '#', e)) && t->nwords) {
         if (!shots) {
             if (t->nwords < 2 || t->nwords > TEXT_WORDS_MAX)
-                return text_error(t, e, "%d columns, must be an energy and 1 to %d weights",
+                return text_error(t, e, "%d columns; expected an energy and 1 to %d weights",
                                   t->nwords, TEXT_WORDS_MAX - 1);
             shots = (size_t)t->nwords - 1;
             if ((s = reserve_spectra(l, shots, room, e)))
                 return s;
         }
         if (t->nwords != (int)shots + 1)
-            return text_error(t, e, "%d columns, must be %zu as in the first line", t->nwords,
+            return text_error(t, e, "%d columns; expected %zu as in the first line", t->nwords,
                               shots + 1);
         double energy;
         s = text_real(t, 0, "energy", 0.0, ENERGY_MAX_EV, &energy, e);
@@ -333,7 +341,9 @@ static enum status read_spectra_lines(struct text_file *t, double unit_eV, struc
         points++;
     }
     if (!s && !points)
-        return error_set(e, STATUS_INPUT, "%s: no spectrum", t->path);
+        return error_set(e, STATUS_INPUT,
+                         "%s: no spectra found; expected lines of an energy and 1 or more weights",
+                         t->path);
     for (size_t i = 1; i < shots; i++) {
         memmove(l->energy_eV + i * points, l->energy_eV + i * room, points * sizeof(double));
         memmove(l->photons + i * points, l->photons + i * room, points * sizeof(double));
@@ -445,8 +455,8 @@ static enum status read_sets(const char *path, double unit_eV, hid_t energies,
 {
     if (esize[1] != wsize[1] || (esize[0] != 1 && esize[0] != wsize[0]))
         return error_set(e, STATUS_INPUT,
-                         "%s: %llu x %llu energies for %llu x %llu weights, must be as many points "
-                         "in one row or in as many",
+                         "%s: %llu x %llu energies for %llu x %llu weights; expected energies of "
+                         "the same shape as the weights, or one row of them",
                          path, (unsigned long long)esize[0], (unsigned long long)esize[1],
                          (unsigned long long)wsize[0], (unsigned long long)wsize[1]);
     enum status s = reserve_spectra(l, (size_t)wsize[0], (size_t)wsize[1], e);
@@ -474,7 +484,8 @@ static enum status take_spectra(struct hdf5_file *f, const char *path, void *wha
     enum status s = STATUS_OK;
     if (energies < 0 || weights < 0)
         s = error_set(e, STATUS_INPUT,
-                      "%s: must have /energies and /weights, numbers of shots x points, at most %d",
+                      "%s: /energies or /weights is missing or has a wrong shape; expected "
+                      "numbers, shots x points, and at most %d points",
                       path, POINTS_MAX);
     else
         s = read_unit(f->id, path, &unit_eV, e);

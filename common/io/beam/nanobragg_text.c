@@ -29,13 +29,15 @@ static enum status scan_matrix(struct text_file *t, const char **at, double matr
         const bool number = text_scan_real(at, &matrix[i]);
         t->line = text_line_of(t, *at);
         if (!number)
-            return text_error(t, e, "number %d of the matrix is missing, must be nine numbers",
+            return text_error(t, e, "number %d of the matrix is missing; expected nine numbers",
                               i + 1);
         if (!isfinite(matrix[i]))
             return text_error(t, e, "number %d of the matrix is not finite", i + 1);
     }
     if (!(relative_volume(matrix) > 1e-6))
-        return text_error(t, e, "the matrix is singular");
+        return text_error(t, e,
+                          "the matrix is singular: its rows are in one plane; expected three "
+                          "vectors that span space");
     return STATUS_OK;
 }
 
@@ -153,7 +155,8 @@ static enum status read_source(const struct text_file *t, enum physics physics,
     }
     if (physics == PHYSICS_PHYSICAL) {
         if (value[0] == 0.0 && value[1] == 0.0 && value[2] == 0.0)
-            return text_error(t, e, "the source lies in the sample");
+            return text_error(
+                t, e, "the source is at the sample (got 0 0 0); expected a position upstream");
         if (vec_dot(value, beam) >= 0.0)
             return text_error(t, e,
                               "the source at %g %g %g is not upstream of the sample; expected a "
@@ -193,7 +196,7 @@ static enum status read_source_list(struct text_file *t, enum physics physics, c
         if (physics == PHYSICS_PHYSICAL && (s = check_columns(t, &in_first, e)))
             return s;
         if (*n == SOURCES_MAX)
-            return text_error(t, e, "at most %d sources are allowed", SOURCES_MAX);
+            return text_error(t, e, "too many sources; expected at most %d", SOURCES_MAX);
         struct source *grown = mem_grow(*list, *n, 1, sizeof *grown, &room);
         if (!grown)
             return error_memory(e, "the sources");
@@ -203,12 +206,16 @@ static enum status read_source_list(struct text_file *t, enum physics physics, c
         ++*n;
     }
     if (s == STATUS_OK && *n == 0)
-        s = error_set(e, STATUS_INPUT, "%s: no sources", t->path);
+        s = error_set(e, STATUS_INPUT,
+                      "%s: no sources found; expected lines of X Y Z, X Y Z weight or X Y Z weight "
+                      "wavelength",
+                      t->path);
     bool dark = physics == PHYSICS_PHYSICAL;
     for (size_t i = 0; i < *n; i++)
         dark = dark && (*list)[i].weight == 0.0;
     if (s == STATUS_OK && dark)
-        s = error_set(e, STATUS_INPUT, "%s: all weights are 0, one must be greater", t->path);
+        s = error_set(e, STATUS_INPUT, "%s: all weights are 0; expected at least one above 0",
+                      t->path);
     return s;
 }
 

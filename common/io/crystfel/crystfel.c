@@ -44,7 +44,8 @@ static const char *lattice_type(const double a[3], const double deg[3], char *un
 enum status crystfel_write_cell(FILE *out, const struct crystal *c, struct error *e)
 {
     if (!c->has_cell)
-        return error_set(e, STATUS_INPUT, "the unit cell of the crystal is not known");
+        return error_set(e, STATUS_INPUT,
+                         "the crystal has no unit cell; give bragg-geometry --cell");
     double cell[6];
     const double *deg = cell + 3;
     crystal_cell(c, cell);
@@ -92,8 +93,9 @@ static enum status find_group(const struct text_file *in, const char *name, stru
             *inverted = groups[i].inverted;
             return symmetry_find(groups[i].group, y, e);
         }
-    return text_error(in, e, "point group '%.40s' is not one that is known here, as 222 or 4/mmm",
-                      name);
+    return text_error(
+        in, e, "unknown point group '%.40s'; expected a name of CrystFEL such as 222 or 4/mmm",
+        name);
 }
 
 /* Up to the names of the columns. */
@@ -103,7 +105,9 @@ static enum status read_head(struct text_file *in, struct symmetry *y, bool *inv
     enum status s = text_line(in, TEXT_SPACE, 0, e);
     if (!s &&
         (in->nwords < 2 || strcmp(in->word[0], "CrystFEL") || strcmp(in->word[1], "reflection")))
-        s = text_error(in, e, "is no reflection list of CrystFEL, which begins with its name");
+        s = text_error(in, e,
+                       "not a reflection list of CrystFEL; expected 'CrystFEL reflection list "
+                       "version' in the first line");
     bool found = false;
     while (!s && !(s = text_line(in, TEXT_SPACE, 0, e)) && in->nwords) {
         if (in->nwords > 1 && strcmp(in->word[0], "Symmetry:") == 0) {
@@ -111,9 +115,16 @@ static enum status read_head(struct text_file *in, struct symmetry *y, bool *inv
             found = true;
         }
         if (strcmp(in->word[0], "h") == 0)
-            return s || found ? s : text_error(in, e, "says no Symmetry: above");
+            return s || found ? s
+                              : text_error(in, e,
+                                           "no line 'Symmetry:' precedes the reflections; expected "
+                                           "one with the point group");
     }
-    return s ? s : error_set(e, STATUS_INPUT, "%s: holds no list of reflections", in->path);
+    return s ? s
+             : error_set(e, STATUS_INPUT,
+                         "%s: no list of reflections found; expected a file of process_hkl or "
+                         "partialator",
+                         in->path);
 }
 
 /* h k l I phase sigma nmeas, up to the line that ends the list. */
@@ -128,7 +139,7 @@ static enum status read_rows(struct text_file *in, struct reflection **list, siz
         if (strcmp(in->word[0], "End") == 0)
             return STATUS_OK;
         if (in->nwords < 4)
-            return text_error(in, e, "must be h k l I phase sigma nmeas");
+            return text_error(in, e, "not a reflection; expected h k l I phase sigma nmeas");
         for (int i = 0; i < 3 && !s; i++)
             s = text_int(in, i, "an index", -HKL_INDEX_MAX, HKL_INDEX_MAX, &hkl[i], e);
         s = s ? s : text_real(in, 3, "I", -INTENSITY_MAX, INTENSITY_MAX, &intensity, e);
@@ -143,7 +154,7 @@ static enum status read_rows(struct text_file *in, struct reflection **list, siz
         (*n)++;
     }
     return s ? s
-             : error_set(e, STATUS_INPUT, "%s: ends without 'End of reflections': it is truncated",
+             : error_set(e, STATUS_INPUT, "%s: truncated: the line 'End of reflections' is missing",
                          in->path);
 }
 
@@ -159,7 +170,9 @@ enum status crystfel_hkl_read(const char *path, struct hkl_table *t, struct erro
     s = s ? s : read_head(&in, &y, &inverted, e);
     s = s ? s : read_rows(&in, &list, &n, e);
     if (!s && !n)
-        s = error_set(e, STATUS_INPUT, "%s: holds no reflections", path);
+        s = error_set(
+            e, STATUS_INPUT,
+            "%s: the list has no reflections; expected lines of h k l I phase sigma nmeas", path);
     if (!s)
         s = hkl_expand(list, n, (const int(*)[9])y.operators, y.count,
                        inverted ? HKL_MATES_ALIKE : HKL_MATES_APART, NAN, t, path, e);

@@ -63,7 +63,7 @@ struct geom_reader {
 static enum status bad_value(struct geom_reader *r, const char *key, const char *value,
                              const char *must)
 {
-    return text_error(&r->text, r->e, "%.40s = '%.60s', must be %s", key, value, must);
+    return text_error(&r->text, r->e, "%.40s = '%.60s'; expected %s", key, value, must);
 }
 
 /* A number from min to max. */
@@ -72,8 +72,8 @@ static enum status read_real(struct geom_reader *r, const char *key, const char 
 {
     if (parse_real(value, min, max, key, out, NULL) == STATUS_OK)
         return STATUS_OK;
-    return text_error(&r->text, r->e, "%.40s = '%.60s', must be a number from %g to %g", key, value,
-                      min, max);
+    return text_error(&r->text, r->e, "%.40s = '%.60s'; expected a number from %g to %g", key,
+                      value, min, max);
 }
 
 /* A whole number from 0 to max. */
@@ -83,7 +83,7 @@ static enum status read_whole(struct geom_reader *r, const char *key, const char
     double number = 0;
     if (parse_real(value, 0, (double)max, key, &number, NULL) || number != floor(number))
         return text_error(&r->text, r->e,
-                          "%.40s = '%.60s', must be a whole number from 0 to %" PRId64, key, value,
+                          "%.40s = '%.60s'; expected a whole number from 0 to %" PRId64, key, value,
                           max);
     *out = (int64_t)number;
     return STATUS_OK;
@@ -98,7 +98,7 @@ static bool is_axis(char c)
 static enum status read_vector(struct geom_reader *r, const char *key, const char *value,
                                double out[3])
 {
-    static const char must[] = "like '+0.999x -0.044y', of length 1";
+    static const char must[] = "a direction like '+0.999x -0.044y', of length 1";
     double v[3] = {0, 0, 0};
     const char *at = value;
     while (*(at += strspn(at, " \t"))) {
@@ -171,7 +171,7 @@ static enum status set_clen(struct geom_reader *r, struct geom_entry *p, const c
     p->clen_m = read_quantity(value, units, sizes, &known);
     p->has_clen = known;
     if (known && !(p->clen_m >= 1e-6 && p->clen_m <= 1e4))
-        return bad_value(r, "clen", value, "from 1e-6 to 10000 m");
+        return bad_value(r, "clen", value, "a value from 1e-6 to 10000 m");
     return STATUS_OK;
 }
 
@@ -185,7 +185,7 @@ static enum status set_place(struct geom_reader *r, struct geom_entry *p, const 
         return STATUS_OK;
     }
     if (!(key[3] >= '0' && key[3] <= '9') || key[4])
-        return text_error(&r->text, r->e, "'%.40s' is not a dimension, must be dim0 to dim%d", key,
+        return text_error(&r->text, r->e, "'%.40s' is not a dimension; expected dim0 to dim%d", key,
                           DIMS - 1);
     p->dims[key[3] - '0'] = sum;
     return STATUS_OK;
@@ -293,7 +293,8 @@ static enum status set_beam(struct geom_reader *r, const char *key, const char *
         return STATUS_OK;
     }
     if (energy ? !(x >= 1 && x <= 1e9) : !(x >= 1e-15 && x <= 1e-6))
-        return bad_value(r, key, value, energy ? "from 1 to 1e9 eV" : "from 1e-5 to 1e4 A");
+        return bad_value(r, key, value,
+                         energy ? "a value from 1 to 1e9 eV" : "a value from 1e-5 to 1e4 A");
     return set_wavelength(r, key, value, energy ? ev_to_m(x) : x);
 }
 
@@ -308,7 +309,7 @@ static enum status set_shift(struct geom_reader *r, const char *key, const char 
     *to_m = read_quantity(value, units, sizes, &known);
     if (!known)
         unused(r, key);
-    return known && !(fabs(*to_m) <= 1e3) ? bad_value(r, key, value, "from -1000 to 1000 m")
+    return known && !(fabs(*to_m) <= 1e3) ? bad_value(r, key, value, "a value from -1000 to 1000 m")
                                           : STATUS_OK;
 }
 
@@ -365,9 +366,10 @@ static enum status set_bad(struct geom_reader *r, struct geom_bad *b, const char
             if (strcmp(key, keys[lab][i]) == 0) {
                 *(lab ? &b->has_lab : &b->has_pixels) = true;
                 if (b->has_lab && b->has_pixels)
-                    return text_error(&r->text, r->e,
-                                      "bad region %s has both fs, ss and x, y, must have one pair",
-                                      b->name);
+                    return text_error(
+                        &r->text, r->e,
+                        "bad region %s has limits in both fs, ss and x, y; expected one pair",
+                        b->name);
                 return set_limit(r, b, i, key, value);
             }
     unused(r, key);
@@ -418,7 +420,7 @@ static enum status set_member(struct geom_reader *r, const char *name, const cha
                               const char *value)
 {
     if (!*name || strlen(name) >= GEOM_NAME_SIZE)
-        return text_error(&r->text, r->e, "'%.70s' is no name of a panel, must have 1 to 63 bytes",
+        return text_error(&r->text, r->e, "'%.70s' is not a panel name; expected 1 to 63 bytes",
                           name);
     if (begins(name, "bad")) {
         struct geom_bad *region = NULL;
@@ -439,12 +441,12 @@ static enum status read_line(struct geom_reader *r, char *line)
 {
     char *equals = strchr(line, '=');
     if (!equals)
-        return text_error(&r->text, r->e, "'%.60s' has no '=', must be 'name = value'", line);
+        return text_error(&r->text, r->e, "'%.60s' has no '='; expected 'name = value'", line);
     *equals = 0;
     char *key = text_trim(line), *value = text_trim(equals + 1), *slash = strrchr(key, '/');
     char *member = slash ? text_trim(slash + 1) : key;
     if (!*member)
-        return text_error(&r->text, r->e, "'%.40s = %.40s' has no name, must be 'name = value'",
+        return text_error(&r->text, r->e, "'%.40s = %.40s' has no name; expected 'name = value'",
                           key, value);
     if (!slash)
         return set_top(r, key, value);
@@ -497,14 +499,15 @@ static enum status check_bad(const struct geom_reader *r, const struct geom_bad 
 {
     const char *what = NULL;
     if (!b->has_pixels && !b->has_lab)
-        what = "has no min_fs, max_fs, min_ss, max_ss and no min_x, max_x, min_y, max_y";
+        what =
+            "has no limits; expected min_fs, max_fs, min_ss, max_ss or min_x, max_x, min_y, max_y";
     else if (b->span[0] > b->span[1] || b->span[2] > b->span[3])
         what = "ends before it begins";
     else if (*b->panel && !find(r, b->panel))
-        return error_set(r->e, STATUS_INPUT, "%s: bad region %s: there is no panel %s",
+        return error_set(r->e, STATUS_INPUT, "%s: bad region %s: the file has no panel %s",
                          r->text.path, b->name, b->panel);
     else if (b->has_pixels && b->given != 15)
-        what = "has not all of min_fs, max_fs, min_ss, max_ss";  // CrystFEL takes 0 for the others
+        what = "needs min_fs, max_fs, min_ss and max_ss";  // CrystFEL takes 0 for the others
     return what ? error_set(r->e, STATUS_INPUT, "%s: bad region %s %s", r->text.path, b->name, what)
                 : STATUS_OK;
 }
@@ -652,8 +655,8 @@ static enum status compare_panels(struct geom_reader *r)
             const struct geom_entry *a = &r->panels[k], *b = &r->panels[i];
             if (shares_data(a, b))
                 return error_set(r->e, STATUS_INPUT,
-                                 "%s: panels %s and %s have the same pixels of the data: their "
-                                 "min_fs to max_ss overlap",
+                                 "%s: panels %s and %s use the same pixels of the data: their "
+                                 "ranges min_fs to max_ss overlap",
                                  r->text.path, a->name, b->name);
             if (!*g->hidden &&
                 (hides(&g->panels[k], &g->panels[i]) || hides(&g->panels[i], &g->panels[k])))
@@ -682,7 +685,8 @@ static enum status make_panels(struct geom_reader *r)
 {
     struct geom *g = r->geom;
     if (!r->npanels)
-        return error_set(r->e, STATUS_INPUT, "%s: there is no panel in it", r->text.path);
+        return error_set(r->e, STATUS_INPUT,
+                         "%s: no panel found; expected lines such as p0/min_fs = 0", r->text.path);
     g->panels = mem_array(r->npanels, sizeof *g->panels);
     if (!g->panels)
         return error_memory(r->e, "the panels");
@@ -696,11 +700,10 @@ static enum status make_panels(struct geom_reader *r)
         g->max_adu = fmin(g->max_adu, r->panels[i].max_adu);
     }
     if (!s && *r->late)
-        s = error_set(
-            r->e, STATUS_INPUT,
-            "%s: '%s' stands behind all panels, where it has no effect, must stand before "
-            "them",
-            r->text.path, r->late);
+        s = error_set(r->e, STATUS_INPUT,
+                      "%s: '%s' follows all panels and has no effect there. Move that line before "
+                      "the first panel",
+                      r->text.path, r->late);
     take_gain(r);
     return s ? s : compare_panels(r);
 }

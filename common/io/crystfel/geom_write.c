@@ -47,8 +47,10 @@ static enum status write_region(FILE *out, const struct strip *r, size_t panel, 
 {
     const size_t n = (*count)++;
     if (n == GEOM_BAD_MAX)
-        return error_set(e, STATUS_INPUT, "the masks are made of more than %d rectangles",
-                         GEOM_BAD_MAX);
+        return error_set(
+            e, STATUS_INPUT,
+            "the mask needs more than %d rectangles, which a CrystFEL geometry cannot store",
+            GEOM_BAD_MAX);
     fprintf(out, "\nbad%zu/panel = p%zu\nbad%zu/min_fs = %" PRId64 "\nbad%zu/max_fs = %" PRId64, n,
             panel, n, r->fast, n, r->end - 1);
     fprintf(out, "\nbad%zu/min_ss = %" PRId64 "\nbad%zu/max_ss = %" PRId64 "\n", n,
@@ -180,31 +182,33 @@ void geom_warn_of_unsaid(const char *path, const struct experiment *x)
     const struct incident b = incident_beam(x, &(struct recipe){0});
     if (b.longest_m > b.shortest_m * (1.0 + 1e-9))
         log_line(LOG_WARNING,
-                 "%s can say only the mean of several wavelengths (%.6g to %.6g A): CrystFEL "
+                 "%s stores only the mean of several wavelengths (%.6g to %.6g A): CrystFEL "
                  "assumes a monochromatic beam",
                  path, m_to_angstrom(b.shortest_m), m_to_angstrom(b.longest_m));
     if (is_divergent(x))
         log_line(LOG_WARNING,
-                 "%s cannot say the divergence of the beam: CrystFEL assumes a parallel beam",
+                 "%s cannot store the divergence of the beam: CrystFEL assumes a parallel beam",
                  path);
     if (x->beam.harmonic_share > 0.0)
         log_line(LOG_WARNING,
-                 "%s cannot say the third harmonic (%.4g %%): CrystFEL assumes one order", path,
-                 100.0 * x->beam.harmonic_share);
+                 "%s cannot store the third harmonic (%.4g %%): CrystFEL assumes a single order",
+                 path, 100.0 * x->beam.harmonic_share);
 }
 
 static enum status check(const struct experiment *x, struct error *e)
 {
     for (size_t i = 0; i < x->npanels; i++) {
         if (x->panels[i].curved)
-            return error_set(e, STATUS_INPUT, "CrystFEL has no curved detectors");
-        if (x->panels[i].fast_pixels != x->panels[0].fast_pixels)
             return error_set(e, STATUS_INPUT,
-                             "panels 0 and %zu have %" PRId64 " and %" PRId64
-                             " pixels along fast: they are no slabs of one array",
-                             i, x->panels[0].fast_pixels, x->panels[i].fast_pixels);
+                             "the detector is curved, and CrystFEL has no curved detectors");
+        if (x->panels[i].fast_pixels != x->panels[0].fast_pixels)
+            return error_set(
+                e, STATUS_INPUT,
+                "panels 0 and %zu have %" PRId64 " and %" PRId64
+                " pixels along fast, so they cannot be slabs of one array; expected equal widths",
+                i, x->panels[0].fast_pixels, x->panels[i].fast_pixels);
     }
-    return x->npanels ? STATUS_OK : error_set(e, STATUS_INPUT, "there is no panel");
+    return x->npanels ? STATUS_OK : error_set(e, STATUS_INPUT, "the detector has no panel");
 }
 
 enum status geom_write(FILE *out, const struct experiment *x, const struct geom_style *style,

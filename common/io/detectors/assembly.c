@@ -92,7 +92,8 @@ enum status assembly_open(struct assembly *a, const struct experiment *x, struct
         const struct panel *p = &x->panels[i];
         if (i > 0 && !on_grid_of(first, p))
             return error_set(e, STATUS_INPUT,
-                             "panels 0 and %zu of %zu do not lie on one grid: they make no image",
+                             "panels 0 and %zu of %zu are not on one pixel grid, so they cannot be "
+                             "assembled to one image",
                              i, x->npanels);
         whole->fast_pixels = larger(whole->fast_pixels, p->grid_fast + p->fast_pixels);
         whole->slow_pixels = larger(whole->slow_pixels, p->grid_slow + p->slow_pixels);
@@ -135,7 +136,7 @@ enum status assembly_image(struct assembly *a, const struct image *from, struct 
     const size_t size = pixel_size(from->type);
     const int64_t width = a->panel.fast_pixels;
     if ((int64_t)from->count != experiment_pixels(x))
-        return error_set(e, STATUS_INPUT, "the image has %zu pixels, the detector %" PRId64,
+        return error_set(e, STATUS_INPUT, "the image has %zu pixels, but the detector has %" PRId64,
                          from->count, experiment_pixels(x));
     const enum status s = reserve(a, from, e);
     if (s)

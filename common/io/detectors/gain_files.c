@@ -58,8 +58,8 @@ static enum status open_file(struct hdf5_file *f, const char *prefix, const char
     for (size_t i = 1; i < x->npanels; i++)
         if (x->panels[i].fast_pixels != x->panels[0].fast_pixels)
             return error_set(e, STATUS_INPUT,
-                             "calibration files need panels of one width, those of panels 0 and "
-                             "%zu differ",
+                             "panels 0 and %zu have different widths; calibration files need "
+                             "panels of one width",
                              i);
     if (snprintf(path, sizeof path, "%s_%s.h5", prefix, what) >= (int)sizeof path)
         return error_set(e, STATUS_FAILED, "%.60s...: the name is too long", prefix);

@@ -22,7 +22,8 @@ static enum status add_polygon(const struct text_file *t, struct shadows *s, str
     if (s->npolygons == SHADOWS_MAX)
         return text_error(t, e, "more than %d shadows", SHADOWS_MAX);
     if (t->nwords < 2 || t->nwords > 3)
-        return text_error(t, e, "must be 'shadow TRANSMISSION' or 'shadow TRANSMISSION MM'");
+        return text_error(
+            t, e, "unknown line; expected 'shadow TRANSMISSION' or 'shadow TRANSMISSION MM'");
     enum status status = text_real(t, 1, "transmission", 0.0, 1.0, &p->transmission, e);
     if (!status && t->nwords == 3)
         status = text_real(t, 2, "distance in mm", 1e-3, 1e6, &distance_mm, e);
@@ -36,11 +37,13 @@ static enum status add_polygon(const struct text_file *t, struct shadows *s, str
 static enum status add_corner(const struct text_file *t, struct shadows *s, struct error *e)
 {
     if (!s->npolygons)
-        return text_error(t, e, "corners stand behind a line 'shadow TRANSMISSION'");
+        return text_error(
+            t, e,
+            "a corner precedes the first shadow; expected a line 'shadow TRANSMISSION' before it");
     if (s->ncorners == SHADOW_CORNERS_MAX)
-        return text_error(t, e, "more than %d corners", SHADOW_CORNERS_MAX);
+        return text_error(t, e, "more than %d corners in one shadow", SHADOW_CORNERS_MAX);
     if (t->nwords != 2)
-        return text_error(t, e, "%d columns, must be two: mm from the beam along fast and slow",
+        return text_error(t, e, "%d columns; expected two: mm from the beam along fast and slow",
                           t->nwords);
     static const char *const names[] = {"mm along fast", "mm along slow"};
     for (int i = 0; i < 2; i++) {
@@ -60,7 +63,7 @@ static enum status close_polygon(const struct text_file *t, const struct shadows
                                  struct error *e)
 {
     return s->npolygons && s->polygons[s->npolygons - 1].count < 3
-               ? text_error(t, e, "the shadow before has %zu corners, must be at least 3",
+               ? text_error(t, e, "the previous shadow has %zu corners; expected at least 3",
                             s->polygons[s->npolygons - 1].count)
                : STATUS_OK;
 }
@@ -77,7 +80,7 @@ static enum status read_shadows(struct text_file *t, struct shadows *s, struct e
     }
     if (!status && !s->npolygons)
         return error_set(e, STATUS_INPUT,
-                         "%s: holds no shadow, must have a line 'shadow TRANSMISSION'", t->path);
+                         "%s: no shadow found; expected a line 'shadow TRANSMISSION'", t->path);
     return status ? status : close_polygon(t, s, e);
 }
 
@@ -117,8 +120,8 @@ static enum status check_share_units(struct hdf5_file *f, const char *path, stru
     for (size_t i = 0; i < sizeof none / sizeof *none; i++)
         if (strcasecmp(units, none[i]) == 0)
             return STATUS_OK;
-    return nexus_error(&n, DATA, e, "units are '%.40s'; expected a share from 0 to 1 without units",
-                       units);
+    return nexus_error(
+        &n, DATA, e, "units are '%.40s'; expected a transmission from 0 to 1 without units", units);
 }
 
 static enum status read_map(hid_t data, const char *path, struct transmission *t, struct error *e)
@@ -126,8 +129,9 @@ static enum status read_map(hid_t data, const char *path, struct transmission *t
     hsize_t size[RANK_MAX];
     const int rank = hdf5_sizes(data, 2, RANK_MAX, PIXELS_MAX, size);
     if (!rank)
-        return error_set(e, STATUS_INPUT, "%s: must have " DATA ", numbers of 2 or 3 dimensions",
-                         path);
+        return error_set(
+            e, STATUS_INPUT,
+            "%s: not a transmission map; expected " DATA ", numbers of 2 or 3 dimensions", path);
     t->count = 1;
     for (int i = 0; i < rank; i++)
         t->count *= (size_t)size[i];
@@ -163,8 +167,8 @@ static enum status check_floats(const char *path, const struct transmission *t, 
     for (size_t i = 0; i < t->count; i++)
         if (t->passes[i] > 0.0f && t->passes[i] < FLT_MIN)
             return error_set(e, STATUS_INPUT,
-                             "%s: pixel %zu lets %g pass; expected little-endian float32 from 0 to "
-                             "1, not whole numbers and not big-endian",
+                             "%s: pixel %zu has a transmission of %g; expected little-endian "
+                             "float32 from 0 to 1, not integers and not big-endian",
                              path, i, (double)t->passes[i]);
     return STATUS_OK;
 }
@@ -187,7 +191,9 @@ static enum status take_image(const char *path, const struct image_file *f, stru
     const bool whole = f->image.type != PIXEL_F32;
     if (whole && f->image.type != PIXEL_U16)
         return error_set(e, STATUS_INPUT,
-                         "%s: must be SMV of 16 bits, raw float32, or HDF5 with " DATA, path);
+                         "%s: not a transmission map; expected SMV with 16 bits, raw float32, or "
+                         "HDF5 with " DATA,
+                         path);
     t->fast_pixels = f->fast;
     t->count = f->image.count;
     t->passes = mem_array(t->count, sizeof *t->passes);
@@ -215,12 +221,14 @@ static enum status check_map(const char *path, const struct transmission *t, str
     bool dark = true;
     for (size_t i = 0; i < t->count; i++)
         if (!(t->passes[i] >= 0.0f && t->passes[i] <= 1.0f))
-            return error_set(e, STATUS_INPUT, "%s: pixel %zu lets %g pass, must be from 0 to 1",
+            return error_set(e, STATUS_INPUT,
+                             "%s: pixel %zu has a transmission of %g; expected a value from 0 to 1",
                              path, i, (double)t->passes[i]);
         else
             dark = dark && t->passes[i] == 0.0f;
     return dark ? error_set(e, STATUS_INPUT,
-                            "%s: all pixels are 0, so nothing passes; expected shares from 0 to 1",
+                            "%s: all pixels are 0, so no photon passes; expected transmissions "
+                            "from 0 to 1",
                             path)
                 : STATUS_OK;
 }

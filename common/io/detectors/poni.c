@@ -90,7 +90,9 @@ static enum status config_pixel(const struct text_file *t, json_t *config, int a
     *pixel_m = json_number_value(value);
     return *pixel_m >= 1e-7 && *pixel_m <= 1
                ? check_said(t, along ? AT(pixel_m[1]) : AT(pixel_m[0]), name, *pixel_m, said, e)
-               : text_error(t, e, "Detector_config: %s must be from 1e-7 to 1 m", name);
+               : text_error(
+                     t, e, "Detector_config: %s is out of range; expected a value from 1e-7 to 1 m",
+                     name);
 }
 
 /* What is in front of the pixels: {"material": "Si", "thickness": m}, both may be absent. */
@@ -103,19 +105,20 @@ static enum status config_sensor(const struct text_file *t, json_t *config, stru
     if (!config_has(config, "sensor", &sensor))
         return STATUS_OK;
     if (!json_is_object(sensor))
-        return text_error(t, e, "Detector_config: sensor must be an object, '{...}'");
+        return text_error(t, e, "Detector_config: sensor is not an object; expected '{...}'");
     if (config_has(sensor, "thickness", &value)) {
         p->thickness_m = json_number_value(value);
         if (!json_is_number(value) || !(p->thickness_m >= 0 && p->thickness_m <= 1))
             return text_error(t, e,
-                              "Detector_config: the thickness of the sensor must be from 0 to 1 m");
+                              "Detector_config: the thickness of the sensor is out of range; "
+                              "expected a value from 0 to 1 m");
     }
     if (config_has(sensor, "material", &value)) {
         const char *name = json_string_value(value);
         if (!name || !*name || strlen(name) >= sizeof p->material)
             return text_error(t, e,
-                              "Detector_config: the material of the sensor must be a short name, "
-                              "such as \"Si\"");
+                              "Detector_config: the material of the sensor is not a short name; "
+                              "expected a name such as \"Si\"");
         (void)snprintf(p->material, sizeof p->material, "%s", name);
     }
     return STATUS_OK;
@@ -129,10 +132,9 @@ static enum status config_distortion(const struct text_file *t, json_t *config, 
     json_t *value;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (config_has(config, names[i], &value))
-            return text_error(t, e,
-                              "Detector_config: %s: pixels that lie where a file says cannot be "
-                              "simulated",
-                              names[i]);
+            return text_error(
+                t, e, "Detector_config: %s: pixels at positions from a file cannot be simulated",
+                names[i]);
     return config_has(config, "radius", &value)
                ? text_error(t, e, "Detector_config: radius: a curved detector cannot be simulated")
                : STATUS_OK;
@@ -171,9 +173,10 @@ static enum status config_shape(const struct text_file *t, json_t *config, int64
     for (size_t i = 0; i < 2; i++) {
         pixels[i] = json_integer_value(json_array_get(value, i));
         if (json_array_size(value) != 2 || pixels[i] < 1 || pixels[i] > EDGE_MAX)
-            return text_error(t, e,
-                              "Detector_config: max_shape must be two whole numbers from 1 to %d",
-                              EDGE_MAX);
+            return text_error(
+                t, e,
+                "Detector_config: max_shape is not valid; expected two whole numbers from 1 to %d",
+                EDGE_MAX);
     }
     return STATUS_OK;
 }
@@ -192,7 +195,8 @@ static enum status take_members(const struct text_file *t, json_t *config, struc
         return s;
     const json_int_t orientation = json_integer_value(value);
     if (!json_is_integer(value) || orientation < 0 || orientation > 4)
-        return text_error(t, e, "Detector_config: orientation must be a whole number from 1 to 4");
+        return text_error(
+            t, e, "Detector_config: orientation is not valid; expected a whole number from 1 to 4");
     p->orientation = orientation ? (int)orientation : 3;
     return STATUS_OK;
 }
@@ -202,9 +206,10 @@ static enum status take_config(const struct text_file *t, const char *value, str
 {
     json_error_t cause;
     json_t *config = json_loads(value, JSON_REJECT_DUPLICATES, &cause);
-    const enum status s = json_is_object(config)
-                              ? take_members(t, config, p, said, e)
-                              : text_error(t, e, "Detector_config must be an object, '{...}'");
+    const enum status s =
+        json_is_object(config)
+            ? take_members(t, config, p, said, e)
+            : text_error(t, e, "Detector_config is not an object; expected '{...}'");
     json_decref(config);
     return s;
 }
@@ -225,9 +230,10 @@ static enum status take_detector(const struct text_file *t, const char *value, s
     static const char *const curved[] = {"Aarhus", "Rapid", "Cirpad", "CylindricalDetector"};
     for (size_t i = 0; i < sizeof curved / sizeof *curved; i++)
         if (strcasecmp(value, curved[i]) == 0)
-            return text_error(t, e, "Detector: %s is curved, must be flat", value);
+            return text_error(t, e, "Detector: %s is curved; expected flat", value);
     if (strlen(value) >= sizeof p->detector)
-        return text_error(t, e, "Detector: '%.40s...' is no name, must have at most %zu bytes",
+        return text_error(t, e,
+                          "Detector: the name '%.40s...' is too long; expected at most %zu bytes",
                           value, sizeof p->detector - 1);
     (void)snprintf(p->detector, sizeof p->detector, "%s",
                    strcasecmp(value, "None") == 0 ? "" : value);
@@ -246,7 +252,7 @@ static enum status take_other(const struct text_file *t, const char *name, const
         return take_detector(t, value, p, e);
     if (strcasecmp(name, "SplineFile") == 0)
         return *value && strcasecmp(value, "None") != 0
-                   ? text_error(t, e, "a distortion (SplineFile) cannot be simulated, must be None")
+                   ? text_error(t, e, "SplineFile: a distortion cannot be simulated; expected None")
                    : STATUS_OK;
     if (strcasecmp(name, "poni_version") == 0) {
         forget(said);
@@ -269,7 +275,7 @@ static enum status take_line(const struct text_file *t, char *line, struct poni 
     if (*line == '#' || !*text_trim(line))
         return STATUS_OK;
     if (!colon)
-        return text_error(t, e, "'%.60s' has no ':', must be 'Key: value'", text_trim(line));
+        return text_error(t, e, "'%.60s' has no ':'; expected 'Key: value'", text_trim(line));
     *colon = 0;
     const char *name = text_trim(line), *value = text_trim(colon + 1);
     const struct key *key = find_key(name);
@@ -292,7 +298,7 @@ enum status poni_read(const char *path, struct poni *p, struct error *e)
     }
     if (!s && (!(p->distance_m > 0) || isnan(p->poni_m[0]) || isnan(p->poni_m[1])))
         s = error_set(e, STATUS_INPUT,
-                      "%s: is no NXmx file and no poni file of pyFAI: a line 'Distance: ', "
+                      "%s: not an NXmx file, and not a poni file of pyFAI: a line 'Distance: ', "
                       "'Poni1: ' or 'Poni2: ' is missing",
                       path);
     text_close(&t);

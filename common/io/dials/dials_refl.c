@@ -344,7 +344,9 @@ enum status dials_write_refl(FILE *out, const struct experiment *x, struct dials
     const struct dials_visitor counter = {.state = &t, .spot = count_spot};
     s = s ? s : dials_walk(all, &counter, e);
     if (s == STATUS_OK && t.rows > UINT32_MAX / WIDTH_MAX)
-        s = error_set(e, STATUS_FAILED, "%s: has %" PRIu64 " reflections, a table holds %" PRIu32,
+        s = error_set(e, STATUS_FAILED,
+                      "%s: too many reflections for a table (got %" PRIu64
+                      "); expected at most %" PRIu32,
                       path, t.rows, UINT32_MAX / WIDTH_MAX);
     if (s)
         return s;

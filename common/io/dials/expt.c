@@ -40,7 +40,8 @@ static enum status find_first(struct expt_json *l, struct error *e)
     const char *what =
         json_at_optional(&l->root, "__id__", &id) ? json_string_value(id.value) : NULL;
     if (!what || strcmp(what, "ExperimentList") != 0)
-        return json_at_error(&l->root, e, "no experiment list: '__id__' must be 'ExperimentList'");
+        return json_at_error(&l->root, e,
+                             "not an experiment list; expected '__id__' to be 'ExperimentList'");
     enum status s = json_at_member(&l->root, "experiment", &all, e);
     s = s ? s : json_at_list(&all, 1, &l->experiments, e);
     if (!s)
@@ -85,7 +86,8 @@ static enum status read_polarization(const struct json_at *at, struct expt *x, s
     vec_cross(x->direction, lab_normal, x->polarization);
     const double length = sqrt(vec_dot(x->polarization, x->polarization));
     if (!(length > 1e-3))
-        return json_at_error(at, e, "polarization_normal must not lie along the beam");
+        return json_at_error(at, e,
+                             "polarization_normal is along the beam; expected a vector across it");
     for (int i = 0; i < 3; i++)
         x->polarization[i] /= length;
     x->kahn = 2 * fraction - 1;
@@ -99,7 +101,7 @@ static enum status read_beam(const struct json_at *at, struct expt *x, struct er
     const char *probe =
         json_at_optional(at, "probe", &member) ? json_string_value(member.value) : "x-ray";
     if (!probe || strcmp(probe, "x-ray") != 0)
-        return json_at_error(&member, e, "must be 'x-ray'");
+        return json_at_error(&member, e, "unknown probe; expected 'x-ray'");
     enum status s = json_at_member_real(at, "wavelength", 1e-4, 1e4, &wavelength_A, e);
     s = s ? s : expt_direction(at, "direction", to_source, e);
     if (!s && json_at_optional(at, "flux", &member))
@@ -236,7 +238,7 @@ static enum status read_starts(const struct json_at *starts, int64_t images, dou
         *width = i == 1 ? at - *start : *width;
         const double expected = *start + (double)i * *width;
         if (!s && i > 1 && !(fabs(at - expected) <= ALIKE * fabs(*width)))
-            s = json_at_error(&item, e, "is %.9g; expected %.9g: images must be evenly apart", at,
+            s = json_at_error(&item, e, "is %.9g; expected %.9g: images must be evenly spaced", at,
                               expected);
     }
     return s;
@@ -301,7 +303,7 @@ static enum status read_scan(const struct expt_json *l, struct expt_scan *scan, 
     if (s)
         return s;
     if (range[0] != floor(range[0]) || range[1] != floor(range[1]) || range[1] < range[0])
-        return json_at_error(&at, e, "image_range %g to %g, must be two whole numbers that rise",
+        return json_at_error(&at, e, "image_range %g to %g; expected two whole numbers that rise",
                              range[0], range[1]);
     scan->first = (int64_t)range[0];
     scan->images = (int64_t)(range[1] - range[0]) + 1;
@@ -324,8 +326,7 @@ static enum status read_rotating_scan(const struct expt_json *l, const struct ex
     return s || g->present || scan->width_deg == 0.0
                ? s
                : json_at_error(&at, e,
-                               "rotates by %g deg an image, but the experiment has no "
-                               "goniometer",
+                               "rotates by %g deg per image, but the experiment has no goniometer",
                                scan->width_deg);
 }
 
@@ -399,7 +400,8 @@ static enum status invert(const struct json_at *at, const double direct_A[9],
     }
     const double volume = vec_dot(direct_A, reciprocal_A);
     if (!(fabs(volume) > 1e-6 * box && box > 1e-6))
-        return json_at_error(at, e, "real_space_a, _b and _c make no cell: they lie in a plane");
+        return json_at_error(at, e,
+                             "real_space_a, _b and _c are in one plane, so they are not a cell");
     for (int i = 0; i < 9; i++)
         reciprocal_A[i] /= volume;
     return STATUS_OK;
@@ -457,7 +459,7 @@ static enum status read_indices(const struct json_at *set, struct expt_list *lis
         return STATUS_OK;
     s = json_at_list(&all, 0, &x->nindices, e);
     if (!s && list->nindices + x->nindices > IMAGES_MAX)
-        s = json_at_error(&all, e, "more than %d images of all experiments", IMAGES_MAX);
+        s = json_at_error(&all, e, "the experiments have more than %d images in total", IMAGES_MAX);
     int64_t *more = s ? NULL
                       : mem_grow(list->indices, list->nindices, x->nindices + 1, sizeof *more,
                                  &list->indices_room);
@@ -517,7 +519,7 @@ static enum status read_points(const struct expt_json *l, const struct expt_goni
         return s;
     s = json_at_list(&all, 0, &x->npoints, e);
     if (!s && list->npoints + x->npoints > IMAGES_MAX)
-        s = json_at_error(&all, e, "more than %d images of all experiments", IMAGES_MAX);
+        s = json_at_error(&all, e, "the experiments have more than %d images in total", IMAGES_MAX);
     double *more = s ? NULL
                      : mem_grow(list->points, list->npoints, x->npoints + 1, 9 * sizeof *more,
                                 &list->points_room);
@@ -601,7 +603,8 @@ static enum status read_shift(const struct expt_json *l, const struct expt *setu
         return s;
     s = detector.value ? expt_detector(&detector, &other, e) : STATUS_OK;
     if (!s && (!detector.value || !is_shifted(setup, &other, x->shift_m)))
-        s = json_at_error(&l->chosen, e, "has another detector than the first experiment");
+        s = json_at_error(&l->chosen, e,
+                          "has another detector than the first experiment; expected one detector");
     expt_free(&other);
     return s;
 }

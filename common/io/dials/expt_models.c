@@ -24,9 +24,9 @@ enum status json_at_open(struct json_at *root, const char *path, struct error *e
         root->value = json_loadb(text.bytes, text.length,
                                  JSON_DECODE_INT_AS_REAL | JSON_REJECT_DUPLICATES, &cause);
         if (!root->value)
-            s = error_set(e, STATUS_INPUT, "%s:%d: no JSON: %.200s", path, cause.line, cause.text);
+            s = error_set(e, STATUS_INPUT, "%s:%d: not JSON: %.200s", path, cause.line, cause.text);
         else if (!json_is_object(root->value))
-            s = json_at_error(root, e, "must be an object, '{...}'");
+            s = json_at_error(root, e, "not an object; expected '{...}'");
     }
     text_close(&text);
     return s;
@@ -63,7 +63,7 @@ enum status json_at_member(const struct json_at *of, const char *key, struct jso
     if (json_at_optional(of, key, out))
         return STATUS_OK;
     if (!json_is_object(of->value))
-        return json_at_error(of, e, "must be an object, '{...}'");
+        return json_at_error(of, e, "not an object; expected '{...}'");
     return json_at_error(of, e, "has no '%s'", key);
 }
 
@@ -71,10 +71,10 @@ enum status json_at_list(const struct json_at *at, size_t least, size_t *count, 
 {
     *count = json_array_size(at->value);
     if (!json_is_array(at->value))
-        return json_at_error(at, e, "must be a list, '[...]'");
+        return json_at_error(at, e, "not a list; expected '[...]'");
     return *count >= least
                ? STATUS_OK
-               : json_at_error(at, e, "has %zu items, must have at least %zu", *count, least);
+               : json_at_error(at, e, "has %zu items; expected at least %zu", *count, least);
 }
 
 void json_at_item(const struct json_at *of, size_t i, struct json_at *out)
@@ -88,9 +88,9 @@ enum status json_at_real(const struct json_at *at, double min, double max, doubl
 {
     *out = json_number_value(at->value);
     if (!json_is_number(at->value))
-        return json_at_error(at, e, "must be a number from %g to %g", min, max);
+        return json_at_error(at, e, "not a number; expected a value from %g to %g", min, max);
     if (!(*out >= min && *out <= max))
-        return json_at_error(at, e, "is %.9g, must be from %g to %g", *out, min, max);
+        return json_at_error(at, e, "is %.9g; expected a value from %g to %g", *out, min, max);
     return STATUS_OK;
 }
 
@@ -101,7 +101,7 @@ enum status json_at_whole(const struct json_at *at, int64_t min, int64_t max, in
     const enum status s = json_at_real(at, (double)min, (double)max, &value, e);
     *out = s ? 0 : (int64_t)value;
     if (!s && value != floor(value))
-        return json_at_error(at, e, "is %.9g, must be a whole number", value);
+        return json_at_error(at, e, "is %.9g; expected a whole number", value);
     return s;
 }
 
@@ -109,7 +109,7 @@ enum status json_at_reals(const struct json_at *at, size_t count, double min, do
                           double *out, struct error *e)
 {
     if (json_array_size(at->value) != count)
-        return json_at_error(at, e, "must be a list of %zu numbers", count);
+        return json_at_error(at, e, "not a vector; expected a list of %zu numbers", count);
     enum status s = STATUS_OK;
     for (size_t i = 0; i < count && !s; i++) {
         struct json_at item;
@@ -149,7 +149,9 @@ static enum status read_direction(const struct json_at *at, double v[3], struct 
     const enum status s = json_at_reals(at, 3, -1e6, 1e6, v, e);
     const double length = s ? 1 : sqrt(vec_dot(v, v));
     if (!(length >= 1e-6))
-        return json_at_error(at, e, "%g %g %g gives no direction", v[0], v[1], v[2]);
+        return json_at_error(
+            at, e, "%g %g %g is not a direction; expected a finite vector that is not zero", v[0],
+            v[1], v[2]);
     for (int i = 0; i < 3 && !s; i++)
         v[i] /= length;
     return s;
@@ -178,7 +180,7 @@ enum status expt_model(const struct json_at *experiment, const struct json_at *r
         return s;
     json_at_item(&list, (size_t)i, out);
     return json_is_object(out->value) ? STATUS_OK
-                                      : json_at_error(out, e, "must be an object, '{...}'");
+                                      : json_at_error(out, e, "not an object; expected '{...}'");
 }
 
 /* --- the goniometer ------------------------------------------------------------------ */
@@ -223,7 +225,7 @@ static enum status read_rotation(const struct json_at *of, const char *key, doub
     vec_cross(out, out + 3, across);
     if (s || (good && vec_dot(across, out + 6) > 0))
         return s;
-    return json_at_error(&member, e, "is no rotation_about");
+    return json_at_error(&member, e, "not a rotation_about; expected the object that dxtbx writes");
 }
 
 /* Axis i of several, at its angle: those before the scan's are fixed on the crystal's side,
@@ -251,7 +253,7 @@ static enum status read_axes(const struct json_at *at, const struct json_at *axe
     int64_t scan = 0;
     enum status s = json_at_list(axes, 1, &count, e);
     if (!s && count > AXES_MAX)
-        return json_at_error(axes, e, "has %zu items, must have at most %d", count, AXES_MAX);
+        return json_at_error(axes, e, "has %zu items; expected at most %d", count, AXES_MAX);
     s = s ? s : json_at_member_reals(at, "angles", count, -1e6, 1e6, angles_deg, e);
     s = s ? s : json_at_member(at, "scan_axis", &member, e);
     s = s ? s : json_at_whole(&member, 0, (int64_t)count - 1, &scan, e);
@@ -322,7 +324,7 @@ static enum status read_stand(const struct json_at *at, const struct stand *pare
     if (s)
         return s;
     if (fabs(vec_dot(local.fast, local.slow)) > 1e-6)
-        return json_at_error(at, e, "fast_axis and slow_axis must be at right angles");
+        return json_at_error(at, e, "fast_axis and slow_axis are not at right angles");
     within(parent, local.fast, out->fast);
     within(parent, local.slow, out->slow);
     within(parent, local.origin_mm, out->origin_mm);
@@ -341,11 +343,11 @@ static enum status read_size(const struct json_at *at, struct geom_panel *p, str
     if (s)
         return s;
     if (fabs(edge_mm[0] - edge_mm[1]) > 1e-9 * edge_mm[0])
-        return json_at_error(at, e, "pixel_size: %g x %g mm, must be a square", edge_mm[0],
+        return json_at_error(at, e, "pixel_size: %g x %g mm; expected square pixels", edge_mm[0],
                              edge_mm[1]);
     for (int i = 0; i < 2; i++)
         if (pixels[i] != floor(pixels[i]))
-            return json_at_error(at, e, "image_size[%d]: is %g, must be a whole number", i,
+            return json_at_error(at, e, "image_size[%d]: is %g; expected a whole number", i,
                                  pixels[i]);
     p->pixel_m = mm_to_m(edge_mm[0]);
     p->fast_pixels = (int64_t)pixels[0];
@@ -409,7 +411,7 @@ static enum status read_sensor(const struct json_at *at, struct sensor *sensor, 
     sensor->material = json_string_value(member.value);
     return sensor->material && strlen(sensor->material) < MATERIAL_SIZE
                ? STATUS_OK
-               : json_at_error(&member, e, "must be a name of at most %d bytes, such as \"Si\"",
+               : json_at_error(&member, e, "not a name; expected at most %d bytes, such as \"Si\"",
                                MATERIAL_SIZE - 1);
 }
 
@@ -429,7 +431,7 @@ static enum status take_sensor(const struct json_at *at, size_t number, struct e
     }
     if (sensor.thickness_m != x->thickness_m || sensor.absorption_1_m != x->absorption_1_m)
         return json_at_error(at, e,
-                             "thickness %g mm and mu %g/mm, must be as those of panel 0, %g and %g",
+                             "thickness %g mm and mu %g/mm; expected those of panel 0, %g and %g",
                              m_to_mm(sensor.thickness_m), sensor.absorption_1_m / 1e3,
                              m_to_mm(x->thickness_m), x->absorption_1_m / 1e3);
     return STATUS_OK;
@@ -449,8 +451,8 @@ static enum status check_strategy(const struct json_at *at, struct error *e)
                ? STATUS_OK
                : json_at_error(
                      &type, e,
-                     "must be SimplePxMmStrategy or ParallaxCorrectedPxMmStrategy: offsets "
-                     "of pixels cannot be simulated");
+                     "unknown strategy; expected SimplePxMmStrategy or "
+                     "ParallaxCorrectedPxMmStrategy, because pixel offsets cannot be simulated");
 }
 
 /* The largest value that a panel is trusted with, in photons: values hold gain and pedestal. */
@@ -550,7 +552,7 @@ static enum status read_child(const struct json_at *child, const struct stand *p
     if (s)
         return s;
     if (t->placed[i])
-        return json_at_error(&number, e, "panel %d is there twice", (int)i);
+        return json_at_error(&number, e, "panel %d occurs twice", (int)i);
     t->placed[i] = true;
     t->parents[i] = *parent;
     return STATUS_OK;
@@ -568,7 +570,7 @@ static enum status read_panels(const struct tree *t, struct expt *x, struct erro
         s = read_panel(&panel, &t->parents[i], i, x, e);
         pixels += (double)x->panels[i].fast_pixels * (double)x->panels[i].slow_pixels;
         if (!s && pixels > PIXELS_MAX)
-            s = json_at_error(&t->panels, e, "hold more than %.0f pixels", PIXELS_MAX);
+            s = json_at_error(&t->panels, e, "have more than %.0f pixels in total", PIXELS_MAX);
         s = s ? s : read_mask(&panel, &x->panels[i], e);
     }
     return s;

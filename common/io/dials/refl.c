@@ -146,7 +146,7 @@ __attribute__((format(printf, 3, 4))) static enum status fail(const struct refl 
 
 static enum status damaged(const struct refl *t, const char *where, struct error *e)
 {
-    return fail(t, e, "the table ends, or is damaged, in %s: truncated, or still written?", where);
+    return fail(t, e, "corrupt in %s. Is the table truncated, or still being written?", where);
 }
 
 static enum status read_identifiers(struct refl *t, struct reader *r, struct error *e)
@@ -188,15 +188,15 @@ static enum status read_column(struct refl *t, struct reader *r, struct error *e
     const char *text = (const char *)name.bytes;
     if (!next_is(r, KIND_ARRAY, &inner) || inner.number != 2 || !next_is(r, KIND_WHOLE, &rows) ||
         !next_is(r, KIND_TEXT, &bytes))
-        return fail(t, e, "the table ends, or is damaged, in column '%.*s'", length, text);
+        return fail(t, e, "corrupt or truncated in column '%.*s'", length, text);
     size_t want;
     if (rows.number > SIZE_MAX || !size_multiply((size_t)rows.number, types[kind].width, &want) ||
         want != bytes.number)
-        return fail(t, e, "column '%.*s' has %llu bytes, must have %zu for each of %llu rows",
+        return fail(t, e, "column '%.*s' has %llu bytes; expected %zu for each of %llu rows",
                     length, text, (unsigned long long)bytes.number, types[kind].width,
                     (unsigned long long)rows.number);
     if (t->ncolumns && rows.number != t->nrows)
-        return fail(t, e, "column '%.*s' has %llu rows, others have %zu", length, text,
+        return fail(t, e, "column '%.*s' has %llu rows, but others have %zu", length, text,
                     (unsigned long long)rows.number, t->nrows);
     if (t->ncolumns == REFL_COLUMNS_MAX)
         return fail(t, e, "has more than %d columns", REFL_COLUMNS_MAX);
@@ -224,13 +224,13 @@ static enum status read_table(struct refl *t, struct error *e)
     bool has_rows = false, has_columns = false;
     if (!next_is(&r, KIND_ARRAY, &head) || head.number != 3 || !next(&r, &name) ||
         !says(&name, "dials::af::reflection_table"))
-        return fail(t, e, "is no reflection table of DIALS");
+        return fail(t, e, "not a reflection table of DIALS");
     if (!next_is(&r, KIND_WHOLE, &version) || version.number < 1 || version.number > 2)
-        return fail(t, e, "is a reflection table of an unknown version, must be 1 or 2");
-    enum status s = next_is(&r, KIND_MAP, &map) ? STATUS_OK : damaged(t, "its head", e);
+        return fail(t, e, "reflection table of an unknown version; expected 1 or 2");
+    enum status s = next_is(&r, KIND_MAP, &map) ? STATUS_OK : damaged(t, "the header", e);
     for (uint64_t i = 0; !s && i < map.number; i++) {
         if (!next_is(&r, KIND_TEXT, &key))
-            return damaged(t, "its head", e);
+            return damaged(t, "the header", e);
         if (says(&key, "identifiers"))
             s = read_identifiers(t, &r, e);
         else if (says(&key, "nrows") && !(has_rows = next_is(&r, KIND_WHOLE, &rows)))
@@ -240,10 +240,10 @@ static enum status read_table(struct refl *t, struct error *e)
         else if (says(&key, "data") && !has_columns && (has_columns = true))
             s = read_columns(t, &r, e);
         else if (!skip(&r, 0))
-            s = damaged(t, "its head", e);
+            s = damaged(t, "the header", e);
     }
     if (!s && (!has_columns || (has_rows && t->ncolumns && rows.number != t->nrows)))
-        s = fail(t, e, "has no columns of as many rows as it says");
+        s = fail(t, e, "the columns do not have the number of rows that the header gives");
     return s;
 }
 
@@ -253,7 +253,7 @@ static enum status read_file(struct refl *t, FILE *in, struct error *e)
 {
     struct stat st;
     if (stat(t->path, &st) || !S_ISREG(st.st_mode))
-        return fail(t, e, "is no file, must be a reflection table of DIALS");
+        return fail(t, e, "not an ordinary file; expected a reflection table of DIALS");
     const enum status s = filetype_check(t->path, filetype_of_file(in), FILETYPE_REFL, e);
     if (s)
         return s;
@@ -298,7 +298,7 @@ enum status refl_need(const struct refl *t, const char *name, enum refl_type typ
 {
     *column = refl_find(t, name, type);
     return *column ? STATUS_OK
-                   : fail(t, e, "has no column '%s' of type %s", name, types[type].name);
+                   : fail(t, e, "no column '%s' of type %s found", name, types[type].name);
 }
 
 static void item(const struct refl_column *c, size_t i, void *to, size_t width)

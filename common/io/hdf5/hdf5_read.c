@@ -85,7 +85,7 @@ static herr_t on_external(const char *from, const char *group, const char *name,
     *flags = H5F_ACC_RDONLY;
     if (find_part(from, name, path) != PLACE_OTHER)
         return 0;
-    refuse(path, "is no ordinary file, and a link leads there");
+    refuse(path, "not an ordinary file, but a link leads to it");
     return -1;
 }
 
@@ -167,10 +167,10 @@ static enum status open_now(struct hdf5_file *f, const char *path, struct error 
     if (f->id >= 0)
         return STATUS_OK;
     return writer ? error_set(e, STATUS_INPUT,
-                              "%s: is still being written, or was not closed: wait for its end, or "
-                              "run h5clear --status",
+                              "%s: still being written, or not closed. Wait for the program that "
+                              "writes it, or run h5clear --status",
                               path)
-                  : error_set(e, STATUS_INPUT, "%s: cannot be read as HDF5: truncated or damaged",
+                  : error_set(e, STATUS_INPUT, "%s: cannot be read as HDF5: truncated or corrupt",
                               path);
 }
 
@@ -203,7 +203,7 @@ enum status hdf5_open(struct hdf5_file *f, const char *path, hdf5_reader *reader
     if (stat(path, &st) || access(path, R_OK))
         return error_errno(e, STATUS_INPUT, "%s: cannot open", path);
     if (!S_ISREG(st.st_mode))
-        return error_set(e, STATUS_INPUT, "%s: is no ordinary file, as HDF5 must be", path);
+        return error_set(e, STATUS_INPUT, "%s: not an ordinary file; expected an HDF5 file", path);
     f->bytes = (uint64_t)st.st_size;
     if (trial_is_on()) {
         trial_reach(path);
@@ -268,7 +268,7 @@ static bool is_ordinary(const char *from, const char *name, const char *object, 
     (void)object;
     if (strcmp(name, ".") == 0 || is_pattern(name) || find_part(from, name, path) != PLACE_OTHER)
         return true;
-    refuse(path, "is no ordinary file, and a data set is said to be there");
+    refuse(path, "not an ordinary file, but a data set refers to it");
     *(bool *)good = false;
     return false;
 }
@@ -309,7 +309,7 @@ static void refuse_damaged(hid_t file, const char *path)
         return;
     }
     (void)H5Fget_name(file, name, sizeof name);
-    (void)snprintf(what, sizeof what, "%.200s: damaged (the data set cannot be opened)", path);
+    (void)snprintf(what, sizeof what, "%.200s: corrupt (the data set cannot be opened)", path);
     refuse(name, what);
 }
 
@@ -424,16 +424,16 @@ enum status hdf5_read_numbers(hid_t data, const char *path, const char *name, hi
     if (type >= 0)
         (void)H5Tclose(type);
     if (class != H5T_INTEGER && class != H5T_FLOAT)
-        return error_set(e, STATUS_INPUT, "%s: %s holds no numbers; expected integers or floats",
+        return error_set(e, STATUS_INPUT, "%s: %s has no numbers; expected integers or floats",
                          path, name);
     if (hdf5_missing_part(data, missing))
-        return error_set(e, STATUS_INPUT, "%s: %s has a part in %s, which is missing", path, name,
+        return error_set(e, STATUS_INPUT, "%s: a part of %s is in %s, which is missing", path, name,
                          missing);
     const H5Z_filter_t filter = find_foreign_filter(data);
     if (filter)
         return error_set(e, STATUS_INPUT,
-                         "%s: %s is packed by filter %d (%s), which cannot be read here; h5repack "
-                         "--filter=GZIP=1 packs it by another",
+                         "%s: %s is compressed with filter %d (%s), which cannot be read here. "
+                         "Repack it with h5repack --filter=GZIP=1",
                          path, name, (int)filter, name_filter(filter));
     return H5Dread(data, as, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) < 0
                ? error_set(e, STATUS_INPUT, "%s: %s cannot be read", path, name)
@@ -474,13 +474,13 @@ static void explain_link(hid_t file, const char *path, const H5L_info_t *info,
         info->u.val_size && info->u.val_size < PATH_MAX ? calloc(1, info->u.val_size + 1) : NULL;
     const char *name = "", *object = "";
     unsigned flags;
-    (void)snprintf(reason, HDF5_REASON, "is a link that leads nowhere");
+    (void)snprintf(reason, HDF5_REASON, "is a broken link");
     if (!value || H5Lget_val(file, path, value, info->u.val_size, hdf5_links()) < 0) {
         free(value);
         return;
     }
     if (info->type == H5L_TYPE_SOFT)
-        (void)snprintf(reason, HDF5_REASON, "is a link to %.200s, which is not there", value);
+        (void)snprintf(reason, HDF5_REASON, "is a link to %.200s, which is missing", value);
     else if (info->type == H5L_TYPE_EXTERNAL &&
              H5Lunpack_elink_val(value, info->u.val_size, &flags, &name, &object) >= 0) {
         (void)H5Fget_name(file, from, sizeof from);

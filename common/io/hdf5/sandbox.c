@@ -133,7 +133,7 @@ const char *confined_close(struct confined *c, bool good)
         return NULL;
     if (WIFSIGNALED(status) && (WTERMSIG(status) == SIGKILL || WTERMSIG(status) == SIGPROF))
         return "reading it takes too long";
-    return WIFSIGNALED(status) ? "reading it crashes" : "its content makes no sense";
+    return WIFSIGNALED(status) ? "reading it crashes" : "its content contradicts itself";
 }
 
 /* Limits for each file of a trial: CPU time, ticks of the timer, and memory on top of what the
@@ -237,7 +237,7 @@ static enum status judge(const struct shared *with, struct error *e)
 {
     if (with->ended)
         return with->status ? error_set(e, with->status, "%s", with->error.text) : STATUS_OK;
-    return error_set(e, STATUS_INPUT, "%s: damaged (reading it crashes, or has no end)",
+    return error_set(e, STATUS_INPUT, "%s: corrupt (reading it crashes or does not end)",
                      with->path);
 }
 

@@ -106,7 +106,8 @@ static enum status scan(struct spool *s, struct error *e)
     if ((uint64_t)st.st_size < s->end)
         return error_set(
             e, STATUS_FAILED,
-            "%s: somebody has cut it short while it was in use: remove it, and run again", s->path);
+            "%s: another program truncated it while it was in use. Remove it and run again",
+            s->path);
     while (s->end + sizeof h <= (uint64_t)st.st_size && read_head(s, s->end, &h) &&
            h.size <= (uint64_t)st.st_size - s->end - sizeof h) {
         struct spool_entry *entries = mem_grow(s->entries, s->count, 1, sizeof *entries, &s->room);
@@ -128,11 +129,11 @@ static enum status open_locked(struct spool *s, struct error *e)
         struct stat st;
         s->file = steady_open(s->path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
         if (s->file < 0 && errno == ELOOP)  // a link may lead to a file of another program
-            return error_set(e, STATUS_FAILED, "%s: is a link, must be a file", s->path);
+            return error_set(e, STATUS_FAILED, "%s: is a link; expected a file", s->path);
         if (s->file < 0 || fstat(s->file, &st) != 0)
             return failed(s, "open", e);
         if (!S_ISREG(st.st_mode))
-            return error_set(e, STATUS_FAILED, "%s: is no file", s->path);
+            return error_set(e, STATUS_FAILED, "%s: not an ordinary file", s->path);
         if (writer_lock(s->file, s->path, e) == WRITER_BUSY)
             return STATUS_FAILED;
         if (fstat(s->file, &st) == 0 && st.st_nlink > 0)
@@ -192,12 +193,15 @@ static enum status begin(struct spool *s, const struct spool_settings *settings,
     const bool same = read_at(s, &there, sizeof there, 0) &&
                       memcmp(&ours, &there, offsetof(struct header, run)) == 0;
     if (st.st_size > 0 && !same && !settings->replace)
-        return error_set(
-            e, STATUS_FAILED,
-            "%s: is there and does not belong to these frames; --overwrite replaces it", s->path);
+        return error_set(e, STATUS_FAILED,
+                         "%s exists and was not written by this run. Use --overwrite to replace "
+                         "it, or another name",
+                         s->path);
     const long stranger = writer_of_other_run(s->file, settings->run);
     if (stranger)
-        return error_set(e, STATUS_FAILED, "%s: process %ld of another run writes these frames",
+        return error_set(e, STATUS_FAILED,
+                         "%s: process %ld of another run is writing these frames. Wait for it to "
+                         "end, or write to another folder",
                          s->path, stranger);
     s->end = sizeof ours;
     const bool goes_on = same && (settings->resume || there.run == settings->run);
@@ -299,9 +303,10 @@ enum status spool_add(struct spool *s, uint64_t id, void *bytes, size_t size, bo
     enum status status = spool_hold(s, &gone, e);
     if (status)
         return status;
-    status = gone ? error_set(e, STATUS_FAILED, "%s: somebody has removed it while it was in use",
-                              s->path)
-                  : spool_append(s, id, &piece, 1, sync, e);
+    status =
+        gone ? error_set(e, STATUS_FAILED,
+                         "%s: another program removed it while it was in use. Run again", s->path)
+             : spool_append(s, id, &piece, 1, sync, e);
     spool_release(s);
     return status;
 }
@@ -331,7 +336,7 @@ enum status spool_gather(struct spool *s, bool *last, struct error *e)
 
 enum status spool_damaged(const struct spool *s, struct error *e)
 {
-    return error_set(e, STATUS_FAILED, "%s: is damaged: remove it, and run again", s->path);
+    return error_set(e, STATUS_FAILED, "%s: corrupt. Remove it and run again", s->path);
 }
 
 enum status spool_peek(const struct spool *s, size_t i, uint64_t offset, void *to, size_t size,

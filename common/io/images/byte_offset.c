@@ -45,14 +45,15 @@ enum status byte_offset_decode(const uint8_t *bytes, size_t size, int32_t *pixel
         const size_t length = take_difference(bytes + at, size - at, &difference);
         if (!length)
             return error_set(e, STATUS_INPUT,
-                             "byte offsets: pixel %zu of %zu is cut off or beyond 32 bits", i,
+                             "byte offsets: pixel %zu of %zu is truncated or exceeds 32 bits", i,
                              count);
         at += length;
         value += (uint32_t)difference;
         pixels[i] = (int32_t)value;
     }
     if (at != size)
-        return error_set(e, STATUS_INPUT, "byte offsets: %zu bytes too many behind %zu pixels",
+        return error_set(e, STATUS_INPUT,
+                         "byte offsets: %zu bytes remain after %zu pixels; expected none",
                          size - at, count);
     return STATUS_OK;
 }

@@ -68,8 +68,8 @@ enum status cbf_header_check(enum cbf_header kind, const struct experiment *x, s
     if (kind == CBF_GENERIC || find_sold(kind, p))
         return STATUS_OK;
     return error_set(e, STATUS_INPUT,
-                     "no %s has %" PRId64 " x %" PRId64
-                     " pixels of %g mm; headers of kind generic are for all detectors",
+                     "--cbf-header: no %s has %" PRId64 " x %" PRId64
+                     " pixels of %g mm. Use --cbf-header=generic, which allows any size",
                      kind == CBF_PILATUS ? "Pilatus" : "Eiger", p->fast_pixels, p->slow_pixels,
                      m_to_mm(p->pixel_m));
 }
@@ -225,8 +225,9 @@ static enum status encode_image(const struct image *image, const uint8_t *mask,
         }
         const int32_t *pixels = whole_pixels(image, mask, &first, n, room);
         if (!pixels)
-            return error_set(e, STATUS_INPUT, "pixel %zu is %" PRIu32 ", CBF holds up to %d", first,
-                             ((const uint32_t *)image->pixels)[first], INT32_MAX);
+            return error_set(e, STATUS_INPUT,
+                             "pixel %zu is %" PRIu32 "; expected at most %d, the limit of CBF",
+                             first, ((const uint32_t *)image->pixels)[first], INT32_MAX);
         *bytes += kernels->encode_i32(pixels, n, previous, to);
         previous = pixels[n - 1];
         image_was_read(image, first + n);
@@ -238,12 +239,15 @@ static enum status check_image(const struct experiment *x, const struct image *i
                                struct error *e)
 {
     if (x->npanels != 1)
-        return error_set(e, STATUS_INPUT, "a mini-CBF file holds one panel, the detector has %zu",
+        return error_set(e, STATUS_INPUT,
+                         "a mini-CBF file has one panel, but the detector has %zu. Use NXmx",
                          x->npanels);
     if (!image->pixels || image->type == PIXEL_F32)
-        return error_set(e, STATUS_INPUT, "the pixels are no whole numbers, as CBF needs them");
+        return error_set(e, STATUS_INPUT,
+                         "CBF stores integers, but the pixels are float32. Add bragg-noise before "
+                         "bragg-write, or give --scale=X");
     if ((int64_t)image->count != experiment_pixels(x))
-        return error_set(e, STATUS_INPUT, "the image has %zu pixels, its panel %" PRId64,
+        return error_set(e, STATUS_INPUT, "the image has %zu pixels, but its panel has %" PRId64,
                          image->count, experiment_pixels(x));
     return STATUS_OK;
 }
@@ -411,17 +415,17 @@ static enum status check_kind(const char *path, const char *text, struct error *
         const struct value v = find_value(text, words[i].key);
         if (v.text ? !is_word(v, words[i].expected) : words[i].must)
             return error_set(e, STATUS_INPUT,
-                             "%s: %s is %.*s; expected %s, which alone can be read", path,
+                             "%s: %s is %.*s; expected %s, the only kind that can be read", path,
                              words[i].key, v.text ? (int)v.length : 7, v.text ? v.text : "missing",
                              words[i].expected);
     }
     const struct value type = find_value(text, type_key);
     const size_t length = type.text ? strcspn(type.text, "\"\r\n") : 0;
     if (!is_word((struct value){type.text, length}, "signed 32-bit integer"))
-        return error_set(e, STATUS_INPUT,
-                         "%s: %s is '%.*s'; expected 'signed 32-bit integer', which alone can be "
-                         "read",
-                         path, type_key, (int)length, type.text ? type.text : "");
+        return error_set(
+            e, STATUS_INPUT,
+            "%s: %s is '%.*s'; expected 'signed 32-bit integer', the only type that can be read",
+            path, type_key, (int)length, type.text ? type.text : "");
     return STATUS_OK;
 }
 
@@ -463,8 +467,8 @@ static enum status check_md5(const char *path, const char *text, const char *dat
     return v.length == BASE64_CHARS && memcmp(v.text, sum, BASE64_CHARS) == 0
                ? STATUS_OK
                : error_set(e, STATUS_INPUT,
-                           "%s: the pixels are corrupt: Content-MD5 is %.*s, but that of the %zu "
-                           "bytes is %s",
+                           "%s: the pixels are corrupt: Content-MD5 is %.*s, but the checksum of "
+                           "the %zu bytes is %s",
                            path, (int)v.length, v.text, bytes, sum);
 }
 
@@ -481,14 +485,14 @@ static enum status read_layout(const char *text, size_t left, const char *path, 
     if (s)
         return s;
     if (l->bytes > left)
-        return error_set(e, STATUS_INPUT, "%s: too short: %zu bytes of pixels, must be %zu", path,
+        return error_set(e, STATUS_INPUT, "%s: too short: %zu bytes of pixels; expected %zu", path,
                          left, l->bytes);
     if (l->padding > left - l->bytes)
-        return error_set(e, STATUS_INPUT, "%s: too short: %zu bytes behind the pixels, must be %zu",
+        return error_set(e, STATUS_INPUT, "%s: too short: %zu bytes after the pixels; expected %zu",
                          path, left - l->bytes, l->padding);
     /* No pixel takes less than a byte. */
     if (!size_multiply(l->fast, l->slow, &l->count) || l->count > l->bytes)
-        return error_set(e, STATUS_INPUT, "%s: %zu x %zu pixels cannot be in %zu bytes", path,
+        return error_set(e, STATUS_INPUT, "%s: %zu x %zu pixels do not fit into %zu bytes", path,
                          l->fast, l->slow, l->bytes);
     return check_count(path, text, l, e);
 }
@@ -513,7 +517,8 @@ static enum status parse_file(char *content, size_t size, const char *path, stru
     struct error cause = {0};
     char *mark = memmem(content, size, marker, 4);
     if (size < 6 || memcmp(content, "###CBF", 6) != 0 || !mark)
-        return error_set(e, STATUS_INPUT, "%s: no CBF: no ###CBF or no binary part", path);
+        return error_set(e, STATUS_INPUT,
+                         "%s: not a CBF file: ###CBF or the binary part is missing", path);
     *mark = 0;
     const char *data = mark + 4, *text = find_section(content);
     const size_t left = size - (size_t)(data - content);

@@ -110,7 +110,7 @@ static double value_of(struct header *h, const char *key, const struct unit unit
     *said = false;
     for (; (value = find_value(h, at, key)) && !h->status; at = value) {
         if (!parse_quantity(value, units, &number, &end))
-            refuse(h, key, value, "is not a number with a unit that is known");
+            refuse(h, key, value, "is not a number with a known unit");
         else if (*said && number != first)
             refuse(h, key, value, "contradicts another value of the same key");
         else if (!*said)
@@ -210,7 +210,7 @@ static double find_cbf_pixel(struct header *text)
     if (!value)
         return 0.0;
     if (!parse_quantity(value, metres, &edge_m[0], &end)) {
-        refuse(text, "# Pixel_size", value, "is not a number with a unit that is known");
+        refuse(text, "# Pixel_size", value, "is not a number with a known unit");
         return 0.0;
     }
     end += strspn(end, " \t");
@@ -257,7 +257,7 @@ static enum status read_cbf_header(FILE *in, const char *path, struct image_head
         *mark = 0;
         s = parse_cbf_header(path, text, h, e);
     } else {
-        s = error_set(e, STATUS_INPUT, "%s: no CBF: no binary part", path);
+        s = error_set(e, STATUS_INPUT, "%s: not a CBF file: the binary part is missing", path);
     }
     mem_free(text);
     return s;
@@ -286,8 +286,8 @@ static enum status check_header(const char *path, const struct image_header *h, 
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (!(rows[i].value >= rows[i].least && rows[i].value <= rows[i].most))
-            return error_set(e, STATUS_INPUT, "%s: header: %s: %g, must be from %g to %g", path,
-                             rows[i].name, rows[i].value, rows[i].least, rows[i].most);
+            return error_set(e, STATUS_INPUT, "%s: header: %s: %g; expected a value from %g to %g",
+                             path, rows[i].name, rows[i].value, rows[i].least, rows[i].most);
     return STATUS_OK;
 }
 
@@ -361,7 +361,7 @@ static enum status find_type(const char *path, const struct smv *smv, size_t siz
     const size_t count = (size_t)smv->fast_pixels * (size_t)smv->slow_pixels;
     if (!said && size == smv->header_bytes + 4 * count)
         return error_set(e, STATUS_INPUT,
-                         "%s: header: has no TYPE, and pixels have 4 bytes; expected "
+                         "%s: header: no TYPE, and pixels have 4 bytes; expected "
                          "TYPE=unsigned_long, signed_long, long_integer or float",
                          path);
     return smv_check_bytes(path, smv, size, pixel_size(*type), e);
@@ -418,7 +418,7 @@ static enum status read_file(FILE *in, const char *path, struct image_file *f, s
     if (fstat(fileno(in), &st))
         return error_errno(e, STATUS_INPUT, "%s: cannot read", path);
     if (!S_ISREG(st.st_mode))
-        return error_set(e, STATUS_INPUT, "%s: must be an ordinary file", path);
+        return error_set(e, STATUS_INPUT, "%s: not an ordinary file; expected an image", path);
     const size_t size = (size_t)st.st_size;
     char first[512] = {0};
     const size_t got = fread(first, 1, sizeof first, in);
@@ -432,8 +432,10 @@ static enum status read_file(FILE *in, const char *path, struct image_file *f, s
     if (s)
         return s;
     if (size == 0 || size % sizeof(float))
-        return error_set(e, STATUS_INPUT, "%s: %zu bytes, must be SMV, CBF or whole float32 pixels",
-                         path, size);
+        return error_set(
+            e, STATUS_INPUT,
+            "%s: %zu bytes of an unknown format; expected SMV, CBF or whole float32 pixels", path,
+            size);
     return read_pixels(in, path, 0, PIXEL_F32, size / sizeof(float), &f->image, e);
 }
 
@@ -442,7 +444,7 @@ enum status image_file_read(const char *path, struct image_file *f, struct error
     *f = (struct image_file){0};
     struct stat st;
     if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
-        return error_set(e, STATUS_INPUT, "%s: must be an ordinary file", path);
+        return error_set(e, STATUS_INPUT, "%s: not an ordinary file; expected an image", path);
     FILE *in = fopen(path, "rbe");
     if (!in)
         return error_errno(e, STATUS_INPUT, "%s: cannot open", path);

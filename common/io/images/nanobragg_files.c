@@ -48,7 +48,7 @@ enum status nanobragg_write_pgm(const char *path, const uint8_t *pixels, int64_t
 
 static enum status too_short(const char *path, size_t got, size_t count, struct error *e)
 {
-    return error_set(e, STATUS_INPUT, "%s: holds %zu floats, the image needs %zu", path, got,
+    return error_set(e, STATUS_INPUT, "%s: %zu floats; expected %zu, one for each pixel", path, got,
                      count);
 }
 

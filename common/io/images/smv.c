@@ -62,7 +62,7 @@ static enum status check_numbers(const char *path, const struct smv *smv, struct
 static enum status bad_size(const char *path, const char *key, double value, double max,
                             struct error *e)
 {
-    return error_set(e, STATUS_INPUT, "%s: header: %s=%g, must be a whole number from 1 to %.0f",
+    return error_set(e, STATUS_INPUT, "%s: header: %s=%g; expected a whole number from 1 to %.0f",
                      path, key, value, max);
 }
 
@@ -99,14 +99,14 @@ static enum status read_text(FILE *in, const char *path, struct smv *smv, struct
     if (s)
         return s;
     if (file_bytes < smv->header_bytes)
-        return error_set(e, STATUS_INPUT, "%s: ends inside its SMV header", path);
+        return error_set(e, STATUS_INPUT, "%s: truncated inside its SMV header", path);
     smv->header = mem_array(smv->header_bytes + 1, 1);
     if (!smv->header)
         return error_memory(e, "SMV header");
     if (fseek(in, 0, SEEK_SET) != 0)
         return error_errno(e, STATUS_FAILED, "%s: cannot seek", path);
     if (fread(smv->header, 1, smv->header_bytes, in) != smv->header_bytes)
-        return error_set(e, STATUS_INPUT, "%s: ends inside its SMV header", path);
+        return error_set(e, STATUS_INPUT, "%s: truncated inside its SMV header", path);
     smv->header[smv->header_bytes] = '\0';
     return STATUS_OK;
 }
@@ -120,7 +120,8 @@ static enum status read_header(FILE *in, const char *path, struct smv *smv, stru
     if (type)
         return type;
     if (got < HEADER_MIN || first[0] != '{')
-        return error_set(e, STATUS_INPUT, "%s: not an SMV file: must begin with '{'", path);
+        return error_set(e, STATUS_INPUT, "%s: not an SMV file; expected '{' as its first byte",
+                         path);
     const char *text = last_value(first, "HEADER_BYTES");
     double bytes = text ? strtod(text, NULL) : 0.0;
     if (!(bytes >= HEADER_MIN && bytes <= HEADER_MAX) || bytes != floor(bytes))
@@ -133,7 +134,7 @@ static enum status read_header(FILE *in, const char *path, struct smv *smv, stru
         return status;
     char *brace = strchr(smv->header, '}');
     if (!brace)
-        return error_set(e, STATUS_INPUT, "%s: header: no '}' within its %zu bytes", path,
+        return error_set(e, STATUS_INPUT, "%s: header: no '}' in its %zu bytes", path,
                          smv->header_bytes);
     *brace = '\0';
     return STATUS_OK;
@@ -196,9 +197,9 @@ static enum status check_twice(const char *path, const struct smv *smv, struct e
         const struct value first = find_value(smv, smv->header, keys[i]);
         for (struct value v = first; v.text; v = find_value(smv, v.text, keys[i]))
             if (v.length != first.length || memcmp(v.text, first.text, v.length) != 0)
-                return error_set(e, STATUS_INPUT, "%s: header: says both %s=%.*s and %s=%.*s", path,
-                                 keys[i], (int)first.length, first.text, keys[i], (int)v.length,
-                                 v.text);
+                return error_set(
+                    e, STATUS_INPUT, "%s: header: has both %s=%.*s and %s=%.*s; expected one value",
+                    path, keys[i], (int)first.length, first.text, keys[i], (int)v.length, v.text);
     }
     return STATUS_OK;
 }
@@ -221,8 +222,7 @@ enum status smv_is_big_endian(const char *path, const struct smv *smv, bool *big
     *big = is_word(v, "big_endian");
     if (!v.text)
         return error_set(e, STATUS_INPUT,
-                         "%s: header: has no BYTE_ORDER; expected little_endian or big_endian",
-                         path);
+                         "%s: header: no BYTE_ORDER; expected little_endian or big_endian", path);
     return *big || is_word(v, "little_endian")
                ? STATUS_OK
                : refuse_value(path, "BYTE_ORDER", v, "little_endian or big_endian", e);
@@ -300,7 +300,7 @@ enum status smv_compare_pixel(const char *name, double said_m, double pixel_m, s
     if (said_m == 0.0 || fabs(said_m - pixel_m) <= 1e-3 * pixel_m)
         return STATUS_OK;
     return error_set(e, STATUS_INPUT,
-                     "%s: the file says PIXEL_SIZE=%g mm, but pixels of the detector have %g mm",
+                     "%s: the header has PIXEL_SIZE=%g mm, but pixels of the detector have %g mm",
                      name, m_to_mm(said_m), m_to_mm(pixel_m));
 }
 
@@ -539,7 +539,8 @@ enum status smv_header_modern(struct header_text *h, const struct experiment *x,
                               const struct frame *f, struct error *e)
 {
     if (x->npanels != 1)
-        return error_set(e, STATUS_INPUT, "an SMV file holds one panel, the detector has %zu",
+        return error_set(e, STATUS_INPUT,
+                         "an SMV file has one panel, but the detector has %zu. Use NXmx",
                          x->npanels);
     /* The length is part of the text: write, and write again if it grew. */
     size_t bytes = MODERN_BYTES;
@@ -565,7 +566,7 @@ static enum status write_frame(FILE *out, const struct header_text *h, const str
 {
     size_t pixels = (size_t)(x->panels->fast_pixels * x->panels->slow_pixels);
     if (!image->pixels || image->count != pixels)
-        return error_set(e, STATUS_INPUT, "the image has %zu pixels, its panel %zu",
+        return error_set(e, STATUS_INPUT, "the image has %zu pixels, but its panel has %zu",
                          image->pixels ? image->count : 0, pixels);
     if (fwrite(h->text, 1, h->length, out) != h->length ||
         fwrite(image->pixels, pixel_size(image->type), pixels, out) != pixels)
@@ -585,7 +586,8 @@ enum status smv_write_nanobragg(FILE *out, const struct experiment *x, const str
                                 struct error *e)
 {
     if (x->npanels != 1)
-        return error_set(e, STATUS_INPUT, "an SMV file holds one panel, the detector has %zu",
+        return error_set(e, STATUS_INPUT,
+                         "an SMV file has one panel, but the detector has %zu. Use NXmx",
                          x->npanels);
     if (f->image.type != PIXEL_U16)
         return error_set(e, STATUS_INPUT, "nanoBragg's header is for 16-bit images only");

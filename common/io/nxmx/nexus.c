@@ -161,7 +161,7 @@ enum status nexus_check(const struct nexus *n, const char *path, struct error *e
         return STATUS_OK;
     if (hdf5_explain(n->file, path, reason))
         return error_set(e, STATUS_INPUT, "%s: %s", n->path, reason);
-    return hdf5_exists(n->file, path) ? nexus_error(n, path, e, "is no data set that can be read")
+    return hdf5_exists(n->file, path) ? nexus_error(n, path, e, "cannot be read as a data set")
                                       : STATUS_OK;
 }
 
@@ -286,7 +286,7 @@ static enum status apply_units(const struct nexus *n, const char *path, const ch
     bool any = false;
     for (size_t i = 0; i < count; i++) {
         if (!(fabs(values[i]) < 1e30))
-            return nexus_error(n, path, e, "is no finite number");
+            return nexus_error(n, path, e, "is not a finite number");
         any = any || values[i] != 0;
     }
     if (kind == NEXUS_COUNT || !any)
@@ -311,7 +311,7 @@ enum status nexus_reals(const struct nexus *n, const char *path, enum nexus_kind
     if (data >= 0)
         (void)H5Dclose(data);
     if (!values)
-        return nexus_error(n, path, e, "holds no number");
+        return nexus_error(n, path, e, "has no number");
     s = apply_units(n, path, "units", kind, values, count, e);
     *range = (struct nexus_range){count, values[0], values[0], values[0]};
     for (size_t i = 1; i < count; i++) {
@@ -369,7 +369,8 @@ enum status nexus_wholes(const struct nexus *n, const char *path, size_t most, i
         (void)H5Sclose(space);
     if (data >= 0)
         (void)H5Dclose(data);
-    return good ? STATUS_OK : nexus_error(n, path, e, "must hold whole numbers, %zu at most", most);
+    return good ? STATUS_OK
+                : nexus_error(n, path, e, "must be a list of at most %zu integers", most);
 }
 
 /* --- where things stand ----------------------------------------------------------------- */
@@ -481,7 +482,7 @@ enum status nexus_next(const struct nexus *n, const char *path, char next[NEXUS_
     next[0] = 0;
     if (!nexus_text(n, path, "depends_on", on))
         return H5Aexists_by_name(n->file, path, "depends_on", hdf5_links()) > 0
-                   ? nexus_error(n, path, e, "depends_on is no text of at most %d bytes",
+                   ? nexus_error(n, path, e, "depends_on is not a text of at most %d bytes",
                                  NEXUS_TEXT - 1)
                    : STATUS_OK;
     if (!*on || strcmp(on, ".") == 0)
@@ -491,8 +492,8 @@ enum status nexus_next(const struct nexus *n, const char *path, char next[NEXUS_
     if (*next)
         return STATUS_OK;
     if (*on == '/' && hdf5_explain(n->file, on, reason))
-        return nexus_error(n, path, e, "depends_on leads nowhere: %s", reason);
-    return nexus_error(n, path, e, "depends_on is %.200s, which is not there", on);
+        return nexus_error(n, path, e, "depends_on cannot be followed: %s", reason);
+    return nexus_error(n, path, e, "depends_on is %.200s, which is missing", on);
 }
 
 /* Right-handed about the unit vector v (Rodrigues). */
@@ -544,9 +545,9 @@ static enum status add_link(const struct nexus *n, const char *path, bool first,
         return s;
     if (!nexus_text(n, path, "transformation_type", type) ||
         (strcmp(type, "translation") != 0 && strcmp(type, "rotation") != 0))
-        return nexus_error(n, path, e,
-                           "is no transformation: transformation_type must be translation or "
-                           "rotation");
+        return nexus_error(
+            n, path, e,
+            "is not a transformation; expected the transformation_type translation or rotation");
     const bool rotates = *type == 'r';
     s = read_motion(n, path, first, rotates, &value, v, e);
     if (!s && three(n, path, "offset", offset_m))
@@ -584,6 +585,7 @@ enum status nexus_pose(const struct nexus *n, const char *path, bool first, stru
             return s;
         memcpy(here, next, sizeof here);
     }
-    return nexus_error(n, path, e, "depends_on leads back to itself, or over more than %d steps",
+    return nexus_error(n, path, e,
+                       "depends_on leads back to itself, or over more than %d transformations",
                        CHAIN_MAX);
 }

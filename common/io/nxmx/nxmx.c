@@ -19,13 +19,13 @@ enum status nxmx_check(const struct experiment *x, const struct image *image, st
         const struct panel *p = &x->panels[i];
         if (p->fast_pixels != x->panels->fast_pixels || p->first_pixel != pixels)
             return error_set(e, STATUS_INPUT,
-                             "panels of different widths (%" PRId64 " and %" PRId64
-                             " pixels), NXmx holds one below the other",
+                             "panels have different widths (%" PRId64 " and %" PRId64
+                             " pixels), but NXmx stores them one below the other",
                              x->panels->fast_pixels, p->fast_pixels);
         pixels += p->fast_pixels * p->slow_pixels;
     }
     if (!image->pixels || (int64_t)image->count != pixels || !pixels)
-        return error_set(e, STATUS_INPUT, "the image has %zu pixels, its panels %" PRId64,
+        return error_set(e, STATUS_INPUT, "the image has %zu pixels, but its panels have %" PRId64,
                          image->pixels ? image->count : 0, pixels);
     return STATUS_OK;
 }
@@ -176,8 +176,8 @@ enum status nxmx_open(const char *path, const struct nxmx_kind *kind, struct nxm
     }
     nxmx_close(opened);
     return error_set(e, STATUS_FAILED,
-                     "%s: is there and does not belong to these frames, or is packed in another "
-                     "way or has other derivatives; --overwrite replaces it",
+                     "%s exists and was not written by this run, or has another compression or "
+                     "other derivatives. Use --overwrite to replace it, or another name",
                      path);
 }
 

@@ -76,7 +76,7 @@ static enum status replace_rows(struct nxmx_existing *k, uint64_t file, const ch
     for (size_t i = 0; i < rows->nframes; i++)
         if (nxmx_rows_find(&k->rows, rows->frames[i].number) >= 0)
             return error_set(e, STATUS_FAILED,
-                             "%s: frame %" PRIu64 " is in another file of the series, too", path,
+                             "%s: frame %" PRIu64 " is in two files of the series", path,
                              rows->frames[i].number);
     return nxmx_rows_merge(&k->rows, rows, e);
 }

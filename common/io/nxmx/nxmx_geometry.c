@@ -84,19 +84,19 @@ static enum status read_slab(const struct nexus *n, const char *group, struct mo
     if (s)
         return s;
     if (sizes < 2)
-        return nexus_error(n, path, e, "must hold the pixels along slow and fast");
+        return nexus_error(n, path, e, "must be the pixels along slow and fast");
     for (size_t i = 0; i < sizes; i++)
         if (m->slab.size[i] < 1 || m->slab.size[i] > EDGE_MAX ||
             (i + 2 < sizes && m->slab.size[i] != 1))
             return nexus_error(n, path, e,
-                               "must hold pixels along slow and fast, from 1 to %d, behind 1s",
+                               "must be 1s, then the pixels along slow and fast, from 1 to %d",
                                EDGE_MAX);
     if (!nexus_has(n, group, "data_origin", path))
         return nexus_lacks(n, group, "data_origin", e);
     s = nexus_wholes(n, path, NXMX_RANK, m->slab.origin, &rank, e);
     for (size_t i = 0; i < rank && !s; i++)
         if (rank != sizes || m->slab.origin[i] < 0 || m->slab.origin[i] > INT32_MAX)
-            s = nexus_error(n, path, e, "must hold %zu whole numbers from 0", sizes);
+            s = nexus_error(n, path, e, "must be %zu integers from 0", sizes);
     m->slab.rank = rank;
     m->panel.slow_pixels = m->slab.size[sizes - 2];
     m->panel.fast_pixels = m->slab.size[sizes - 1];
@@ -119,13 +119,12 @@ static enum status pose_below(const struct nexus *n, const char *path, const str
     if (!nexus_has(n, from->detector, "depends_on", on))
         return nexus_check(n, on, e);
     if (!nexus_text(n, on, NULL, text))
-        return nexus_error(n, on, e, "is no text of at most %d bytes", NEXUS_TEXT - 1);
+        return nexus_error(n, on, e, "is not a text of at most %d bytes", NEXUS_TEXT - 1);
     if (!*text || strcmp(text, ".") == 0)
         return STATUS_OK;
     nexus_resolve(n, from->detector, text, on);
     return *on ? nexus_pose(n, on, from->ours, pose, e)
-               : nexus_error(n, from->detector, e, "depends_on is %.200s, which is not there",
-                             text);
+               : nexus_error(n, from->detector, e, "depends_on is %.200s, which is missing", text);
 }
 
 /* From NeXus' lab to the frame of the beam. */
@@ -153,7 +152,8 @@ static enum status read_axis(const struct nexus *n, const char *group, const cha
         return s;
     *pixel_m *= length;
     if (!(*pixel_m >= 1e-7 && *pixel_m <= 1))
-        return nexus_error(n, path, e, "a pixel of %g m, must be from 1e-7 to 1 m", *pixel_m);
+        return nexus_error(n, path, e, "a pixel edge of %g m; expected a value from 1e-7 to 1 m",
+                           *pixel_m);
     mat_apply(pose.turn, v, turned);
     to_beam(turned, axis);
     memcpy(origin_m, pose.shift_m, sizeof pose.shift_m);
@@ -183,9 +183,9 @@ static enum status read_module(const struct nexus *n, const char *group, const s
     const double across =
         p->fast[0] * p->slow[0] + p->fast[1] * p->slow[1] + p->fast[2] * p->slow[2];
     if (!(fabs(slow_m / p->pixel_m - 1) < 1e-6) || !(fabs(across) < 1e-6))
-        return nexus_error(n, group, e,
-                           "pixels must be square, they are of %g and %g m with axes at %.6g deg",
-                           p->pixel_m, slow_m, acos(across) * 180 / M_PI);
+        return nexus_error(
+            n, group, e, "pixels must be square (got edges of %g and %g m, with axes at %.6g deg)",
+            p->pixel_m, slow_m, acos(across) * 180 / M_PI);
     return STATUS_OK;
 }
 
@@ -256,8 +256,9 @@ static enum status compare_sizes(const struct nexus *n, const struct chosen *fro
     list->panel.slow_pixels = slab->size[slow] = slab->size[fast];
     list->panel.fast_pixels = slab->size[fast] = first;
     add_note(g,
-             "data_size is %" PRId64 ", %" PRId64 " (fast, slow), the images have slow "
-             "first: %" PRId64 " x %" PRId64 " pixels (fast x slow) are taken",
+             "data_size is %" PRId64 ", %" PRId64
+             " (fast, slow), but the images have slow first; %" PRId64 " x %" PRId64
+             " pixels (fast x slow) are used",
              slab->size[fast], slab->size[slow], slab->size[fast], slab->size[slow]);
     return STATUS_OK;
 }
@@ -304,9 +305,8 @@ static enum status compare_pixels(const struct nexus *n, const struct chosen *fr
         double size_m = 0;
         s = read_optional(n, from->detector, names[i], NEXUS_LENGTH, &size_m, e);
         if (!s && size_m > 0 && !(fabs(size_m / g->panels->pixel_m - 1) < 1e-3))
-            s = nexus_error(n, from->detector, e,
-                            "%s is %g m, and the modules say that pixels have %g m", names[i],
-                            size_m, g->panels->pixel_m);
+            s = nexus_error(n, from->detector, e, "%s is %g m, but pixels of the modules have %g m",
+                            names[i], size_m, g->panels->pixel_m);
     }
     return s;
 }
@@ -323,7 +323,7 @@ static void compare_distance(const struct nexus *n, const struct chosen *from,
         read_optional(n, from->detector, "distance", NEXUS_LENGTH, &said_m, &ignored) ||
         !(said_m > 0) || fabs(p->corner_m[2] / said_m - 1) < 0.01)
         return;
-    add_note(g, "%.200s/distance is %g m, but its transformations lead to %g m: these count",
+    add_note(g, "%.200s/distance is %g m, but its transformations lead to %g m, which are used",
              from->detector, said_m, p->corner_m[2]);
 }
 
@@ -369,7 +369,7 @@ static void compare_centre(const struct nexus *n, const struct chosen *from,
         return;
     add_note(g,
              "%.120s/beam_center_x and _y are %.6g, %.6g pixels, but its transformations lead to "
-             "%.6g, %.6g: these count",
+             "%.6g, %.6g, which are used",
              from->detector, said[0], said[1], found[0], found[1]);
 }
 
@@ -385,7 +385,7 @@ static void compare_energy(const struct nexus *n, const struct chosen *from,
         nexus_real(n, path, NEXUS_ENERGY, &said_eV, &ignored) || !(said_eV > 0) ||
         fabs(said_eV / m_to_ev(g->wavelength_m) - 1) <= 0.01)
         return;
-    add_note(g, "%.200s is %.6g eV, but the beam has %.6g eV: this counts", path, said_eV,
+    add_note(g, "%.200s is %.6g eV, but the beam has %.6g eV, which is used", path, said_eV,
              m_to_ev(g->wavelength_m));
 }
 
@@ -407,7 +407,7 @@ static enum status read_sensor(const struct nexus *n, const char *detector, stru
     (void)snprintf(g->material, sizeof g->material, "%.15s", silicon ? "Si" : material);
     s = s ? s : read_optional(n, detector, "saturation_value", NEXUS_COUNT, &g->saturation, e);
     if (!s && g->saturation < 0)
-        add_note(g, "%.200s/saturation_value is %g: no value is taken as saturated", detector,
+        add_note(g, "%.200s/saturation_value is %g, so no pixel counts as saturated", detector,
                  g->saturation);
     if (!(g->saturation > 0 && g->saturation <= COUNT_MAX))
         g->saturation = 0;
@@ -433,7 +433,8 @@ static enum status take_wavelength(const struct nexus *n, const char *path, bool
         range = (struct nexus_range){range.count, first_m, least_m, most_m};
     }
     if (!(range.least >= 1e-14 && range.most <= 1e-6))
-        return nexus_error(n, path, e, "a wavelength of %g m, must be from 1e-14 to 1e-6 m",
+        return nexus_error(n, path, e,
+                           "a wavelength of %g m; expected a value from 1e-14 to 1e-6 m",
                            range.least >= 1e-14 ? range.most : range.least);
     if (g->wavelength_m > 0) {
         if (!(fabs(range.first / g->wavelength_m - 1) < 1e-3))
@@ -476,7 +477,7 @@ static enum status read_wavelength(const struct nexus *n, const struct chosen *f
                 continue;
             }
             if (nexus_has(n, beam, "incident_wavelength_weights", weights))
-                return nexus_error(n, path, e, "is a spectrum, must be one wavelength");
+                return nexus_error(n, path, e, "is a spectrum; expected one wavelength");
             if ((s = take_wavelength(n, path, k == 3, from->ours, g, e)))
                 return s;
         }
@@ -564,10 +565,9 @@ static enum status no_detector(const struct nexus *n, struct error *e)
             break;
         memcpy(here, next, sizeof here);
     }
-    return error_set(e, STATUS_INPUT,
-                     "%s: is no NXmx file: it has no NXentry with an NXinstrument with an "
-                     "NXdetector",
-                     n->path);
+    return error_set(
+        e, STATUS_INPUT,
+        "%s: not an NXmx file: it has no NXentry with an NXinstrument with an NXdetector", n->path);
 }
 
 static enum status read_all(const struct nexus *n, struct nxmx_geometry *g, struct error *e)
@@ -579,7 +579,7 @@ static enum status read_all(const struct nexus *n, struct nxmx_geometry *g, stru
     if (!choose(n, false, &from, &others) && !choose(n, true, &from, &others))
         return no_detector(n, e);
     if (others)
-        add_note(g, "has %zu detectors: %.200s is read", others + 1, from.detector);
+        add_note(g, "has %zu detectors; %.200s is used", others + 1, from.detector);
     from.ours = nexus_has(n, from.entry, "braggpipe/frames", path);
     enum status s = read_modules(n, &from, &list, &count, e);
     s = s ? s : compare_sizes(n, &from, list, count, g, e);

@@ -71,8 +71,9 @@ enum status nxmx_pack(enum nxmx_compression compression, const struct image *ima
 {
     const size_t size = pixel_size(image->type), bytes = image->count * size;
     if (bytes > LZ4_MAX_INPUT_SIZE)
-        return error_set(e, STATUS_INPUT, "an image of %zu bytes, a chunk holds up to %d", bytes,
-                         LZ4_MAX_INPUT_SIZE);
+        return error_set(e, STATUS_INPUT,
+                         "an image of %zu bytes does not fit into a chunk; expected at most %d",
+                         bytes, LZ4_MAX_INPUT_SIZE);
     if (!nxmx_chunk_reserve(chunk, bound(compression, image, bytes)))
         return error_memory(e, "a packed image");
     switch (compression) {
@@ -105,13 +106,15 @@ enum status nxmx_unpack(enum nxmx_compression compression, const struct nxmx_chu
     case NXMX_GZIP:
         if (uncompress(image->pixels, &length, chunk->bytes, chunk->length) != Z_OK ||
             length != bytes)
-            return error_set(e, STATUS_INPUT, "gzip: damaged, or not of %zu bytes", bytes);
+            return error_set(e, STATUS_INPUT, "gzip: corrupt, or not %zu bytes when unpacked",
+                             bytes);
         return STATUS_OK;
     case NXMX_NONE:
         break;
     }
     if (chunk->length != bytes)
-        return error_set(e, STATUS_INPUT, "%zu bytes, must be %zu", chunk->length, bytes);
+        return error_set(e, STATUS_INPUT, "the chunk of an image has %zu bytes; expected %zu",
+                         chunk->length, bytes);
     memcpy(image->pixels, chunk->bytes, bytes);
     return STATUS_OK;
 }

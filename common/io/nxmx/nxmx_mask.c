@@ -211,7 +211,7 @@ enum status nxmx_mask_read(const struct nexus *n, const char *path, const struct
     enum nxmx_compression how;
     enum status s = STATUS_OK;
     if (!open_array(n, path, &a) || !fits(&a, slab))
-        s = nexus_error(n, path, e, "must hold whole numbers, one for each pixel of all modules");
+        s = nexus_error(n, path, e, "must be integers, one for each pixel of all modules");
     else if (!unpacks(&a) && !is_packed(&a, slab, dims, &how))
         *unread = true;
     else
@@ -324,9 +324,9 @@ static enum status ask_alone(const struct nexus *n, const char *detector, struct
     s->swapped = answer == ANSWER_SWAPPED;
     return answer == ANSWER_OTHER
                ? nexus_error(n, detector, e,
-                             "the modules reach over %" PRId64 " x %" PRId64
-                             " pixels (slow x fast); detectorSpecific/y_pixels_in_detector and "
-                             "x_pixels_in_detector say other numbers",
+                             "the modules span %" PRId64 " x %" PRId64
+                             " pixels (slow x fast), but detectorSpecific/y_pixels_in_detector and "
+                             "x_pixels_in_detector are different",
                              s->size[s->rank - 2], s->size[s->rank - 1])
                : STATUS_OK;
 }
@@ -335,8 +335,8 @@ static enum status differ(const struct nexus *n, const struct other *other,
                           const struct nxmx_shape *s, struct error *e)
 {
     return nexus_error(n, other->path, e,
-                       "%" PRId64 " x %" PRId64 " pixels (slow x fast), the modules reach over "
-                       "%" PRId64 " x %" PRId64,
+                       "has %" PRId64 " x %" PRId64
+                       " pixels (slow x fast), but the modules span %" PRId64 " x %" PRId64,
                        other->slow, other->fast, s->size[s->rank - 2], s->size[s->rank - 1]);
 }
 
@@ -362,5 +362,5 @@ enum status nxmx_shape_compare(const struct nexus *n, const char *entry, const c
         return STATUS_OK;
     if (masks == ANSWER_OTHER)
         return differ(n, &mask, shape, e);
-    return nexus_error(n, path, e, "has slow and fast the other way round than the images");
+    return nexus_error(n, path, e, "has slow and fast swapped in comparison with the images");
 }

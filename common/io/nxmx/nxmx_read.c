@@ -16,7 +16,7 @@ enum { PATH_BYTES = 4096, COMPRESSION_BYTES = 16 };
 
 static enum status foreign(const char *path, struct error *e)
 {
-    return error_set(e, STATUS_INPUT, "%s: is no NXmx file of bragg-write, or damaged", path);
+    return error_set(e, STATUS_INPUT, "%s: not an NXmx file of bragg-write, or corrupt", path);
 }
 
 static enum status read_truth(const char *path, hdf5_reader *reader,
@@ -238,7 +238,7 @@ static enum status cannot_read(const char *path, uint64_t id, const struct nxmx_
 {
     return one->pixels && one->pixels != pixels
                ? error_set(e, STATUS_INPUT,
-                           "%s: images of %zu pixels; expected %zu, as the detector has", path,
+                           "%s: images have %zu pixels; expected %zu, as the detector has", path,
                            one->pixels, pixels)
                : error_set(e, STATUS_INPUT, "%s: cannot read the images of frame %" PRIu64, path,
                            id);

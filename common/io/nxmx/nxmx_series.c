@@ -30,11 +30,14 @@ static enum status settle_kind(struct nxmx_series *s, const struct nxmx_kind *ki
     for (size_t i = 0; same && i < kind->nplanes; i++)
         same = strcmp(kind->planes[i].name, ours->planes[i].name) == 0;
     if (ours->type != kind->type)
-        return error_set(e, STATUS_INPUT, "frame %" PRIu64 " has pixels of another type", id);
+        return error_set(e, STATUS_INPUT,
+                         "frame %" PRIu64 " has pixels of another type than the previous frames",
+                         id);
     if (!same)
-        return error_set(e, STATUS_INPUT, "frame %" PRIu64 " has other derivatives", id);
+        return error_set(e, STATUS_INPUT,
+                         "frame %" PRIu64 " has other derivatives than the previous frames", id);
     if (ours->labels != kind->labels)
-        return error_set(e, STATUS_INPUT, "frame %" PRIu64 " has %slabels, %s", id,
+        return error_set(e, STATUS_INPUT, "frame %" PRIu64 " has %slabels, but %s", id,
                          kind->labels ? "" : "no ",
                          kind->labels ? "others have none" : "others have them");
     return STATUS_OK;
@@ -235,10 +238,13 @@ enum status nxmx_series_open(struct nxmx_series *s, const char *master, struct e
         length -= 7;
     struct stat st;
     if (stat(master, &st) == 0 && !S_ISREG(st.st_mode))
-        return error_set(e, STATUS_FAILED, "%s: is no regular file, as NXmx must be", master);
+        return error_set(e, STATUS_FAILED,
+                         "%s: not an ordinary file; expected a name for an NXmx file", master);
     if (strchr(master, '%'))
         return error_set(e, STATUS_USAGE,
-                         "'%.60s' names one file for all frames, it must hold no %%", master);
+                         "'%.60s': NXmx stores all frames in one series; expected a name without "
+                         "%%, such as run.nxs",
+                         master);
     const enum status status = utc_begin(&s->begin_s, e);
     if (status)
         return status;
@@ -424,8 +430,9 @@ enum status nxmx_series_pack(struct nxmx_series *s, const struct frame *f, struc
     if (status == STATUS_OK)
         status = nxmx_pack(s->compression, &f->image, &s->chunks[0], e);
     if (status == STATUS_OK && !image_is_intact(&f->image))
-        status = error_set(e, STATUS_FAILED, "frame %" PRIu64 " was replaced while it was packed",
-                           f->recipe.id);
+        status =
+            error_set(e, STATUS_FAILED,
+                      "frame %" PRIu64 " was replaced while it was being compressed", f->recipe.id);
     if (status == STATUS_OK)
         status = pack_layers(s, f, e);
     return status ? status : make_rows(s, f, e);
@@ -492,10 +499,11 @@ static enum status check_given(struct nxmx_series *s, struct error *e)
         for (uint64_t n = s->given.ranges[i].first, end = s->given.ranges[i].last; !status; n++) {
             template_name(&s->spools, nxmx_series_number(s, n), path);
             if (nxmx_rows_find(&s->existing.rows, n) < 0)
-                status = error_set(e, STATUS_FAILED,
-                                   "%s: somebody has removed it while it was in use: frame %" PRIu64
-                                   " is lost, --resume computes it again",
-                                   path, n);
+                status = error_set(
+                    e, STATUS_FAILED,
+                    "%s: another program removed it while it was in use, and frame %" PRIu64
+                    " is lost. Use --resume to compute it again",
+                    path, n);
             if (n == end)
                 break;
         }

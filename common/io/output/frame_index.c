@@ -113,10 +113,12 @@ enum status frame_index_check(const struct frame_index *x, uint64_t id, uint32_t
     const struct index_entry *found = frame_index_find(x, id);
     if (!found || found->crc == crc)
         return STATUS_OK;
-    return error_set(e, STATUS_FAILED,
-                     "%s: frame %" PRIu64 " came with other pixels before (checksum %08" PRIx32
-                     ", now %08" PRIx32 "): the same recipe must give the same bytes",
-                     x->path, id, found->crc, crc);
+    return error_set(
+        e, STATUS_FAILED,
+        "%s: frame %" PRIu64 " has other pixels than before (checksum was %08" PRIx32
+        ", is %08" PRIx32
+        "). Equal options must give equal pixels. Did an input file or the program version change?",
+        x->path, id, found->crc, crc);
 }
 
 /* --- lines --------------------------------------------------------------- */
@@ -188,7 +190,8 @@ static enum status refuse_lineage(const struct index_lines *l, const char *linea
     if (!history_difference(history, settings->history, what))
         (void)snprintf(what, sizeof what, "%.20s, not %.20s", lineage, settings->lineage);
     return error_set(e, settings->resume ? STATUS_INPUT : STATUS_FAILED,
-                     "%s: frames of another lineage are there (%s); --overwrite replaces them",
+                     "%s lists frames that were made with other options (%s). Use --overwrite to "
+                     "replace them, or another name",
                      l->path, what);
 }
 
@@ -217,7 +220,9 @@ static enum status take_head(struct index_lines *l, const struct frame_index_set
     size_t length = 0;
     l->no_hits = strncmp(l->line, TITLE_2, strlen(TITLE_2)) == 0;
     if (!l->no_hits && strncmp(l->line, TITLE, strlen(TITLE)) != 0)
-        return error_set(e, STATUS_FAILED, "%s: exists and is no index; --overwrite replaces it",
+        return error_set(e, STATUS_FAILED,
+                         "%s exists and is not an index of frames. Use --overwrite to replace it, "
+                         "or another name",
                          l->path);
     (void)snprintf(lineage, sizeof lineage, "%.40s", l->line + strlen(TITLE));
     FILE *out = open_memstream(&history, &length);
@@ -246,8 +251,10 @@ enum status index_parse(const struct index_lines *l, struct index_entry *entry, 
 {
     if (parse_line(l->line, l->no_hits, entry))
         return STATUS_OK;
-    return error_set(e, STATUS_FAILED, "%s:%ld: no line of an index; --overwrite begins a new one",
-                     l->path, l->number);
+    return error_set(
+        e, STATUS_FAILED,
+        "%s:%ld: not a line of an index of frames. Use --overwrite to begin a new index", l->path,
+        l->number);
 }
 
 enum { WAIT_MS = 10000, POLL_MS = 50 };  // for another run that may be about to end
@@ -283,7 +290,7 @@ static enum status index_file_open(struct frame_index *x, struct error *e)
     while (true) {
         x->file = steady_open(x->path, O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
         if (x->file < 0 && errno == ELOOP)  // a link may lead to a file of another program
-            return error_set(e, STATUS_FAILED, "%s: is a link, must be a file", x->path);
+            return error_set(e, STATUS_FAILED, "%s: is a link; expected a file", x->path);
         if (x->file < 0 || fstat(x->file, &st))
             return error_errno(e, STATUS_FAILED, "%s: cannot open", x->path);
         x->special = !S_ISREG(st.st_mode);
@@ -295,8 +302,8 @@ static enum status index_file_open(struct frame_index *x, struct error *e)
         if (lock == WRITER_UNLOCKED && !warned) {
             warned = true;
             log_line(LOG_WARNING,
-                     "%s: there are no locks on this file system: see to it that no two runs write "
-                     "the same frames",
+                     "%s: this file system has no locks. Make sure that no two runs write the same "
+                     "frames",
                      x->path);
         }
         if (x->special || is_in_place(x))
@@ -443,8 +450,8 @@ static enum status join(struct frame_index *x, bool waits, struct error *e)
         index_file_close(x);
         if (!waits || clock_ns() - begin_ns >= WAIT_MS * UINT64_C(1000000))
             return error_set(e, STATUS_FAILED,
-                             "%s: process %ld of another run writes these frames; let it end, or "
-                             "write into another folder",
+                             "%s: process %ld of another run is writing these frames. Wait for it "
+                             "to end, or write to another folder",
                              x->path, stranger);
         (void)usleep(POLL_MS * 1000);
     }
@@ -531,9 +538,10 @@ enum status frame_index_open(struct frame_index *x, const char *path,
     if (s)
         return s;
     if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
-        return error_set(e, STATUS_FAILED, "%s: is a folder, must be a file", path);
+        return error_set(e, STATUS_FAILED, "%s: is a folder; expected a file", path);
     if (stat(path, &st) == 0 && !S_ISREG(st.st_mode) && (!settings->overwrite || settings->resume))
-        return error_set(e, STATUS_FAILED, "%s: is no regular file, as an index must be", path);
+        return error_set(e, STATUS_FAILED, "%s: not an ordinary file; expected the index of frames",
+                         path);
     s = join(x, settings->resume, e);
     if (s)
         return s;
@@ -599,8 +607,10 @@ static enum status write_again(struct frame_index *x, struct error *e)
     }
     index_file_unlock(&now);
     if (s == STATUS_OK && t.count)
-        log_line(LOG_WARNING, "%s: was changed by somebody else; %zu frames are entered again",
-                 x->path, t.count);
+        log_line(
+            LOG_WARNING,
+            "%s was changed by another program during the run; %zu missing frames are listed again",
+            x->path, t.count);
     struct frame_index *const ends = s ? &now : x;
     index_file_close(ends);
     tdestroy(ends->entries, free);

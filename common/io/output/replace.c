@@ -157,8 +157,8 @@ enum status replace_refuse(const char *path, struct error *e)
     const enum status s = target_check(path, e);  // no folder is ever replaced
     return s ? s
              : error_set(e, STATUS_FAILED,
-                         "%s: is there and does not belong to these frames; --overwrite "
-                         "replaces it",
+                         "%s exists and was not written by this run. Use --overwrite to replace "
+                         "it, or another name",
                          path);
 }
 

@@ -30,28 +30,30 @@ static enum status read_title(struct text_file *t, const struct column *order[CO
     if (s)
         return s;
     if (!t->nwords)
-        return error_set(e, STATUS_INPUT, "%s: holds no run: the first line must name columns",
+        return error_set(e, STATUS_INPUT,
+                         "%s: no run found; expected the names of columns in the first line",
                          t->path);
     bool seen[COLUMNS] = {false};
     if (t->nwords > COLUMNS)
-        return text_error(t, e, "%d columns, there are %d", t->nwords, COLUMNS);
+        return text_error(t, e, "%d columns; expected at most %d", t->nwords, COLUMNS);
     for (*count = 0; *count < t->nwords; (*count)++) {
         int k = 0;
         while (k < COLUMNS && strcmp(t->word[*count], columns[k].name) != 0)
             k++;
         if (k == COLUMNS)
-            return text_error(
-                t, e,
-                "'%.40s' is no column of runs: first, hit_rate, mean_lattices, fluence, "
-                "energy_eV, mixture, label",
-                t->word[*count]);
+            return text_error(t, e,
+                              "'%.40s' is not a column of runs; expected first, hit_rate, "
+                              "mean_lattices, fluence, energy_eV, mixture, label",
+                              t->word[*count]);
         if (seen[k])
-            return text_error(t, e, "the column %s stands there twice", columns[k].name);
+            return text_error(t, e, "column %s is named twice", columns[k].name);
         seen[k] = true;
         order[*count] = &columns[k];
     }
     return seen[FIRST] ? STATUS_OK
-                       : text_error(t, e, "the first line must name columns, one of them first");
+                       : text_error(t, e,
+                                    "no column 'first'; expected the names of columns in the first "
+                                    "line, and 'first' among them");
 }
 
 static enum status read_word(const struct text_file *t, int i, const struct column *c,
@@ -69,7 +71,8 @@ static enum status read_word(const struct text_file *t, int i, const struct colu
     if (c->max > 0)
         return text_real(t, i, c->name, c->min, c->max, (double *)(void *)to, e);
     if (strlen(t->word[i]) >= RUN_TEXT_SIZE)
-        return text_error(t, e, "%s: longer than %d bytes", c->name, RUN_TEXT_SIZE - 1);
+        return text_error(t, e, "%s: too long; expected at most %d bytes", c->name,
+                          RUN_TEXT_SIZE - 1);
     (void)snprintf(to, RUN_TEXT_SIZE, "%s", t->word[i]);
     return STATUS_OK;
 }
@@ -80,19 +83,19 @@ static enum status read_run(const struct text_file *t, const struct column *cons
 {
     *run = (struct run_line){t->line, 0, -1, -1, -1, -1, "", ""};
     if (t->nwords != count)
-        return text_error(t, e, "%d columns, the first line names %d", t->nwords, count);
+        return text_error(t, e, "%d columns, but the first line names %d", t->nwords, count);
     for (int i = 0; i < count; i++) {
         const enum status s = read_word(t, i, order[i], run, e);
         if (s)
             return s;
     }
     if (!before && run->first)
-        return text_error(t, e, "the first run begins with frame %" PRIu64 ", must be 0",
+        return text_error(t, e, "the first run begins with frame %" PRIu64 "; expected 0",
                           run->first);
     if (before && run->first <= before->first)
         return text_error(t, e,
-                          "a run begins with frame %" PRIu64 ", must be behind %" PRIu64
-                          " of the run before",
+                          "the run begins with frame %" PRIu64 "; expected a number above %" PRIu64
+                          ", where the previous run begins",
                           run->first, before->first);
     return STATUS_OK;
 }
@@ -109,7 +112,12 @@ static enum status read_lines(struct text_file *t, struct run_line *runs, size_t
         s = read_run(t, order, count, *n ? &runs[*n - 1] : NULL, &runs[*n], e);
         *n += !s;
     }
-    return s || *n ? s : error_set(e, STATUS_INPUT, "%s: holds no run", t->path);
+    return s || *n
+               ? s
+               : error_set(
+                     e, STATUS_INPUT,
+                     "%s: no run found; expected a line for each run after the names of columns",
+                     t->path);
 }
 
 enum status runs_read(const char *path, struct run_line **runs, size_t *count, struct error *e)

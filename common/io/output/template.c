@@ -27,7 +27,7 @@ enum status template_parse(struct template *t, const char *text, struct error *e
     const char *slash = strrchr(text, '/'), *base = slash ? slash + 1 : text;
     const char *percent = strchr(text, '%');
     if (!*base)
-        return error_set(e, STATUS_USAGE, "'%.60s' names no file", text);
+        return error_set(e, STATUS_USAGE, "'%.60s' is not a file name", text);
     /* Room for the largest number and for a temporary name. */
     if (strlen(text) + NUMBER_MAX + TEMPORARY_MAX > TEMPLATE_PATH_MAX ||
         strlen(base) + (percent ? NUMBER_MAX : 0) > NAME_MAX_BYTES)
@@ -36,10 +36,9 @@ enum status template_parse(struct template *t, const char *text, struct error *e
         return STATUS_OK;
     const size_t length = parse_conversion(t, percent);
     if (!length || percent < base || strchr(percent + 1, '%'))
-        return error_set(e, STATUS_USAGE,
-                         "'%.60s' must hold one number such as %%04d in the file's name, and no "
-                         "other %%",
-                         text);
+        return error_set(
+            e, STATUS_USAGE,
+            "'%.60s' must have one number such as %%04d in the file's name, and no other %%", text);
     t->start = (size_t)(percent - text);
     t->end = t->start + length;
     return STATUS_OK;

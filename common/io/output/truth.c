@@ -131,8 +131,8 @@ enum status reflections_check(const struct frame *f, const char *path, struct er
     return f->reflections.present
                ? STATUS_OK
                : error_set(e, STATUS_INPUT,
-                           "%s: frame %" PRIu64 " brings no reflections along: bragg-intensity "
-                           "--reflections makes them",
+                           "%s: frame %" PRIu64
+                           " has no reflections. Run bragg-intensity with --reflections",
                            path, f->recipe.id);
 }
 

@@ -81,8 +81,8 @@ static enum status refuse(int file, const char *what, long holder, struct error 
     if (holder > 0)
         (void)snprintf(name, sizeof name, "process %ld", holder);
     return error_set(e, STATUS_FAILED,
-                     "%s: %s holds a lock on it and does not give it back; end that process, or "
-                     "write into a folder that others cannot read",
+                     "%s: %s holds a lock on it and does not release it. End that process, or "
+                     "write to a folder that other users cannot read",
                      what, name);
 }
 

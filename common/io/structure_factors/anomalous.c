@@ -62,10 +62,11 @@ static enum status read_fprime_row(const struct text_file *t, struct fprime_row 
 {
     enum status s;
     if (t->nwords != 4)
-        return text_error(t, e, "%d columns, must be four: element, energy in eV, f' and f''",
+        return text_error(t, e, "%d columns; expected four: element, energy in eV, f' and f''",
                           t->nwords);
     if (!(row->element = element_number(t->word[0])))
-        return text_error(t, e, "'%.20s' is no element, must be as Se", t->word[0]);
+        return text_error(t, e, "'%.20s' is not an element; expected a symbol such as Se",
+                          t->word[0]);
     if ((s = text_real(t, 1, "energy in eV", 1.0, 1e6, &row->energy_eV, e)) ||
         (s = text_real(t, 2, "f'", -1000.0, 1000.0, &row->f[0], e)))
         return s;
@@ -86,12 +87,14 @@ enum status fprime_read(const char *path, struct fprime_curves *c, struct error 
     }
     text_close(&t);
     if (!s && !c->count)
-        return error_set(e, STATUS_INPUT, "%s: no line of element, energy in eV, f' and f''", path);
+        return error_set(
+            e, STATUS_INPUT,
+            "%s: no f' and f'' found; expected lines of element, energy in eV, f' and f''", path);
     if (!s)
         qsort(c->rows, c->count, sizeof *c->rows, by_energy);
     for (size_t i = 1; i < c->count && !s; i++)
         if (by_energy(&c->rows[i - 1], &c->rows[i]) == 0)
-            s = error_set(e, STATUS_INPUT, "%s: %s at %.10g eV stands there twice", path,
+            s = error_set(e, STATUS_INPUT, "%s: %s at %.10g eV is listed twice", path,
                           symbols[c->rows[i].element], c->rows[i].energy_eV);
     return s;
 }
@@ -186,8 +189,8 @@ enum status fprime_at(const struct fprime_curves *measured, int element, double 
     if (find_shipped(element, energy_eV, f))
         return STATUS_OK;
     return error_set(e, STATUS_USAGE,
-                     "f' and f'' of %s at %.6g eV are not known: the table holds Na to U from 3 to "
-                     "30 keV, --fprime gives others",
+                     "f' and f'' of %s at %.6g eV are not known: the built-in table has Na to U "
+                     "from 3 to 30 keV. Give others with --fprime",
                      symbols[element], energy_eV);
 }
 
@@ -212,9 +215,10 @@ static enum status read_atom(const struct text_file *t, struct atom *atom, struc
     *atom = (struct atom){.occupancy = 1.0};
     if (t->nwords < 4 || t->nwords > 6)
         return text_error(
-            t, e, "%d columns, must be four to six: element, x, y, z, occupancy and B", t->nwords);
+            t, e, "%d columns; expected four to six: element, x, y, z, occupancy and B", t->nwords);
     if (!(atom->element = element_number(t->word[0])))
-        return text_error(t, e, "'%.20s' is no element, must be as Se", t->word[0]);
+        return text_error(t, e, "'%.20s' is not an element; expected a symbol such as Se",
+                          t->word[0]);
     for (int i = 0; i < 3 && !s; i++)
         s = text_real(t, 1 + i, "x, y and z of the cell's edges", -X_MAX, X_MAX, &atom->x[i], e);
     if (!s && t->nwords > 4)
@@ -235,8 +239,10 @@ enum status sites_read(const char *path, struct atoms *atoms, struct error *e)
             s = add_atom(atoms, &atom, path, e);
     }
     text_close(&t);
-    return s || atoms->count ? s
-                             : error_set(e, STATUS_INPUT, "%s: no line of element, x, y, z", path);
+    return s || atoms->count
+               ? s
+               : error_set(e, STATUS_INPUT,
+                           "%s: no atoms found; expected lines of element, x, y, z", path);
 }
 
 /* --- atoms: of a model -------------------------------------------------------------------------
@@ -262,5 +268,6 @@ enum status sites_of_model(const char *path, int least, struct atoms *atoms, str
     return s || atoms->count
                ? s
                : error_set(e, STATUS_INPUT,
-                           "%s: no atom scatters anomalously: none is %s or heavier", path, symbol);
+                           "%s: no atom scatters anomalously; expected %s or a heavier element",
+                           path, symbol);
 }

@@ -141,7 +141,7 @@ enum status tool_file(const char *what, int *file, char name[TOOL_NAME_SIZE], st
     if (low >= 0)
         (void)close(low);
     if (*file < 0)
-        return error_errno(e, STATUS_FAILED, "%s: no memory for a file", what);
+        return error_errno(e, STATUS_FAILED, "%s: cannot create a file in memory", what);
     (void)snprintf(name, TOOL_NAME_SIZE, "/proc/self/fd/%d", *file);
     return STATUS_OK;
 }

@@ -19,15 +19,16 @@ enum status hkl_reserve(struct hkl_table *t, const int min[3], const int max[3],
     int64_t cells = 1, count[3];
     for (int i = 0; i < 3; i++) {
         if (min[i] < -HKL_INDEX_MAX || max[i] > HKL_INDEX_MAX)
-            return error_set(e, STATUS_INPUT, "%s: index %d is out of range, must be within +-%d",
-                             path, min[i] < -HKL_INDEX_MAX ? min[i] : max[i], HKL_INDEX_MAX);
+            return error_set(e, STATUS_INPUT,
+                             "%s: index %d is out of range; expected a value within +-%d", path,
+                             min[i] < -HKL_INDEX_MAX ? min[i] : max[i], HKL_INDEX_MAX);
         count[i] = (int64_t)max[i] - min[i] + 1;
         cells *= count[i];
     }
     if (cells > HKL_CELLS_MAX)
         return error_set(
-            e, STATUS_INPUT, "%s: indices span %lld x %lld x %lld, at most %d cells are allowed",
-            path, (long long)count[0], (long long)count[1], (long long)count[2], HKL_CELLS_MAX);
+            e, STATUS_INPUT, "%s: indices span %lld x %lld x %lld; expected at most %d cells", path,
+            (long long)count[0], (long long)count[1], (long long)count[2], HKL_CELLS_MAX);
     t->F = mem_array((size_t)cells, sizeof *t->F);
     if (!t->F)
         return error_memory(e, "structure factors");
@@ -94,13 +95,13 @@ static enum status check_expansion(const struct reflection *reflections, size_t 
 {
     for (size_t o = 0; o < nops; o++)
         if (!is_operator(operators[o]))
-            return error_set(e, STATUS_INPUT, "%s: symmetry operator %zu is impossible", path,
+            return error_set(e, STATUS_INPUT, "%s: symmetry operator %zu is not valid", path,
                              o + 1);
     for (size_t r = 0; r < n; r++)
         for (int i = 0; i < 3; i++)
             if (reflections[r].hkl[i] < -HKL_INDEX_MAX || reflections[r].hkl[i] > HKL_INDEX_MAX)
                 return error_set(e, STATUS_INPUT,
-                                 "%s: index %d is out of range, must be within +-%d", path,
+                                 "%s: index %d is out of range; expected a value within +-%d", path,
                                  reflections[r].hkl[i], HKL_INDEX_MAX);
     return STATUS_OK;
 }
@@ -117,8 +118,8 @@ static enum status check_once(const struct reflection *reflections, size_t n, co
         const double F = *hkl_find(t, at);
         if (fabs(F - one->F) > 1e-3 * fmax(fabs(F), fabs(one->F)))
             return error_set(e, STATUS_INPUT,
-                             "%s:%d: F of %d %d %d is %g here and %g further down, each reflection "
-                             "must have one",
+                             "%s:%d: F of %d %d %d is %g in this line and %g in a later one; "
+                             "expected one value for each reflection",
                              path, one->row, one->hkl[0], one->hkl[1], one->hkl[2], one->F, F);
     }
     return STATUS_OK;
@@ -213,8 +214,8 @@ static enum status scan_box(const struct text_file *t, int min[3], int max[3], b
         for (int i = 0; i < 3; i++)
             if (!(fabs(value[i]) <= HKL_INDEX_MAX))
                 return error_set(e, STATUS_INPUT,
-                                 "%s: index %g is out of range, must be within +-%d", t->path,
-                                 value[i], HKL_INDEX_MAX);
+                                 "%s: index %g is out of range; expected a value within +-%d",
+                                 t->path, value[i], HKL_INDEX_MAX);
         widen(min, max, (int[]){(int)value[0], (int)value[1], (int)value[2]});
     }
 }
@@ -257,7 +258,7 @@ static enum status read_reflection(const struct text_file *file, struct reflecti
 {
     static const char *const names[3] = {"h", "k", "l"};
     if (file->nwords < 4 || file->nwords > 5)
-        return text_error(file, e, "%d columns, must be h k l F, or h k l F sigma%s", file->nwords,
+        return text_error(file, e, "%d columns; expected h k l F, or h k l F sigma%s", file->nwords,
                           file->nwords == 6 ? " (SHELX's are of intensities)" : "");
     for (int i = 0; i < 3; i++) {
         int64_t value;
@@ -271,7 +272,7 @@ static enum status read_reflection(const struct text_file *file, struct reflecti
     if (s == STATUS_OK && file->nwords == 5 && !r->hkl[0] && !r->hkl[1] && !r->hkl[2] &&
         r->F == 0.0)
         return text_error(file, e,
-                          "a line of zeros, as SHELX ends its lists of intensities: must be "
+                          "a line of zeros, which ends lists of intensities of SHELX; expected "
                           "amplitudes, F (the square root of an intensity)");
     return s;
 }
@@ -295,7 +296,8 @@ static enum status read_list(struct text_file *text, struct reflection **list, s
         ++*n;
     }
     if (s == STATUS_OK && *n == 0)
-        s = error_set(e, STATUS_INPUT, "%s: no reflections, must be lines of h k l F", text->path);
+        s = error_set(e, STATUS_INPUT, "%s: no reflections found; expected lines of h k l F",
+                      text->path);
     return s;
 }
 
@@ -377,7 +379,7 @@ static enum status check_length(FILE *in, const int min[3], const int max[3], co
         if (__builtin_mul_overflow(bytes, (int64_t)max[i] - min[i] + 2, &bytes))
             return error_set(e, STATUS_INPUT, "%s: the box of indices is too large", path);
     if (length != bytes)
-        return error_set(e, STATUS_INPUT, "%s: %ld bytes of data, must be %lld", path, length,
+        return error_set(e, STATUS_INPUT, "%s: %ld bytes of data; expected %lld", path, length,
                          (long long)bytes);
     if (fseek(in, start, SEEK_SET))
         return error_errno(e, STATUS_FAILED, "%s: cannot read", path);
@@ -391,7 +393,8 @@ static enum status read_planes(FILE *in, struct hkl_table *t, double *plane, con
     const size_t items = (n[1] + 1) * (n[2] + 1);
     for (size_t h = 0; h < n[0]; h++) {
         if (fread(plane, sizeof *plane, items, in) != items)
-            return error_set(e, STATUS_INPUT, "%s: truncated", path);
+            return error_set(e, STATUS_INPUT,
+                             "%s: truncated; expected one float64 for each index in the box", path);
         for (size_t k = 0; k < n[1]; k++)
             for (size_t l = 0; l < n[2]; l++) {
                 const double F = plane[k * (n[2] + 1) + l];
@@ -409,7 +412,8 @@ static enum status read_dump(FILE *in, const char *path, double default_F, struc
     int min[3], max[3];
     if (!read_box(in, min, max))
         return error_set(e, STATUS_INPUT,
-                         "%s: must begin with 'hmin hmax kmin kmax lmin lmax' and bytes 0A 0C",
+                         "%s: not a dump of structure factors; expected 'hmin hmax kmin kmax lmin "
+                         "lmax' and bytes 0A 0C at its beginning",
                          path);
     enum status s = check_length(in, min, max, path, e);
     if (s == STATUS_OK)
@@ -492,8 +496,8 @@ static enum status check_stol_head(const struct text_file *t, enum stol_unit uni
     if (q && unit != STOL_Q && q[1] != ')' && !text_find_in_head(t, '#', "stol") &&
         !text_find_in_head(t, '#', "sin"))
         return error_set(e, STATUS_INPUT,
-                         "%s: a comment at the beginning names 'q'; --stol-axis=q reads it, and "
-                         "without that the first column is sin(theta)/lambda",
+                         "%s: a comment at the beginning names 'q', but the first column is read "
+                         "as sin(theta)/lambda. Give --stol-axis=q if it is q",
                          t->path);
     return STATUS_OK;
 }
@@ -507,13 +511,15 @@ static enum status read_stol_lines(struct text_file *t, enum stol_unit unit,
         if (s || t->nwords == 0)
             return s;
         if (t->nwords != 2)
-            return text_error(t, e, "%d columns, must be two: angle and F", t->nwords);
+            return text_error(t, e, "%d columns; expected two: angle and F", t->nwords);
         if ((s = text_real(t, 0, "angle", 0.0, 1e4, &column1, e)) ||
             (s = text_real(t, 1, "F in electrons", 0.0, 1e9, &F, e)))
             return s;
         if (column1 <= before)
-            return text_error(t, e, "angle %g must be greater than %g of the row before", column1,
-                              before);
+            return text_error(t, e,
+                              "angle %g is not above %g, the angle of the previous row; expected "
+                              "angles that rise",
+                              column1, before);
         before = column1;
         add_stol(table, column1, F, unit);
     }
@@ -533,7 +539,9 @@ enum status stol_read(const char *path, enum stol_unit unit, bool faithful,
         status = read_stol_lines(&t, unit, table, e);
     text_close(&t);
     if (!status && table->rows == 0)
-        status = error_set(e, STATUS_INPUT, "%s: no row of two numbers", path);
+        status = error_set(e, STATUS_INPUT,
+                           "%s: no form factors found; expected lines of two numbers, angle and F",
+                           path);
     return status;
 }
 

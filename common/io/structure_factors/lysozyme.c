@@ -83,7 +83,8 @@ enum status lysozyme_table(double cell_A[3], double cell_rad[3], struct hkl_tabl
         return error_memory(e, "the reflections of lysozyme");
     enum status s = STATUS_OK;
     if (list_reflections(list, count) != count)
-        s = error_set(e, STATUS_FAILED, "the table of lysozyme is damaged");
+        s = error_set(e, STATUS_FAILED,
+                      "the built-in table of lysozyme is corrupt; install the program again");
     if (s == STATUS_OK)
         s = hkl_expand(list, count, operators, 4, HKL_MATES_ALIKE, 0.0, t, "lysozyme", e);
     mem_free(list);

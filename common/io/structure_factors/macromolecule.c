@@ -446,7 +446,7 @@ static enum status check_blocks(const struct molecule_reader *r, struct error *e
     struct gemmi_table t;
     enum status s = molecule_read_tags(r, cell, r->path, -1, &t, e);
     if (!s && t.rows > 1)
-        s = error_set(e, STATUS_INPUT, "%s: the file holds %zu structures; expected one", r->path,
+        s = error_set(e, STATUS_INPUT, "%s: the file has %zu structures; expected one", r->path,
                       t.rows);
     gemmi_table_free(&t);
     return s;

@@ -151,7 +151,8 @@ static enum status find_kind(struct molecule_reader *r, struct error *e)
     char line[256] = "";
     struct stat st;
     if (stat(r->path, &st) == 0 && !S_ISREG(st.st_mode))
-        return error_set(e, STATUS_FAILED, "%s: must be an ordinary file", r->path);
+        return error_set(e, STATUS_FAILED, "%s: not an ordinary file; expected a model of atoms",
+                         r->path);
     FILE *in = fopen(r->path, "rbe");
     if (!in)
         return error_errno(e, STATUS_FAILED, "%s: cannot open", r->path);
@@ -190,12 +191,12 @@ static enum status check_atoms(const struct molecule_reader *r, struct error *e)
         apart += memcmp(a->at, m->atoms[0].at, sizeof a->at) != 0;
     }
     if (!m->count)
-        return molecule_refuse(r, e, "the file holds no atoms");
+        return molecule_refuse(r, e, "the file has no atoms");
     if (!(occupied > 0.0))
         return molecule_refuse(r, e,
                                "the occupancies of all atoms are 0, so that nothing scatters");
     if (m->count > 2 && !apart)
-        return molecule_refuse(r, e, "all atoms are at one place");
+        return molecule_refuse(r, e, "all atoms are at one position");
     if (r->models > 1 && r->occupied > FULL)
         return error_set(
             e, STATUS_INPUT,
@@ -203,7 +204,7 @@ static enum status check_atoms(const struct molecule_reader *r, struct error *e)
             "Give each atom of an ensemble the occupancy %.3g, or keep one model",
             r->path, r->models, r->occupied, 1.0 / (double)r->models);
     if (hydrogens == m->count)
-        log_line(LOG_WARNING, "%s: all its atoms are hydrogen: is it the whole model?", r->path);
+        log_line(LOG_WARNING, "%s: all atoms are hydrogen. Is it the whole model?", r->path);
     if (r->no_B)
         log_line(LOG_WARNING, "%s: %zu of %zu atoms have no B factor: B = 0 is used", r->path,
                  r->no_B, m->count);

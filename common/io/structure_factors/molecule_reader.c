@@ -49,7 +49,7 @@ enum status molecule_take_cell(struct molecule_reader *r, const struct gemmi_tab
     bool good = t->rows > 0;
     if (t->rows > 1)
         return error_set(e, STATUS_INPUT,
-                         "%s: the file holds %zu structures (got %zu cells); expected one", r->path,
+                         "%s: the file has %zu structures (got %zu cells); expected one", r->path,
                          t->rows, t->rows);
     for (size_t i = 0; i < 6 && good; i++) {
         value[i] = gemmi_table_number(t, 0, i);
@@ -62,11 +62,11 @@ enum status molecule_take_cell(struct molecule_reader *r, const struct gemmi_tab
     }
     if (good && set_fraction(r->m))
         return STATUS_OK;
-    return error_set(e, STATUS_INPUT,
-                     "%s: no unit cell of a crystal (got %g %g %g A, %g %g %g deg); expected it in "
-                     "CRYST1 of a PDB file, or in _cell of a CIF file. Structures by NMR or "
-                     "electron microscopy have none",
-                     r->path, value[0], value[1], value[2], value[3], value[4], value[5]);
+    return error_set(
+        e, STATUS_INPUT,
+        "%s: no unit cell of a crystal (got %g %g %g A, %g %g %g deg); expected it in CRYST1 of a "
+        "PDB file, or in _cell of a CIF file. Structures from NMR or electron microscopy have none",
+        r->path, value[0], value[1], value[2], value[3], value[4], value[5]);
 }
 
 enum status molecule_read_tags(const struct molecule_reader *r, const char *const *tags,
@@ -211,8 +211,8 @@ static enum status read_operators(const struct molecule_reader *r, struct operat
         for (size_t row = 0; row < t.rows && !s; row++)
             if (!operators_add(o, gemmi_table_text(&t, row, 0)))
                 s = error_set(e, STATUS_INPUT,
-                              "%s: symmetry operator %zu is not one (got '%.40s'); expected it as "
-                              "'-x,y+1/2,-z', and at most %d operators",
+                              "%s: symmetry operator %zu is not valid (got '%.40s'); expected a "
+                              "form such as '-x,y+1/2,-z', and at most %d operators",
                               r->path, row + 1, gemmi_table_text(&t, row, 0),
                               SYMMETRY_OPERATORS_MAX);
         gemmi_table_free(&t);

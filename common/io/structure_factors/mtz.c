@@ -176,7 +176,7 @@ static enum status read_in_child(const char *path, const struct mtz_layout *m, s
                          "%g%s",
                          path, row, HKL_INDEX_MAX, m->F_max > HKL_F_MAX ? "intensities" : "F",
                          m->F_max, m->F_max > HKL_F_MAX ? "" : " electrons");
-    return why ? error_set(e, STATUS_INPUT, "%s: damaged MTZ (%s)", path, why) : STATUS_OK;
+    return why ? error_set(e, STATUS_INPUT, "%s: corrupt MTZ (%s)", path, why) : STATUS_OK;
 }
 
 /* The operators must be a group, that which the file names, and a symmetry of the cell: one of them
@@ -230,11 +230,10 @@ static void doubt_absences(const char *path, const struct mtz_rows *rows, size_t
         largest = fmax(largest, F);
     }
     if (worst)
-        log_line(
-            LOG_WARNING,
-            "%s: the space group forbids %zu of the reflections with a large F, the largest %g of "
-            "%d %d %d: is the space group right? These F are used",
-            path, absent, largest, worst->hkl[0], worst->hkl[1], worst->hkl[2]);
+        log_line(LOG_WARNING,
+                 "%s: the space group forbids %zu of the reflections with a large F, the largest "
+                 "%g of %d %d %d: these F are used. Is the space group right?",
+                 path, absent, largest, worst->hkl[0], worst->hkl[1], worst->hkl[2]);
 }
 
 /* Reads the rows of a file; errors are those of mtz_read.  The child may compute for 0.3 s, and 1 s
@@ -440,8 +439,8 @@ enum status mtz_read_hands(const char *path, const char *label, double default_F
     double(*F)[2] = NULL;
     *t = (struct hkl_table){.default_F = default_F};
     *split = 0;
-    enum status s =
-        split_label(path, label, "hands need two labels, as 'F(+),F(-)'", first, &labels, e);
+    enum status s = split_label(path, label, "Friedel mates need two labels, such as 'F(+),F(-)'",
+                                first, &labels, e);
     if (!s)
         s = read_rows(path, &labels, &rows, e);
     take_cell(&rows, cell_A, cell_rad);
@@ -460,13 +459,14 @@ enum status mtz_read_phases(const char *path, const char *label, struct mtz_rows
     char first[LABELS_SIZE];
     struct mtz_labels labels = {.wanted = MTZ_PHASES};
     *rows = (struct mtz_rows){0};
-    enum status s =
-        split_label(path, label, "amplitudes need phases, as 'FC,PHIC'", first, &labels, e);
+    enum status s = split_label(
+        path, label, "amplitudes need phases, with labels such as 'FC,PHIC'", first, &labels, e);
     if (!s)
         s = read_rows(path, &labels, rows, e);
     for (size_t i = 0; i < rows->count && !s; i++)
         if (isnan(rows->list[i].value[0]) != isnan(rows->list[i].value[1]))
-            s = error_set(e, STATUS_INPUT, "%s:%d: has F or a phase alone", path,
+            s = error_set(e, STATUS_INPUT,
+                          "%s:%d: has only one of F and phase; expected both or none", path,
                           rows->list[i].number);
     return s;
 }

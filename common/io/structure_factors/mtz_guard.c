@@ -64,7 +64,7 @@ struct guard {
 
 static enum status damaged(const struct guard *g, struct error *e, const char *why)
 {
-    return error_set(e, STATUS_INPUT, "%s: damaged MTZ (%s)", g->path, why);
+    return error_set(e, STATUS_INPUT, "%s: corrupt MTZ (%s)", g->path, why);
 }
 
 static void split(struct guard *g, const char *record)
@@ -95,7 +95,7 @@ static enum status take_int(const struct guard *g, int i, int64_t min, int64_t m
 {
     struct error cause;
     if (i >= g->nwords)
-        return error_set(e, STATUS_INPUT, "%s: damaged MTZ (%s is too short)", g->path, g->word[0]);
+        return error_set(e, STATUS_INPUT, "%s: corrupt MTZ (%s is too short)", g->path, g->word[0]);
     if (parse_int(g->word[i], min, max, g->word[0], value, &cause))
         return damaged(g, e, cause.text);
     return STATUS_OK;
@@ -106,7 +106,7 @@ static enum status take_six(const struct guard *g, int first, double cell[6], st
 {
     struct error cause;
     if (g->nwords < first + 6)
-        return error_set(e, STATUS_INPUT, "%s: damaged MTZ (%s is too short)", g->path, g->word[0]);
+        return error_set(e, STATUS_INPUT, "%s: corrupt MTZ (%s is too short)", g->path, g->word[0]);
     for (int i = 0; i < 6; i++)
         if (parse_real(g->word[first + i], 1.0, i < 3 ? 100000.0 : 179.0, g->word[0], &cell[i],
                        &cause))
@@ -181,7 +181,7 @@ static enum status take_ncol(struct guard *g, struct error *e)
     int64_t batches;
     enum status s;
     if (g->ncol)
-        return damaged(g, e, "NCOL twice");
+        return damaged(g, e, "NCOL occurs twice");
     g->ncol = true;
     if ((s = take_int(g, 1, 4, 10000, &g->m->ncol, e)) ||
         (s = take_int(g, 2, 1, INT32_MAX, &g->m->nref, e)) ||
@@ -189,8 +189,9 @@ static enum status take_ncol(struct guard *g, struct error *e)
         return s;
     if (batches)
         return error_set(e, STATUS_INPUT,
-                         "%s: unmerged MTZ (%lld batches), must be merged, as by aimless", g->path,
-                         (long long)batches);
+                         "%s: unmerged MTZ (%lld batches); expected merged reflections, such as "
+                         "those of aimless",
+                         g->path, (long long)batches);
     g->set_of = mem_array((size_t)g->m->ncol, sizeof *g->set_of);
     return g->set_of ? STATUS_OK : error_memory(e, g->path);
 }
@@ -367,7 +368,7 @@ static enum status take_record(struct guard *g, struct error *e)
         return take_set(g, *key == 'D' && key[1] == 'C', e);
     else if (strncmp(key, "SYMI", 4) == 0) {
         if (g->syminf)
-            return damaged(g, e, "SYMINF twice");
+            return damaged(g, e, "SYMINF occurs twice");
         return take_group(g, e);
     } else if (strncmp(key, "SYMM", 4) == 0)
         g->symm++;
@@ -390,20 +391,24 @@ static enum status refuse_columns(const struct guard *g, struct error *e)
         (void)snprintf(why, sizeof why, "%s '%.*s'%s", g->wrong_type ? "column" : "no column",
                        MTZ_LABEL_MAX, label,
                        !g->wrong_type          ? ""
-                       : phase && lacks_second ? " is no phase, its type must be P"
-                                               : " is no amplitude, its type must be F or G");
+                       : phase && lacks_second ? " is not a phase; expected type P"
+                                               : " is not an amplitude; expected type F or G");
     else if (l->wanted == MTZ_INTENSITIES)
-        (void)snprintf(why, sizeof why,
-                       "no column of type J or F, intensities or amplitudes, nor two of K");
+        (void)snprintf(
+            why, sizeof why,
+            "no column of type J or F (intensities or amplitudes), and no two of type K");
     else if (phase)
-        (void)snprintf(why, sizeof why, "no columns of types F and P, amplitudes and their phases");
+        (void)snprintf(why, sizeof why,
+                       "no columns of types F and P (amplitudes and their phases)");
     else if (l->wanted == MTZ_HANDS)
-        (void)snprintf(why, sizeof why, "no two columns of type G, as F(+) and F(-), nor F and D");
-    return error_set(e, STATUS_INPUT, "%s: %s; its columns are%s%s", g->path, why, g->others,
-                     g->amplitudes || l->wanted == MTZ_INTENSITIES ? ""
-                     : g->intensities ? "; ctruncate makes amplitudes (F) of intensities (J)"
-                                      : "; gemmi sfcalc computes amplitudes from a model, as does "
-                                        "bragg-geometry --model");
+        (void)snprintf(why, sizeof why,
+                       "no two columns of type G (F(+) and F(-)), and no columns of types F and D");
+    return error_set(
+        e, STATUS_INPUT, "%s: %s; its columns are%s%s", g->path, why, g->others,
+        g->amplitudes || l->wanted == MTZ_INTENSITIES ? ""
+        : g->intensities
+            ? ". ctruncate converts intensities (J) to amplitudes (F)"
+            : ". gemmi sfcalc and bragg-geometry --model compute amplitudes from a model");
 }
 
 /* The cell of the data set of a column; that of the file where the set has none. */
@@ -489,7 +494,7 @@ static enum status check_counts(struct guard *g, int64_t data_words, struct erro
     if (g->symm != m->nsym)
         return damaged(g, e, "SYMINF and SYMM differ");
     if (m->ncol * m->nref != data_words)
-        return damaged(g, e, "NCOL and the place of the header differ");
+        return damaged(g, e, "NCOL contradicts the place of the header");
     choose_typed(g);
     enum status s = g->labels->F ? choose_labelled(g, FIRST, g->labels->F, e) : STATUS_OK;
     if (!s && g->labels->second)
@@ -531,13 +536,13 @@ static enum status check_stream(struct guard *g, FILE *in, struct error *e)
     if (fread(start, 1, sizeof start, in) != sizeof start || memcmp(start, "MTZ ", 4) != 0) {
         const enum status s = filetype_check(g->path, filetype_of_file(in), FILETYPE_MTZ, e);
         return s ? s
-                 : error_set(e, STATUS_INPUT, "%s: no MTZ file%s", g->path,
+                 : error_set(e, STATUS_INPUT, "%s: not an MTZ file%s", g->path,
                              g->labels->wanted == MTZ_INTENSITIES
                                  ? ""
-                                 : "; --hkl reads lines of h k l F");
+                                 : ". Use --hkl for lines of h k l F");
     }
     if (start[8] != 0x44 || (start[9] & 0xf0) != 0x40)
-        return damaged(g, e, "machine stamp, must be little-endian IEEE");
+        return damaged(g, e, "unknown machine stamp; expected little-endian IEEE");
     memcpy(&place, start + 4, sizeof place);
     const int64_t offset = ((int64_t)place - 1) * 4, length = g->m->size - offset;
     if (place <= FIRST_WORD || length < 10 * RECORD)
@@ -564,7 +569,7 @@ enum status mtz_check(const char *path, const struct mtz_labels *labels, struct 
     if (stat(path, &st))
         return error_errno(e, STATUS_FAILED, "%s: cannot open", path);
     if (!S_ISREG(st.st_mode))
-        return error_set(e, STATUS_FAILED, "%s: must be an ordinary file", path);
+        return error_set(e, STATUS_FAILED, "%s: not an ordinary file; expected an MTZ file", path);
     FILE *in = fopen(path, "rbe");
     if (!in)
         return error_errno(e, STATUS_FAILED, "%s: cannot open", path);

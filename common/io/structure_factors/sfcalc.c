@@ -180,7 +180,7 @@ static enum status write_model(const struct molecule *m, bool expand, int file, 
     if (!out) {
         if (own >= 0)
             (void)close(own);
-        return error_errno(e, STATUS_FAILED, "%s: no memory for a file", path);
+        return error_errno(e, STATUS_FAILED, "%s: cannot create a file in memory", path);
     }
     put_cell(out, m, expand);
     put_atoms(out, m, expand, false);
@@ -188,7 +188,7 @@ static enum status write_model(const struct molecule *m, bool expand, int file, 
     const bool good = !ferror(out);
     return fclose(out) == 0 && good
                ? STATUS_OK
-               : error_errno(e, STATUS_FAILED, "%s: no memory for a file", path);
+               : error_errno(e, STATUS_FAILED, "%s: cannot create a file in memory", path);
 }
 
 /* --- gemmi sfcalc -------------------------------------------------------------------------- */
@@ -273,15 +273,16 @@ static enum status find_gemmi(char version[SAID], struct error *e)
     const enum status s = tool_run(argv, -1, version, SAID, e);
     return s == STATUS_OK || s == STATUS_INTERRUPTED
                ? s
-               : error_set(e, STATUS_FAILED,
-                           "--model needs the program gemmi, which computes structure factors: "
-                           "`apt install gemmi`, or give them by --mtz");
+               : error_set(
+                     e, STATUS_FAILED,
+                     "--model needs the program gemmi, which computes structure factors. Install "
+                     "it with `apt install gemmi`, or give structure factors with --mtz");
 }
 
 /* What to do about what gemmi says. */
 static const char *advice(const char *said)
 {
-    return strstr(said, "bad_alloc") ? ": more than 8 GiB of memory, --dmin must be larger" : "";
+    return strstr(said, "bad_alloc") ? ": more than 8 GiB of memory; expected a larger --dmin" : "";
 }
 
 /* Between small molecules there is no solvent. */
@@ -358,7 +359,7 @@ static enum status find_rows(struct job *j, int model, const char *version, doub
         j->place = place;
     if (j->place && read_file(place, j, NULL) == STATUS_OK)
         return STATUS_OK;
-    log_line(LOG_INFO, "%s: computing structure factors to %.15g A by %s", j->path, dmin_A,
+    log_line(LOG_INFO, "%s: computing structure factors to %.15g A with %s", j->path, dmin_A,
              version);
     return compute_linked(j, model, e);
 }

@@ -71,7 +71,9 @@ static const char *find_tables(char path[TABLES_SIZE])
 static enum status unknown(const char *name, struct error *e)
 {
     return error_set(e, STATUS_USAGE,
-                     "'%.40s' is no space group, must be like 'P 21 21 21', P212121 or 19", name);
+                     "'%.40s' is not a space group; expected a symbol or number such as 'P 21 21 "
+                     "21', P212121 or 19",
+                     name);
 }
 
 enum status symmetry_find(const char *name, struct symmetry *y, struct error *e)

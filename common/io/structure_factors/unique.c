@@ -188,10 +188,10 @@ enum status unique_check(const struct mtz_rows *rows, double dmin_A, const char 
         cells *= 2.0 * b.max[i] + 1.0;
     }
     if (cells > 1e10)
-        return error_set(e, STATUS_INPUT,
-                         "%s: %g reflections are too many; expected at most 1e10. Try a larger "
-                         "--dmin",
-                         path, cells);
+        return error_set(
+            e, STATUS_INPUT,
+            "%s: too many reflections (got %g); expected at most 1e10. Try a larger --dmin", path,
+            cells);
     b.bits = mem_array((size_t)cells / 64 + 1, sizeof *b.bits);
     if (!b.bits)
         return error_memory(e, path);

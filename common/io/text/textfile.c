@@ -41,10 +41,11 @@ static enum status read_all(struct text_file *t, FILE *stream, enum filetype wan
         if (t->length == 0 && (s = filetype_check(t->path, filetype_of(t->bytes, got), wanted, e)))
             return s;
         if (memchr(t->bytes + t->length, 0, got))
-            return error_set(e, STATUS_INPUT, "%s: zero bytes in it, must be text", t->path);
+            return error_set(e, STATUS_INPUT, "%s: contains zero bytes; expected text", t->path);
         t->length += got;
         if (t->length > max_bytes)
-            return error_set(e, STATUS_INPUT, "%s: longer than %zu bytes", t->path, max_bytes);
+            return error_set(e, STATUS_INPUT, "%s: too long; expected at most %zu bytes", t->path,
+                             max_bytes);
         if (got < CHUNK && ferror(stream))
             return error_errno(e, STATUS_FAILED, "%s: cannot read", t->path);
         if (got < CHUNK)
@@ -115,7 +116,7 @@ enum status text_line(struct text_file *t, const char *separators, char comment,
         char *line = t->next, *end = strchrnul(line, '\n');
         t->line++;
         if (end - line >= TEXT_LINE_MAX)
-            return text_error(t, e, "a line of %zu bytes, at most %d are allowed",
+            return text_error(t, e, "a line of %zu bytes; expected at most %d",
                               (size_t)(end - line), TEXT_LINE_MAX - 1);
         t->next = *end ? end + 1 : end;
         *end = 0;

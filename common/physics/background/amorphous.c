@@ -19,12 +19,15 @@ static enum status check_rows(const double *stol_1_m, const double *F, size_t ro
         return error_set(e, STATUS_INPUT, "the table of F against sin(theta)/lambda is empty");
     for (size_t i = 0; i < rows; i++) {
         if (!(fabs(stol_1_m[i]) <= STOL_MAX_1_M) || !(fabs(F[i]) <= F_MAX))
-            return error_set(e, STATUS_INPUT, "row %zu of the table: %g %g is out of range", i + 1,
-                             stol_1_m[i] * 1e-10, F[i]);
+            return error_set(
+                e, STATUS_INPUT,
+                "row %zu of the table of F: sin(theta)/lambda or F is out of range (got %g %g)",
+                i + 1, stol_1_m[i] * 1e-10, F[i]);
         if (i > 0 && !(stol_1_m[i] > stol_1_m[i - 1]))
-            return error_set(e, STATUS_INPUT,
-                             "row %zu of the table: sin(theta)/lambda %g must be greater than %g",
-                             i + 1, stol_1_m[i] * 1e-10, stol_1_m[i - 1] * 1e-10);
+            return error_set(
+                e, STATUS_INPUT,
+                "row %zu of the table of F: sin(theta)/lambda does not rise (got %g after %g)",
+                i + 1, stol_1_m[i] * 1e-10, stol_1_m[i - 1] * 1e-10);
     }
     return STATUS_OK;
 }

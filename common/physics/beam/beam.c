@@ -17,14 +17,15 @@ static enum status set_fluence(const struct beam_request *r, struct beam *b, str
         (s = check_range("exposure", r->exposure_s, 1.0, "s", 0.0, 1e9, e)))
         return s;
     if (!(r->size_m < 1e3))
-        return error_set(e, STATUS_INPUT, "beam size is %g m, must be less than 1000 m", r->size_m);
+        return error_set(e, STATUS_INPUT, "the beam size is %g m; expected less than 1000 m",
+                         r->size_m);
     b->size_m = r->size_m;
     b->has_height = r->height_m > 0.0;
     b->height_m = r->height_m;
     b->fluence_ph_m2 = r->fluence_ph_m2;
     if (r->flux_ph_s > 0.0 && r->exposure_s > 0.0 && r->size_m >= 0.0) {
         if (!(r->size_m > 1e-12))
-            return error_set(e, STATUS_INPUT, "a flux needs a beam size greater than 1e-9 mm");
+            return error_set(e, STATUS_INPUT, "--flux needs --beam-size above 1e-9 mm");
         b->fluence_ph_m2 = r->flux_ph_s * r->exposure_s / r->size_m / beam_height_m(b);
     }
     return check_range("fluence", b->fluence_ph_m2, 1.0, "photons/m^2", 0.0, 1e60, e);
@@ -109,8 +110,9 @@ static enum status normalise_weights(struct beam *b, struct error *e)
     double sum = 0.0;
     for (size_t i = 0; i < b->nsources; i++) {
         if (!(b->sources[i].weight >= 0.0 && b->sources[i].weight <= 1e30))
-            return error_set(e, STATUS_INPUT, "source %zu: weight %g, must be from 0 to 1e30",
-                             i + 1, b->sources[i].weight);
+            return error_set(e, STATUS_INPUT,
+                             "source %zu: weight %g; expected a value from 0 to 1e30", i + 1,
+                             b->sources[i].weight);
         sum += b->sources[i].weight;
     }
     if (!(sum > 0.0))
@@ -125,8 +127,8 @@ static enum status normalise_weights(struct beam *b, struct error *e)
 static enum status take_listed(const struct beam_request *r, struct beam *b, struct error *e)
 {
     if ((double)r->nlisted > LIMIT_STEPS)
-        return error_set(e, STATUS_INPUT, "%zu sources, must be at most %.0f", r->nlisted,
-                         LIMIT_STEPS);
+        return error_set(e, STATUS_INPUT, "too many sources (got %zu); expected at most %.0f",
+                         r->nlisted, LIMIT_STEPS);
     b->sources = mem_copy(r->listed, r->nlisted, sizeof *b->sources);
     if (!b->sources)
         return error_memory(e, "the sources");
@@ -163,7 +165,8 @@ enum status beam_setup(const struct beam_request *r, const struct frame_axes *ax
         return s;
     if (!b->nsources)
         return error_set(e, STATUS_INPUT,
-                         "the divergence leaves no source: its steps lie outside the ellipse");
+                         "the divergence leaves no source, because all its steps are outside the "
+                         "ellipse. Change the number of steps, or give --square-divergence");
     for (size_t i = 0; i < b->nsources && !s; i++)
         s = check_wavelength(b->sources[i].wavelength_m, e);
     return s;
@@ -183,8 +186,8 @@ enum status harmonic_sensors(const struct detector_request *d, struct experiment
         if (!(p->harmonic_absorption_1_m > 0.0) &&
             sensor_harmonic(p, energy_eV, &p->harmonic_absorption_1_m, &why))
             return error_set(e, STATUS_INPUT,
-                             "--third-harmonic: %s. --harmonic-absorption=UM says what the sensor "
-                             "absorbs of three times the energy",
+                             "--third-harmonic: %s. Give the absorption of the sensor at three "
+                             "times the energy with --harmonic-absorption=UM",
                              why.text);
     }
     return STATUS_OK;

@@ -260,7 +260,7 @@ enum status spectrum_check(const struct spectrum *s, double mean_eV, struct erro
     spectrum_range(s, mean_eV, &low_eV, &high_eV);
     if (s->kind == SPECTRUM_LISTED && !(low_eV < 1.1 * mean_eV && high_eV > 0.9 * mean_eV))
         return error_set(e, STATUS_INPUT,
-                         "the spectra reach from %.6g to %.6g eV, must be near the beam's %.6g eV "
+                         "the spectra reach from %.6g to %.6g eV; expected near the beam's %.6g eV "
                          "(bragg-geometry --energy)",
                          low_eV, high_eV, mean_eV);
     if (!(low_eV > 0.0))
@@ -272,8 +272,8 @@ enum status spectrum_check(const struct spectrum *s, double mean_eV, struct erro
         const struct spikes k = spikes_of(s, &lines[i]);
         if (lines[i].spiky && (k.half > SPIKES_MAX / 2 || k.radius > RADIUS_MAX))
             return error_set(e, STATUS_USAGE,
-                             "--pulse=%g at a bandwidth of %g eV: a spectrum has %.3g points, at "
-                             "most %d",
+                             "--pulse=%g at a bandwidth of %g eV: a spectrum needs %.3g points; "
+                             "expected at most %d",
                              s->pulse_fs, lines[i].fwhm_eV, 2.0 * fmax(k.half, k.radius),
                              SPIKES_MAX);
     }
@@ -364,13 +364,14 @@ enum status pulse_check(const struct pulse *p, const struct beam *beam, struct e
         return STATUS_OK;
     for (size_t i = 1; i < beam->nsources; i++)
         if (fabs(beam->sources[i].wavelength_m / beam->sources[0].wavelength_m - 1.0) > 1e-9)
-            return error_set(e, STATUS_USAGE,
-                             "the beam has a spectrum already: --spectrum needs bragg-geometry "
-                             "without --dispersion, and a --source-file of one wavelength");
+            return error_set(
+                e, STATUS_USAGE,
+                "--spectrum cannot be used, because the beam has a spectrum already. Use "
+                "bragg-geometry without --dispersion, and a --source-file of one wavelength");
     if (beam->nsources * (size_t)p->spectrum.channels > PULSE_SOURCES_MAX)
         return error_set(e, STATUS_USAGE,
-                         "%zu directions with %lld channels each are too many sources, at most %d "
-                         "are allowed: --channels",
+                         "%zu directions with %lld channels each are too many sources; expected at "
+                         "most %d. Reduce --channels",
                          beam->nsources, (long long)p->spectrum.channels, PULSE_SOURCES_MAX);
     return spectrum_check(&p->spectrum, m_to_ev(beam->wavelength_m), e);
 }

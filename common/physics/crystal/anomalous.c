@@ -107,7 +107,7 @@ enum status anomalous_add(const struct atoms *atoms, const struct anomalous_cell
     struct waves waves;
     double G[9];
     if (!reciprocal_metric(cell, G))
-        return error_set(e, STATUS_INPUT, "the angles of the cell make no cell");
+        return error_set(e, STATUS_INPUT, "the angles of the cell are impossible");
     const bool good = waves_open(&waves, cell->noperators, hkl, count);
     for (size_t i = 0; i < atoms->count && good; i++) {
         const struct atom *atom = &atoms->list[i];

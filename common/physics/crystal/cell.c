@@ -99,11 +99,10 @@ static enum status check_cell(const double cell_A[3], const double cell_rad[3], 
     const double half = (al + be + ga) / 2.0;
     const double margin = 1e-4;
     if (half > M_PI - margin || half - al < margin || half - be < margin || half - ga < margin)
-        return error_set(
-            e, STATUS_INPUT,
-            "cell angles %.9g %.9g %.9g deg make no cell: each must be less than the sum of the "
-            "other two, and all three together less than 360",
-            rad_to_deg(al), rad_to_deg(be), rad_to_deg(ga));
+        return error_set(e, STATUS_INPUT,
+                         "cell angles %.9g %.9g %.9g deg are impossible; expected each below the "
+                         "sum of the other two, and a sum below 360",
+                         rad_to_deg(al), rad_to_deg(be), rad_to_deg(ga));
     return STATUS_OK;
 }
 
@@ -117,9 +116,10 @@ static enum status from_matrix(const double m[9], double wavelength_m, double re
     for (int axis = 0; axis < 3; axis++) {
         const double length = vec_length(reciprocal_A + 3 * axis);
         if (!(length >= 1e-6 && length <= 100.0))
-            return error_set(e, STATUS_INPUT,
-                             "column %d of the matrix is %.6g 1/A long, must be from 1e-06 to 100",
-                             axis + 1, length);
+            return error_set(
+                e, STATUS_INPUT,
+                "column %d of the matrix is %.6g 1/A long; expected a value from 1e-06 to 100",
+                axis + 1, length);
     }
     /* The volume of the cell relative to that of a box with the same edges. */
     const double volume = fabs(mat_determinant(reciprocal_A));
@@ -127,7 +127,7 @@ static enum status from_matrix(const double m[9], double wavelength_m, double re
         vec_length(reciprocal_A) * vec_length(reciprocal_A + 3) * vec_length(reciprocal_A + 6);
     if (!(volume >= 1e-6 * box))
         return error_set(e, STATUS_INPUT,
-                         "the matrix is singular: its columns a*, b*, c* lie in a plane");
+                         "the matrix is singular: its columns a*, b*, c* are in one plane");
     return STATUS_OK;
 }
 
@@ -173,10 +173,10 @@ static enum status count_cells(const struct crystal_request *r, double beam_size
         if (c->cells[i] < 1.0)
             c->cells[i] = 1.0;
         if (size_m > 0.0 && c->cells[i] > LIMIT_CELLS)
-            return error_set(e, STATUS_INPUT,
-                             "a crystal of %g mm has %.0f cells along an axis, must have at most "
-                             "%.0f",
-                             size_m * 1e3, c->cells[i], LIMIT_CELLS);
+            return error_set(
+                e, STATUS_INPUT,
+                "a crystal of %g mm has %.0f cells along an axis; expected at most %.0f",
+                size_m * 1e3, c->cells[i], LIMIT_CELLS);
         if ((s = check_range("number of cells along an axis", c->cells[i], 1.0, "", 1.0,
                              LIMIT_CELLS, e)))
             return s;
@@ -195,8 +195,8 @@ static enum status count_blocks(const double direct_A[9], struct crystal *c, str
         c->blocks *= cells / c->cells[i];
         if (c->cells[i] > ceil(cells))
             return error_set(e, STATUS_INPUT,
-                             "a crystal of %g mm along %c has no room for blocks of %g cells, must "
-                             "be at most %g",
+                             "a crystal of %g mm along %c is too small for blocks of %g cells; "
+                             "expected at most %g",
                              c->size_m[i] * 1e3, "abc"[i], c -> cells[i], ceil(cells));
     }
     c->blocks = fmax(1.0, c->blocks);
@@ -234,7 +234,7 @@ enum status cell_setup(const struct crystal_request *r, enum physics physics, do
     if (s || (s = check_range("default F", r->table.default_F, 1.0, "electrons", -1e9, 1e9, e)))
         return s;
     if (!r->has_cell && !r->has_matrix)
-        return error_set(e, STATUS_INPUT, "a crystal needs a cell or a matrix");
+        return error_set(e, STATUS_INPUT, "the crystal has no cell. Give --cell or --matrix");
     if (r->has_cell && (s = check_cell(r->cell_A, r->cell_rad, e)))
         return s;
     if (r->has_matrix)

@@ -14,7 +14,8 @@ static enum status normalize_mixture(struct population *p, struct error *e)
     for (int i = 0; i < p->nmixture; i++)
         total += p->up_to[i];
     if (!(total > 0.0))
-        return error_set(e, STATUS_USAGE, "--mixture: one weight must be greater than 0");
+        return error_set(e, STATUS_USAGE,
+                         "--mixture: all weights are 0; expected at least one above 0");
     double sum = 0.0;
     for (int i = 0; i < p->nmixture; i++) {
         sum += p->up_to[i];
@@ -27,8 +28,8 @@ enum status population_open(struct population *p, struct error *e)
 {
     if (!isnan(p->hit_rate) && !isnan(p->mean_lattices))
         return error_set(e, STATUS_USAGE,
-                         "--hit-rate and --mean-lattices exclude each other: a mean of -ln(1-F) "
-                         "gives a hit rate of F");
+                         "--hit-rate and --mean-lattices cannot be used together: a mean of "
+                         "-ln(1-F) gives a hit rate of F");
     enum status s = STATUS_OK;
     if (p->shares)
         s = parse_list(p->shares, LATTICES_MAX, 0, 1e9, NULL, "--shares", p->share, &p->nshares, e);
@@ -36,7 +37,7 @@ enum status population_open(struct population *p, struct error *e)
     for (int i = 0; i < p->nshares; i++)
         dark = dark && p->share[i] == 0.0;
     if (dark)
-        s = error_set(e, STATUS_USAGE, "--shares: one share must be greater than 0");
+        s = error_set(e, STATUS_USAGE, "--shares: all shares are 0; expected at least one above 0");
     if (!s && p->mixture) {
         s = parse_list(p->mixture, MIXTURE_MAX, 0, 1e9, NULL, "--mixture", p->up_to, &p->nmixture,
                        e);
@@ -52,19 +53,19 @@ enum status population_begin(struct population *p, size_t ncrystals, bool turned
     p->ncrystals = ncrystals;
     if (p->mixture && (size_t)p->nmixture != ncrystals)
         return error_set(e, STATUS_USAGE,
-                         "--mixture: %d weights, must be %zu, one for each crystal", p->nmixture,
+                         "--mixture: %d weights; expected %zu, one for each crystal", p->nmixture,
                          ncrystals);
     p->lattices = p->asked ? p->asked : p->mixture ? 1 : (int64_t)ncrystals;
     const bool mean = !isnan(p->mean_lattices);
     if (!p->mixture && ncrystals > 1 && (mean || (uint64_t)p->lattices < ncrystals))
         return error_set(e, STATUS_USAGE,
-                         "a frame does not hold each of the %zu crystals: --mixture must say how "
-                         "often it meets which",
+                         "with %zu crystals and fewer lattices per frame, give --mixture=W,W "
+                         "(relative frequency of each crystal)",
                          ncrystals);
     const bool again = mean || p->lattices > (p->mixture ? 1 : (int64_t)ncrystals);
     if (turned_alike && again)
         return error_set(e, STATUS_USAGE,
-                         "lattices of one crystal would lie on each other: several need --random "
+                         "several lattices of one crystal have the same orientation. Give --random "
                          "or --orientations");
     return STATUS_OK;
 }
@@ -158,8 +159,8 @@ enum status pump_open(struct pump *p, struct error *e)
     }
     if (!at || count[0] + count[1] == 0)
         return error_set(e, STATUS_USAGE,
-                         "--pump: '%s' must be two numbers of frames, LIGHT:DARK, up to %" PRIdMAX
-                         " and not both 0",
+                         "--pump: '%s' is not a pattern; expected LIGHT:DARK, two numbers of "
+                         "frames up to %" PRIdMAX " and not both 0",
                          p->pattern, FRAMES_MAX);
     p->light = (uint64_t)count[0];
     p->dark = (uint64_t)count[1];
@@ -177,7 +178,7 @@ enum status pump_check(const struct pump *p, size_t ncrystals, int64_t lattices,
                          ncrystals == 1 ? "is" : "are", ncrystals);
     if (lattices > LATTICES_MAX / 2 || mean > LATTICES_MAX / 4)
         return error_set(e, STATUS_USAGE,
-                         "--pumped: lattices in two states are at most %d, or %d on average",
+                         "--pumped: too many lattices; expected at most %d, or %d on average",
                          LATTICES_MAX / 2, LATTICES_MAX / 4);
     return STATUS_OK;
 }

@@ -85,7 +85,8 @@ enum status detector_axes(const struct request *r, struct frame_axes *axes, stru
         return error_set(e, STATUS_INPUT, "fast and slow axis are parallel");
     vec_cross(axes->beam, axes->polar, across);
     if (!(vec_length(across) > 1e-6))
-        return error_set(e, STATUS_INPUT, "the polarization vector lies along the beam");
+        return error_set(e, STATUS_INPUT,
+                         "the polarization vector is along the beam; expected a vector across it");
     /* nanoBragg keeps a normal only if its length is exactly 1. */
     if (faithful && normal_length != 1.0) {
         vec_cross(axes->fast, axes->slow, axes->normal);
@@ -346,7 +347,7 @@ static enum status set_roi(const struct detector_request *d, struct panel *p, st
     roi->slow_max = roi->slow_max >= p->slow_pixels ? p->slow_pixels - 1 : roi->slow_max;
     if (roi->fast_min > roi->fast_max || roi->slow_min > roi->slow_max)
         return error_set(e, STATUS_INPUT,
-                         "the region of interest has no pixel on the detector of %lld x %lld",
+                         "--roi: the region is outside the detector of %lld x %lld pixels",
                          (long long)p->fast_pixels, (long long)p->slow_pixels);
     return STATUS_OK;
 }
@@ -390,9 +391,9 @@ enum status detector_panel(const struct request *r, const struct frame_axes *axe
     p->beam_x_mm = m_to_mm(centre.beam_x);
     p->beam_y_mm = m_to_mm(centre.beam_y);
     if (!(p->close_distance_m > 0.0))
-        return error_set(
-            e, STATUS_INPUT,
-            "the detector faces away: its nearest distance is %g mm, must be greater than 0",
-            m_to_mm(p->close_distance_m));
+        return error_set(e, STATUS_INPUT,
+                         "the detector faces away: its nearest distance is %g mm; expected a value "
+                         "greater than 0",
+                         m_to_mm(p->close_distance_m));
     return STATUS_OK;
 }

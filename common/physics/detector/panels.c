@@ -48,8 +48,8 @@ static enum status orient(struct panel *p, const double beam[3], size_t number, 
     detector_derive(p, beam, detector_ratio(p, beam));
     if (!(p->close_distance_m > 1e-6))
         return error_set(e, STATUS_INPUT,
-                         "panel %zu lies in a plane with the sample: its nearest distance is %g "
-                         "mm, must be greater than 0.001",
+                         "the plane of panel %zu contains the sample: its nearest distance is %g "
+                         "mm; expected a value greater than 0.001",
                          number, m_to_mm(p->close_distance_m));
     p->beam_x_mm = m_to_mm(p->beam_fast_m);
     p->beam_y_mm = m_to_mm(p->beam_slow_m);
@@ -248,10 +248,10 @@ enum status shift_check(const struct shift *s, const struct experiment *x, struc
         listed_shift(s, k / x->npanels, by_m);
         to_lab(frame, by_m, lab);
         if (!(p->close_distance_m + vec_dot(p->normal, lab) > NEAREST_M))
-            return error_set(e, STATUS_INPUT,
-                             "a shift by %g mm along the beam: panel %zu is not behind the sample "
-                             "then",
-                             m_to_mm(by_m[2]), k % x->npanels);
+            return error_set(
+                e, STATUS_INPUT,
+                "a shift of %g mm along the beam leaves panel %zu not behind the sample",
+                m_to_mm(by_m[2]), k % x->npanels);
     }
     return STATUS_OK;
 }

@@ -22,8 +22,8 @@ static enum status find_row(double x, int *row, struct error *e)
     int i = 0;
     if (!(x >= keV[0] && x <= keV[ROWS - 1]))
         return error_set(e, STATUS_INPUT,
-                         "the sensor: the table of what silicon absorbs does not have this energy "
-                         "(got %.6g keV); expected %g to %g keV",
+                         "the sensor: the absorption of silicon is not known at this energy (got "
+                         "%.6g keV); expected %g to %g keV",
                          x, keV[0], keV[ROWS - 1]);
     while (i < ROWS - 2 && x > keV[i + 1])
         i++;
@@ -75,15 +75,16 @@ static enum status check_edges(const struct panel *p, double from_eV, double to_
     while (i < count && strcmp(edges[i].material, p->material) != 0)
         i++;
     if (i == count && *p->material)
-        return error_set(e, STATUS_INPUT,
-                         "the sensor: what %s absorbs is known at one energy (got %.6g and %.6g "
-                         "keV); expected the same energy, or Si, CdTe, CdZnTe, CZT, GaAs or Ge",
-                         p->material, from_eV / 1e3, to_eV / 1e3);
+        return error_set(
+            e, STATUS_INPUT,
+            "the sensor: the absorption of %s is known at one energy only (got %.6g and %.6g keV); "
+            "expected the same energy, or Si, CdTe, CdZnTe, CZT, GaAs or Ge",
+            p->material, from_eV / 1e3, to_eV / 1e3);
     for (int k = 0; i < count && k < 6; k++) {
         const double edge = edges[i].edges_eV[k];
         if (edge > 0.0 && (from_eV < edge) != (to_eV < edge))
             return error_set(e, STATUS_INPUT,
-                             "the sensor: what %s absorbs is not known across its edge at %g "
+                             "the sensor: the absorption of %s is not known across its edge at %g "
                              "keV (got %.6g and %.6g keV); expected energies on one side of it",
                              p->material, edge / 1e3, from_eV / 1e3, to_eV / 1e3);
     }

@@ -183,7 +183,7 @@ static enum status say_end(struct error *e)
 {
     *e = (struct error){0};
     return ended_by == SIGINT ? STATUS_INTERRUPTED
-                              : error_set(e, STATUS_FAILED, "ended by signal %d (%s)", ended_by,
+                              : error_set(e, STATUS_FAILED, "stopped by signal %d (%s)", ended_by,
                                           ended_by == SIGTERM ? "SIGTERM" : "SIGHUP");
 }
 

@@ -296,7 +296,7 @@ enum { LAST_WORDS = 10, LAST_WORD_MS = 20 };
 static const uint64_t OFTEN_NS = 100 * MS;    // interval of requests while a process is in doubt
 static const uint64_t SELDOM_NS = 500 * MS;   // interval otherwise
 static const uint64_t ASLEEP_NS = 1000 * MS;  // a longer gap means that bragg-run was stopped
-static const char silent[] = "does not answer any more";
+static const char silent[] = "no longer answers";
 
 /* Returns true if the process is on `host`; "" means this host. */
 static bool is_on(const struct process *p, const char *host)

@@ -522,7 +522,7 @@ static enum status find_exit_cause(const struct supervisor *s, struct error *e)
     const bool asked = !failed_before(s, culprit);
     const bool page_ended = s->ended_by == SIGTERM && is_done(s);  // only the page of --view
     if (s->ended_by && asked && !page_ended)
-        return error_set(e, STATUS_FAILED, "ended by signal %d (%s)", s->ended_by,
+        return error_set(e, STATUS_FAILED, "stopped by signal %d (%s)", s->ended_by,
                          s->ended_by == SIGTERM ? "SIGTERM" : "SIGHUP");
     if ((s->interrupts > 1 && asked) || (culprit && status_of(culprit) == STATUS_INTERRUPTED) ||
         (s->interrupts && asked && culprit && !s->restarts.hopeless && was_interrupted(culprit)))
