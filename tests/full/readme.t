@@ -45,7 +45,7 @@ cd ..
 
 # The live pipelines: as they stand, but for an endpoint that nobody else on this machine has.
 live() {
-	grep "^bragg-run --workdir=live.*$1" "$top/README.md" | sed "s|pipelines/|--quiet --frames=3 --set=serve.bind=ipc://$PWD/s $top/pipelines/|"
+	grep "^bragg-run --workdir=live.*$1" "$top/README.md" | sed "s|--workdir=live |&--quiet --frames=3 --set=serve.bind=ipc://$PWD/s |"
 }
 is 'README.md shows three live pipelines' "$(live karabo | wc -l) $(live crystfel | wc -l) $(live dectris | wc -l)" '1 1 1'
 sh -c "$(live karabo)" </dev/null >/dev/null 2>warnings &
