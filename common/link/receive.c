@@ -243,7 +243,7 @@ static bool is_new(struct links *ls, const struct route *r, const struct message
     if (result == SEEN_DIFFERENT) {
         run_stop(ls->run, STATUS_FAILED,
                  "frame %" PRIu64 " came twice, the second time (from %s) with other bytes. The "
-                                  "stages before this one are not deterministic",
+                 "stages before this one are not deterministic",
                  r->frame, r->stage);
         return false;
     }

@@ -225,8 +225,8 @@ enum status check_times(struct run *run, const int64_t *numbers, struct error *e
            "engine |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n");
     const size_t only = (size_t)numbers[1];
     if (only > nworkloads)
-        return error_set(e, STATUS_USAGE, "times: workload %zu; expected a value from 1 to %zu", only,
-                         nworkloads);
+        return error_set(e, STATUS_USAGE, "times: workload %zu; expected a value from 1 to %zu",
+                         only, nworkloads);
     for (size_t i = 0; i < nworkloads && !s; i++)
         if (!only || i == only - 1)
             s = time_workload(run, &workloads[i], numbers[0], e);

@@ -65,7 +65,7 @@ refused 'another cell' 3 'another crystal: the first has cell edges 88.59' key.n
 refused 'images without numbers' 3 'has no frame number' key.nxs "unnumbered_$one.refl"
 refused 'images of another file' 3 'the results are of images of key.nxs, which is not the ground truth' 'key/r_%04d.refl' "images_$one.refl"
 refused 'an index that cannot be' 3 'has an index of 2000000000' key.nxs "index_$one.refl"
-refused 'panel' 3 "is on panel 7, panel_$one.expt has 1" key.nxs "panel_$one.refl"
+refused 'panel' 3 "is on panel 7, but panel_$one.expt has 1" key.nxs "panel_$one.refl"
 cp "r_$one.refl" pixels.refl
 sed 's/"pixel_size": \[[^]]*\]/"pixel_size": [0.3, 0.3]/' "r_$one.expt" >pixels.expt
 refused 'pixels of another size' 3 'pixels.refl: the pixels of panel 0 are 0.3 mm wide; those of the ground truth are 0.4 mm' key.nxs pixels.refl
