@@ -360,8 +360,6 @@ void score_figures(struct score *s, struct figures *f)
         figures_note(f, "%zu results are of frames that had a result already; the first one counts",
                      s->nagain);
     if (s->nanswered < s->key->rows.nframes)
-        figures_note(
-            f,
-            "%zu frames of the ground truth have no result; everything in them counts as not found",
-            s->key->rows.nframes - s->nanswered);
+        figures_note(f, "%zu frames of the ground truth have no result and count as not found",
+                     s->key->rows.nframes - s->nanswered);
 }

@@ -264,18 +264,18 @@ refuses() {
 }
 refuses 'a name that there is not' 2 "'rott'" --start=start.rec --parameters=rott
 refuses 'one that is not refined' 2 "'polarization' is not refined" --start=start.rec --parameters=polarization
-refuses 'recipes that cannot hold it' 2 "'ncells_a' is of the experiment" --start=start.rec --parameters=ncells --recipes=x.rec
-refuses 'a list of one detector' 2 "'distance' is of the experiment" --start=start.rec --parameters=rot,distance --expt=x.expt
+refuses 'recipes that cannot hold it' 2 "'ncells_a' belongs to the experiment" --start=start.rec --parameters=ncells --recipes=x.rec
+refuses 'a list of one detector' 2 "'distance' belongs to the experiment" --start=start.rec --parameters=rot,distance --expt=x.expt
 refuses 'a table in the middle' 2 '--pass and --table cannot be used together; remove one of them' --start=start.rec --pass --table=x.tsv
 bragg-replay --quiet noisy.rec 2>others | bragg-refine --quiet --start=start.rec --pass 2>err | cat >out
-check 'blocks do not pass' says "^bragg-refine: --pass: 'ncells_a' is of the experiment" err
+check 'blocks do not pass' says "^bragg-refine: --pass: 'ncells_a' belongs to the experiment" err
 refuses 'no background' 2 'needs --background above 0' --start=start.rec --background=0
 refuses 'a prior of three' 2 'expected NAME:SIGMA or NAME:CENTRE:SIGMA' --start=start.rec --parameters=scale --prior=scale:1:2:3
 refuses 'a prior about nothing' 2 'the centre is not above 0' --start=start.rec --parameters=scale --prior=scale:0:1
-refuses 'two priors' 2 'is given more than once; give it once' --start=start.rec --parameters=scale --prior=scale:1:1 --prior=scale:2
+refuses 'two priors' 2 'is given twice' --start=start.rec --parameters=scale --prior=scale:1:1 --prior=scale:2
 refuses 'a prior of none' 2 'does not name a parameter' --start=start.rec --parameters=scale --prior=cell:1
 refuses 'charge of no sensor' 2 'no sensor with a thickness' --start=start.rec --psf=charge
-refuses 'a width of none' 2 '--psf-fwhm is for' --start=start.rec --psf-fwhm=30
+refuses 'a width of none' 2 '--psf-fwhm has an effect only with' --start=start.rec --psf-fwhm=30
 refuses 'an engine that there is not' 2 "'opencl' is unknown; expected one of reference, cpu, cuda" --engine=opencl
 refuses 'a start that is not there' 1 'gone.rec' --start=gone.rec
 refuses 'a start that is no recording' 3 'truth.tsv' --start=truth.tsv

@@ -125,12 +125,12 @@ written small.rec 5-11 small.nxs
 refused 'another detector' 3 'small.nxs: panel 0 differs from that of a.nxs; expected the same detector in all ground truths' a.nxs small.nxs noisy.stream
 recorded near.rec 128 121 '' --random
 written near.rec 5-11 near.nxs
-refused 'another distance' 3 'near.nxs: panel 0 is not as in a.nxs' a.nxs near.nxs noisy.stream
+refused 'another distance' 3 'near.nxs: panel 0 differs from that of a.nxs' a.nxs near.nxs noisy.stream
 recorded cell.rec 128 120 '--cell=40,50,60,90,90,90 --default-F=100' --random
 written cell.rec 5-11 cell.nxs
 refused 'another crystal' 3 'cell.nxs: crystal 0 has edges of 40.00, 50.00, 60.00 A' a.nxs cell.nxs noisy.stream
 refused 'keys alone' 3 'b.nxs: is an HDF5 file; expected a CrystFEL stream' a.nxs b.nxs
-refused 'a key alone' 2 'missing argument: RESULT (see --help)' a.nxs
+refused 'a key alone' 2 'missing argument: RESULT' a.nxs
 refused 'the second key is not there' 3 'none.nxs: cannot open' --key=a.nxs --key=none.nxs noisy.stream
 written stills.rec 11 last.nxs
 refused 'a frame that no key has' 3 'frame 5 is not in a.nxs and 1 more, which has 6 frames' --key=a.nxs --key=last.nxs noisy.stream

@@ -122,7 +122,7 @@ refuse 'a kind that is none' 2 "'nans' is malformed; expected KIND:PROBABILITY" 
 refuse 'no probability' 2 "expected KIND:PROBABILITY" --inject=nan
 refuse 'a probability above 1' 2 'inject' --inject=drop:1.5
 refuse 'probabilities above 1' 2 'add up to 1.2' --inject=drop:0.6,cut:0.6
-refuse 'a kind twice' 2 'twice' --inject=drop:0.1,drop:0.2
+refuse 'a kind twice' 2 'more than once' --inject=drop:0.1,drop:0.2
 refuse 'seconds without a stall' 2 'only the fault stall takes seconds' --inject=drop:0.1:3
 refuse 'nan where there are only integers' 2 'dectris2 has no float32 pixels' --protocol=dectris2 --inject=nan:0.1
 refuse 'nan among integers' 2 'nan needs --dtype=float32' --inject=nan:0.1

@@ -68,7 +68,7 @@ brightest=$(for i in pipe/*.img; do od -An -v -w2 -tu2 -j"$header" "$i"; done |
 check 'the brightest pixel, and photons' grep -a "brightest pixel $brightest photons a frame" said
 check 'progress is drawn in place' grep -q "$(printf '\r')bragg-write: frame 1 of 12 $(printf '\033')\[K" said
 check 'the room on the disk' sh -c 'lines=$(df --output=avail -B1 pipe | tail -n 1)
-	sed -n "s/.*make about .*, \([0-9.]*\) \([A-Z]B\) free.*/\1 \2/p" said | awk -v room="$lines" "
+	sed -n "s/.*need about .*, \([0-9.]*\) \([A-Z]B\) free.*/\1 \2/p" said | awk -v room="$lines" "
 	{scale[\"MB\"] = 1e6; scale[\"GB\"] = 1e9; scale[\"TB\"] = 1e12; r = \$1 * scale[\$2] / room; exit !(r > 0.8 && r < 1.25)}"'
 
 rm -r pipe
@@ -89,7 +89,7 @@ bragg-tap: B in r.rec'
 check 'all alike, who forgot --random' says '^bragg-orient: 3 frames of one orientation (for many: --random or --osc), spots'
 echo "bragg-replay --first=2 r.rec | bragg-tap --record=s.rec" >replay
 terminal replay
-is 'a recording that is played' "$(lines | sed 's/, [0-9.]*\/s//; s/[0-9.]* [kM]B/B/; /make about/d')" 'bragg-replay: 2 frames of r.rec
+is 'a recording that is played' "$(lines | sed 's/, [0-9.]*\/s//; s/[0-9.]* [kM]B/B/; /need about/d')" 'bragg-replay: 2 frames of r.rec
 bragg-tap: 2 frames
 bragg-tap: B in s.rec'
 # photons, before noise
@@ -111,7 +111,7 @@ for frames in 3 12 "12 --random --spectrum=sase --channels=$channels"; do
 	rm -f series*.nxs* series*.h5
 	sed "s/--frames=3/--frames=$frames/" series >longer
 	terminal longer
-	lines | sed -n 's/^.*make about \([0-9.]*\) [kM]B.*/\1/p; s/^bragg-write: \([0-9.]*\) [kM]B in.*/\1/p' >sizes
+	lines | sed -n 's/^.*need about \([0-9.]*\) [kM]B.*/\1/p; s/^bragg-write: \([0-9.]*\) [kM]B in.*/\1/p' >sizes
 	check "$frames frames of it: as much as was said" awk '{x[NR] = $1} END {exit !(NR == 2 && x[1] / x[2] > 0.95 && x[1] / x[2] < 1.05)}' sizes
 done
 
