@@ -16,7 +16,7 @@ Keys = str | Mapping[str, Any] | Sequence[str | Mapping[str, Any]] | None
 
 
 class Geometry(TypedDict, total=False):
-    absorption: Flag
+    absorption: Number
     anomalous: Flag
     beam_center: Numbers
     beam_height: Number
@@ -89,6 +89,7 @@ class Geometry(TypedDict, total=False):
     pixel: Number
     point_pixel: Flag
     polarization: Number
+    polarization_fraction: Number
     polarization_vector: Numbers
     roi: Numbers
     rotate: Numbers
@@ -122,7 +123,7 @@ class Orient(TypedDict, total=False):
     fluence_jitter: Number
     frames: Number
     hit_rate: Number
-    lattices: Flag
+    lattices: Number
     mean_lattices: Number
     misset: Numbers
     mixture: Numbers
@@ -131,11 +132,11 @@ class Orient(TypedDict, total=False):
     mosaic_seed: Number
     only: Numbers
     orientations: Path
-    osc: Flag
+    osc: Number
     overwrite: Flag
     pedestal: Number
     phi_steps: Number
-    phi0: Flag
+    phi0: Number
     pulse: Number
     pulse_step: Number
     pump: Text
@@ -213,7 +214,7 @@ class Noise(TypedDict, total=False):
     calibration_files: Path
     calibration_seed: Number
     cell_spread: Number
-    count_time: Flag
+    count_time: Number
     counter: Literal["perfect", "nonparalysable", "paralysable", "pulse"] | None
     dead: Number
     dead_time: Number
@@ -243,7 +244,7 @@ class Noise(TypedDict, total=False):
 
 
 class SetOptions(TypedDict, total=False):
-    absorption: Flag
+    absorption: Number
     adc_offset: Number
     air: Number
     anomalous: Flag
@@ -277,7 +278,7 @@ class SetOptions(TypedDict, total=False):
     coffset_jitter: Number
     column: Texts
     convention: Literal["mosflm", "denzo", "adxv", "xds", "dials", "custom"] | None
-    count_time: Flag
+    count_time: Number
     counter: Literal["perfect", "nonparalysable", "paralysable", "pulse"] | None
     crystal: Keys
     crystal_size: Numbers
@@ -339,7 +340,7 @@ class SetOptions(TypedDict, total=False):
     isa: Literal["baseline", "avx2", "avx512"] | None
     jitter: Number
     labels: Flag
-    lattices: Flag
+    lattices: Number
     layers: Number
     light: Path
     light_occupancy: Number
@@ -368,7 +369,7 @@ class SetOptions(TypedDict, total=False):
     orgy: Number
     orient: Orient | bool
     orientations: Path
-    osc: Flag
+    osc: Number
     oversample: Number
     oversample_each_polarization: Flag
     oversample_each_solid_angle: Flag
@@ -376,13 +377,14 @@ class SetOptions(TypedDict, total=False):
     overwrite: Flag
     panels: Literal["image", "modules"] | None
     pedestal: Number
-    phi0: Flag
+    phi0: Number
     phi_steps: Number
     physics: Literal["physical", "faithful"] | None
     pivot: Literal["beam", "sample"] | None
     pixel: Number
     point_pixel: Flag
     polarization: Number
+    polarization_fraction: Number
     polarization_vector: Numbers
     precision: Literal["mixed", "double"] | None
     psf: Literal["none", "gauss", "fiber", "charge"] | None
@@ -451,7 +453,7 @@ class SetOptions(TypedDict, total=False):
 
 
 class RecipesOptions(TypedDict, total=False):
-    absorption: Flag
+    absorption: Number
     anomalous: Flag
     bandwidth: Number
     beam_center: Numbers
@@ -509,7 +511,7 @@ class RecipesOptions(TypedDict, total=False):
     hit_rate: Number
     hkl: Path
     interpolate: Literal["auto", "on", "off"] | None
-    lattices: Flag
+    lattices: Number
     layers: Number
     light: Path
     light_occupancy: Number
@@ -533,7 +535,7 @@ class RecipesOptions(TypedDict, total=False):
     orgx: Number
     orgy: Number
     orientations: Path
-    osc: Flag
+    osc: Number
     oversample: Number
     oversample_each_polarization: Flag
     oversample_each_solid_angle: Flag
@@ -541,13 +543,14 @@ class RecipesOptions(TypedDict, total=False):
     overwrite: Flag
     panels: Literal["image", "modules"] | None
     pedestal: Number
-    phi0: Flag
+    phi0: Number
     phi_steps: Number
     physics: Literal["physical", "faithful"] | None
     pivot: Literal["beam", "sample"] | None
     pixel: Number
     point_pixel: Flag
     polarization: Number
+    polarization_fraction: Number
     polarization_vector: Numbers
     pulse: Number
     pulse_step: Number

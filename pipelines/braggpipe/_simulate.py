@@ -22,7 +22,8 @@ def shapes(program: str) -> dict[str, tuple[str, bool]]:
     """Returns the options of a program: for each the shape of its value, and whether it may be repeated.
 
     The shape is the text after the name in --help, such as "=MM" or "[=PHOTONS]"; "" for a flag.
-    Options that all programs have in common are left out.
+    Options that all programs have in common are left out.  Lines of --help that begin with an option have at most
+    8 blanks before it; the lines of descriptions have more.
     """
     path = shutil.which(program, path=search_path())
     if not path:
@@ -30,7 +31,7 @@ def shapes(program: str) -> dict[str, tuple[str, bool]]:
     text = subprocess.run([path, "--help"], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True).stdout
     own, _, _ = text.partition("\n Common options:")
     return {name: (shape, "be repeated" in " ".join(rest.split()))
-            for name, shape, rest in re.findall(r"^ +--([\w-]+)(\[?=\S+)?((?:.|\n(?! +--))*)", own, re.MULTILINE)}
+            for name, shape, rest in re.findall(r"^ {1,8}--([\w-]+)(\[?=\S+)?((?:.|\n(?! {1,8}--))*)", own, re.MULTILINE)}
 
 
 def _options(program: str) -> dict[str, bool]:
