@@ -135,7 +135,7 @@ refuses 'recipes that nobody fitted' 3 'the frames have no fits; run bragg-refin
 refuses 'names twice' 2 '--gather and --parameters cannot be used together; remove one of them' "$replay fits.rec 2>others | bragg-refine --quiet --gather --parameters=rot"
 refuses 'a table of a part' 2 '--part and --table cannot be used together; remove one of them' "$replay noisy.rec 2>others | bragg-refine --quiet --part --table=x.tsv"
 refuses 'to hold without a part' 2 '--hold' "$replay noisy.rec 2>others | bragg-refine --quiet --hold"
-refuses 'recipes of blocks' 2 "'ncells_a' is of the experiment" "$replay noisy.rec 2>others | bragg-refine --quiet --start=start.rec --part 2>others | bragg-refine --quiet --gather --recipes=x.rec"
+refuses 'recipes of blocks' 2 "'ncells_a' belongs to the experiment" "$replay noisy.rec 2>others | bragg-refine --quiet --start=start.rec --part 2>others | bragg-refine --quiet --gather --recipes=x.rec"
 sed 's/name: gather,/& count: 2,/' run.yaml >two.yaml
 check 'two that gather' sh -c '! bragg-run --quiet --workdir=by4 two.yaml 2>said'
 check 'are refused' says 'bragg-refine: this program combines all frames and must run as one process. Set' said

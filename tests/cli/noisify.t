@@ -69,7 +69,7 @@ is 'a header overrules flags' "$(bragg-noisify -header nano.img -bin in.bin -non
 	'bragg-noisify: warning: -header overrules these flags: -distance -phi'
 check 'so its sizes count' cmp -s -n 512 nano.img h.img
 check 'a header of other bits is said' sh -c 'bragg-noisify -header nano.img -bin in.bin -nonoise -nopgm -bits 32 -intfile h.img 2>&1 |
-	grep -q "says TYPE=unsigned_short, and the pixels have 32 bits (-bits)"'
+	grep -q "has TYPE=unsigned_short, but the pixels have 32 bits (-bits)"'
 check 'as is another byte order' sh -c 'sed "s/little_endian/big_endian/;s/=512/=509/" nano.img >big.img &&
 	bragg-noisify -header big.img -bin in.bin -nonoise -nopgm -intfile h.img 2>&1 | grep -q "another BYTE_ORDER"'
 

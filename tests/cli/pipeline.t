@@ -48,7 +48,7 @@ usual() {
 		cd usual || exit 1
 		$geometry | bragg-orient --frames=4 --random --seed=7 --coffset=0 --cell-spread=0 |
 			bragg-intensity | bragg-background --water=0.1 --air=1 --ice=0 |
-			bragg-noise --seed=9 --readout=1 --gain=1 --bits=16 --dead=0 | bragg-write 'lyso_%04d.img'
+			bragg-noise --seed=9 --readout=1 --gain=1 --dead=0 | bragg-write 'lyso_%04d.img'
 	)
 }
 check 'what is usual may be typed' usual

@@ -90,9 +90,9 @@ refused() {
 refused '--preview-truth needs --preview' --preview-truth 'x_%d.raw'
 refused '--preview-colors needs --preview' --preview-colors=heat 'x_%d.raw'
 refused '--rings needs --preview' --rings=3 'x_%d.raw'
-refused "--rings: '0' is out of range, must be at least 0.1" --rings=3,0 --preview='x_%d.png' 'x_%d.raw'
-refused "--rings: '3deg' has a wrong unit, must be A" --rings=3deg --preview='x_%d.png' 'x_%d.raw'
-refused '--rings: 17 numbers, must be at most 16' --rings=1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17 --preview='x_%d.png' 'x_%d.raw'
+refused "--rings: '0' is out of range; expected a value of at least 0.1" --rings=3,0 --preview='x_%d.png' 'x_%d.raw'
+refused "--rings: '3deg' has an unknown unit; expected one of A" --rings=3deg --preview='x_%d.png' 'x_%d.raw'
+refused '--rings: 17 numbers; expected at most 16' --rings=1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17 --preview='x_%d.png' 'x_%d.raw'
 refused '--preview-colors.*inverted' --preview-colors=blue --preview='x_%d.png' 'x_%d.raw'
 for colors in inverted gray heat; do
 	bragg-geometry --detpixels=64 2>>upstream | bragg-orient 2>>upstream | bragg-intensity --threads=1 2>>upstream |

@@ -309,7 +309,7 @@ bragg-run "$file" >said 2>&1
 is 'one hangs, one is presumed dead: status, frames' "$? $(files)" '0 100'
 is 'one hangs, one is presumed dead: both are started again' \
 	"$(sed -n 's/.*make[.][12] \(.*: started again\)$/\1/p' said | sort | paste -sd,)" \
-	'no longer answers: started again,hangs: started again'
+	'hangs: started again,no longer answers: started again'
 
 # What ends the run: a frame, a stage
 small 60 '--dead-after=1' '--crash-at=7' ''
