@@ -47,6 +47,5 @@ YAML
 check_status 'a tap that only watches' 3 only tap '[--count]'
 is 'in one line' "$(only tap '[--count]' 2>&1)" "bragg-run: only.yaml:4: the only sink 'tap' is passive, so the run would not wait for it. Add --hold=yes"
 is 'a report' "$(only report '[p.html]' 2>&1 | sed 's/.*for it. //')" 'Add --hold'
-is 'a view' "$(only view '[]' 2>&1 | sed 's/.*for it. //')" 'Add a sink such as bragg-write'
 check 'one that holds' only tap '[--count, --hold=yes]'
 finish

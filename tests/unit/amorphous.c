@@ -198,8 +198,8 @@ static void physical_says_where(void **unused)
         {"0 8\n0 7\n", ":2: "},
         {"-1 8\n", ":1: "},
         {"0 8 9\n", ":1: "},
-        {"# only this\n\n", "no row"},
-        {"", "no row"},
+        {"# only this\n\n", "no form factors found"},
+        {"", "no form factors found"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct stol_table t;

@@ -190,7 +190,7 @@ static void lines_that_make_no_sense(void **state)
     } curves[] = {
         {"", "no atoms found; expected lines of element"},
         {"Se 12660 -8\n", ":1: 3 columns; expected four"},
-        {"Se 12660 -8 1\nXx 1 2 3\n", ":2: 'Xx' is no element"},
+        {"Se 12660 -8 1\nXx 1 2 3\n", ":2: 'Xx' is not an element"},
         {"Se 12660 -8 nan\n", ":1: "},
         {"Se 12660 -8 -1\n", ":1: f''"},
         {"Se 12660 -8 1\nSE 12660 -8 2\n", "Se at 12660 eV is listed twice"},
@@ -201,7 +201,7 @@ static void lines_that_make_no_sense(void **state)
         {"# none\n", "no atoms found; expected lines of element"},
         {"Se 1 2\n", ":1: 3 columns; expected four to six"},
         {"Se 1 2 3 4 5 6\n", ":1: 7 columns"},
-        {"Q 1 2 3\n", ":1: 'Q' is no element"},
+        {"Q 1 2 3\n", ":1: 'Q' is not an element"},
         {"Se 0.1 inf 0.3\n", ":1: x, y and z"},
         {"Se 0.1 0.2 0.3 -1\n", ":1: occupancy"},
         {"Se 0.1 0.2 0.3 1 -1\n", ":1: B in A^2"},

@@ -63,7 +63,7 @@ static void a_rate_that_is_not_reached_is_said_now_and_then(void **state)
     assert_true(warnings(0.4, PACE_CLIENTS, text) == 2);  // after 10 s and 70 s
     assert_string_equal(text, "rate: 2.5 of 10 frames/s, waiting for clients");
     assert_true(warnings(0.2, PACE_PACKING, text) == 2);
-    assert_string_equal(text, "rate: 5 of 10 frames/s, packing them");
+    assert_string_equal(text, "rate: 5 of 10 frames/s, encoding messages");
 }
 
 static void without_a_rate_nothing_is_late(void **state)
