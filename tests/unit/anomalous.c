@@ -188,7 +188,7 @@ static void lines_that_make_no_sense(void **state)
     static const struct {
         const char *text, *says;
     } curves[] = {
-        {"", "no atoms found; expected lines of element"},
+        {"", "no f' and f'' found; expected lines of element"},
         {"Se 12660 -8\n", ":1: 3 columns; expected four"},
         {"Se 12660 -8 1\nXx 1 2 3\n", ":2: 'Xx' is not an element"},
         {"Se 12660 -8 nan\n", ":1: "},
