@@ -185,6 +185,6 @@ bad_counter() { # WANTED OPTION...
 	is "refused: $*" "$(bragg-noise "$@" < /dev/null 2>&1 | cat | grep -c -e "$wanted")" 1
 }
 bad_counter 'at most a tenth of --count-time' --counter=paralysable --dead-time=200 --count-time=0.001
-bad_counter 'dead-time is for' --dead-time=200
+bad_counter 'dead-time has an effect only with' --dead-time=200
 bad_counter 'counter' --counter=pulse --gain-switching
 finish

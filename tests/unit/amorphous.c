@@ -191,14 +191,10 @@ static void physical_says_where(void **unused)
     static const struct {
         const char *text, *expected;
     } cases[] = {
-        {"0 8\n0.1\n", ":2: "},
-        {"0 8\n0.1 x\n", ":2: "},
-        {"0 8\n0.1 nan\n", ":2: "},
-        {"0 8\n0.2 7\n0.1 6\n", ":3: "},
-        {"0 8\n0 7\n", ":2: "},
-        {"-1 8\n", ":1: "},
-        {"0 8 9\n", ":1: "},
-        {"# only this\n\n", "no form factors found"},
+        {"0 8\n0.1\n", ":2: "},        {"0 8\n0.1 x\n", ":2: "},
+        {"0 8\n0.1 nan\n", ":2: "},    {"0 8\n0.2 7\n0.1 6\n", ":3: "},
+        {"0 8\n0 7\n", ":2: "},        {"-1 8\n", ":1: "},
+        {"0 8 9\n", ":1: "},           {"# only this\n\n", "no form factors found"},
         {"", "no form factors found"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -12,67 +12,39 @@
 
 /* --- properties of shapes -------------------------------------------------------
  *
- * Engines and stages ask for a property, not for a shape.  The switches have no default, so that
- * the compiler names each property that a new shape must get. */
+ * Engines and stages ask for a property, not for a shape.  Each function states how many shapes it
+ * knows, so that a new shape does not compile until each property is decided for it. */
 
 /* Returns true if the lattice factor is a product of gratings, one along each axis.  Such spots
  * have side lobes, and no width factor. */
 HD bool shape_is_grating(enum crystal_shape shape)
 {
-    switch (shape) {
-    case SHAPE_SQUARE:
-        return true;
-    case SHAPE_ROUND:
-    case SHAPE_GAUSS:
-    case SHAPE_TOPHAT:
-        return false;
-    }
-    return false;
+    CRYSTAL_SHAPES_ARE(4);
+    return shape == SHAPE_SQUARE;
 }
 
 /* Returns true if the lattice factor is that of an ellipsoid: a function of the offset from the
  * nearest lattice point in units of 1/N, in both modes. */
 HD bool shape_is_ellipsoid(enum crystal_shape shape)
 {
-    switch (shape) {
-    case SHAPE_ROUND:
-        return true;
-    case SHAPE_SQUARE:
-    case SHAPE_GAUSS:
-    case SHAPE_TOPHAT:
-        return false;
-    }
-    return false;
+    CRYSTAL_SHAPES_ARE(4);
+    return shape == SHAPE_ROUND;
 }
 
 /* Returns true if the lattice factor is a Gaussian about each lattice point.  Only then is there a
  * closed form of the mean over orientations. */
 HD bool shape_is_gaussian(enum crystal_shape shape)
 {
-    switch (shape) {
-    case SHAPE_GAUSS:
-        return true;
-    case SHAPE_SQUARE:
-    case SHAPE_ROUND:
-    case SHAPE_TOPHAT:
-        return false;
-    }
-    return false;
+    CRYSTAL_SHAPES_ARE(4);
+    return shape == SHAPE_GAUSS;
 }
 
 /* Returns true if the lattice factor is 0, or negligible, beyond a distance from the lattice
  * points.  It is then a function of a quadratic form of the offset, see shape_form. */
 HD bool shape_is_bounded(enum crystal_shape shape)
 {
-    switch (shape) {
-    case SHAPE_GAUSS:
-    case SHAPE_TOPHAT:
-        return true;
-    case SHAPE_SQUARE:
-    case SHAPE_ROUND:
-        return false;
-    }
-    return false;
+    CRYSTAL_SHAPES_ARE(4);
+    return shape == SHAPE_GAUSS || shape == SHAPE_TOPHAT;
 }
 
 /* Returns the shape whose spots have the same width and no side lobes. */
@@ -84,15 +56,8 @@ HD enum crystal_shape shape_without_lobes(enum crystal_shape shape)
 /* Returns true if the lattice factor has useful derivatives. */
 HD bool shape_has_slopes(enum crystal_shape shape)
 {
-    switch (shape) {
-    case SHAPE_SQUARE:
-    case SHAPE_ROUND:
-    case SHAPE_GAUSS:
-        return true;
-    case SHAPE_TOPHAT:
-        return false;
-    }
-    return false;
+    CRYSTAL_SHAPES_ARE(4);
+    return shape != SHAPE_TOPHAT;
 }
 
 /* --- lattice factors ------------------------------------------------------------ */
@@ -220,20 +185,15 @@ HD double shape_factor(const struct crystal *c, const double hkl[3], const doubl
                        int faithful)
 {
     const double *N = c->cells;
-    double offset_sqr = 0.0;
-    if (shape_is_bounded(c->shape))
-        offset_sqr = faithful ? shape_distance_sqr(hkl, N, reciprocal_A) : shape_offset_sqr(hkl, N);
-    switch (c->shape) {
-    case SHAPE_SQUARE:
+    CRYSTAL_SHAPES_ARE(4);
+    if (shape_is_grating(c->shape))
         return shape_square(hkl, N, faithful);
-    case SHAPE_ROUND:
+    if (shape_is_ellipsoid(c->shape))
         return shape_round(hkl, N, c->fudge, faithful);
-    case SHAPE_GAUSS:
-        return shape_gauss(offset_sqr, N, c->fudge);
-    case SHAPE_TOPHAT:
-        return shape_tophat(offset_sqr, N, c->fudge, faithful);
-    }
-    return 0.0;
+    const double offset_sqr =
+        faithful ? shape_distance_sqr(hkl, N, reciprocal_A) : shape_offset_sqr(hkl, N);
+    return shape_is_gaussian(c->shape) ? shape_gauss(offset_sqr, N, c->fudge)
+                                       : shape_tophat(offset_sqr, N, c->fudge, faithful);
 }
 
 #endif
