@@ -63,7 +63,8 @@ check '5 degrees away some are lost, and those that are called good are right' a
 if has mandoc python:matplotlib python:zmq python:msgpack; then
 	mkdir page && cd page || exit 1
 	mandoc -T utf8 -O width=78 "$BRAGG_TESTS/../stages/pages/braggpipe-refine.7" | col -bx |
-		awk '/^TROUBLESHOOTING/ { exit } /^           / && !/of 5 frames|chi2|correlated|^ *(parameter|rot_x|cell_a|scale|ncells_a|distance|beam_x) / { print }' >pasted
+		awk '/^TROUBLESHOOTING/ { exit } /^           / && !/of 5 frames|chi2|correlated|^ *(parameter|rot_x|cell_a|scale|ncells_a|distance|beam_x) / { print }' |
+		sed 's|python3 |/usr/bin/python3 |' >pasted
 	PYTHONPATH=$BRAGG_TESTS/../pipelines PATH=$PATH:$BRAGG_TESTS/../pipelines
 	export PYTHONPATH
 	check 'the page about it works' sh -e ./pasted
