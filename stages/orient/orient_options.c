@@ -23,7 +23,7 @@ const struct opt orient_table[] = {
     {.doc = "Frames and ground truth:", .type = OPT_GROUP},
     {"frames", "N", "Number of frames, 0 to 1e9 (1, or as many as --orientations or --scan has)",
      OPT_INT, AT(frames), .min = 0, .max = FRAMES_MAX, .usual = "1", .first = true},
-    {"only", "LIST", "Compute only these frames of the run, such as 40-59,73 (all frames)",
+    {"only", "LIST", "Compute only the listed frames of the run, such as 40-59,73 (all frames)",
      OPT_TEXT, AT(only)},
     {"seed", "N", "Seed of all random numbers of this program, and of a bragg-noise without --seed",
      OPT_INT, AT(seed), .always = true, .min = 0, .max = 0x1p63, .flags = OPT_BYTES, .usual = "1",

@@ -76,7 +76,7 @@ static const struct opt write_options[] = {
     {"rings", "A,...", "Resolution rings of --preview, 1 to 16 d spacings (round values)", OPT_TEXT,
      .offset = AT(rings), .needs = "preview"},
     {"preview-truth", NULL,
-     "Circle the reflections in the pictures of --preview: the true ones if frames carry them",
+     "Circle the reflections in the pictures of --preview: true reflections if frames have a table",
      OPT_FLAG, .offset = AT(settings.preview.truth), .needs = "preview", .first = true},
     {"log", NULL, "Use a logarithmic grey scale in all pictures", OPT_FLAG,
      .offset = AT(settings.log)},

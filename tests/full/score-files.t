@@ -72,9 +72,9 @@ both="frames=3 spots.found=$true_spots found_px.fast=0.25 lattices.right=3 latti
 }
 is 'without a line about missing spots' "$(grep -c 'only those' table)" 0
 known 'indexed spots and integrated intensities' key.nxs 'indexed_*.refl integrated_*.refl' '' frames=3 found_px.fast=0.5 intensities.chi2=4
-is 'a line says which they are' "$(grep -c '^the found spots are only those that were indexed:' table)" 1
+is 'a line says which they are' "$(grep -c '^the found spots are only those that were indexed\.' table)" 1
 known 'integrated alone' key.nxs 'integrated_*.refl' '' found_px.fast=0 intensities.chi2=4
-is 'a line says so' "$(grep -c '^the found spots are only those that were integrated:' table)" 1
+is 'a line says so' "$(grep -c '^the found spots are only those that were integrated\.' table)" 1
 known 'one frame integrated, others only found' key.nxs "found_*.refl integrated_$one.refl" '' frames=3 spots.found="$true_spots" \
 	found_px.fast=0.25 lattices.found=1 lattices.right=1 lattices.missed=2 intensities.chi2=4
 known 'found alone' key.nxs 'found_*.refl' '' frames=3 found_px.fast=0.25 lattices.found=0 lattices.missed=3

@@ -75,5 +75,5 @@ echo "bragg-geometry --detector=pilatus-300k --distance=100 --energy=12400 --nce
 	bragg-intensity --threads=1 | bragg-write --frames-per-file=10000 half.nxs" >half.sh
 interrupt half.sh test -s half_data_000001.h5.part
 is 'Ctrl-C twice: the files that are there' "$(lines | sed -n 's/^bragg-write: [0-9.]* [kMG]*B in \(.*\)/\1/p')" \
-	'half_data_000001.h5.part (no HDF5 file yet); --resume goes on'
+	'half_data_000001.h5.part (no HDF5 file yet); --resume continues'
 finish

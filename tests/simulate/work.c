@@ -120,6 +120,7 @@ static void damaged(struct process *p, struct item *item)
 static void compute(struct process *p)
 {
     p->doing = DOING_COMPUTE;
+    meter_switch(&p->rt.links.meter, ACTIVITY_COMPUTE, p->ticket.id);
     schedule(p, time_to_compute(p) + p->slow_ns);
     p->slow_ns = 0;
 }
@@ -165,6 +166,7 @@ static void give(struct process *p)
 
 static void finish(struct process *p)
 {
+    meter_switch(&p->rt.links.meter, ACTIVITY_OTHER, p->ticket.id);
     meter_count_frame(&p->rt.links.meter);
     if (p->job != JOB_SINK) {
         give(p);
