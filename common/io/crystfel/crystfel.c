@@ -16,7 +16,8 @@ static bool same(double a, double b)
     return fabs(a - b) < 1e-4 * fabs(b);
 }
 
-/* Lattice type, and the unique axis for those that have one, else 0. */
+/* Returns CrystFEL's name of the lattice type of a cell with these lengths and angles.  *unique
+ * gets the letter of the unique axis; 0: the type has none. */
 static const char *lattice_type(const double a[3], const double deg[3], char *unique)
 {
     const int right = same(deg[0], 90) + same(deg[1], 90) + same(deg[2], 90);
@@ -66,7 +67,8 @@ enum { BYTES_MAX = 512 << 20 };
 
 static const double INTENSITY_MAX = 1e30;
 
-/* Point groups by CrystFEL's names, and a space group that has their rotations. */
+/* CrystFEL's names of the point groups, and for each a space group with the same rotations.
+ * `inverted`: the point group also has an inversion. */
 static const struct {
     const char *name, *group;
     bool inverted;
@@ -98,7 +100,8 @@ static enum status find_group(const struct text_file *in, const char *name, stru
         name);
 }
 
-/* Up to the names of the columns. */
+/* Reads the head of a list, up to the line with the names of the columns.  Sets *y and *inverted
+ * from the point group.  STATUS_INPUT: the file is not a reflection list, or has no point group. */
 static enum status read_head(struct text_file *in, struct symmetry *y, bool *inverted,
                              struct error *e)
 {
@@ -127,7 +130,9 @@ static enum status read_head(struct text_file *in, struct symmetry *y, bool *inv
                          in->path);
 }
 
-/* h k l I phase sigma nmeas, up to the line that ends the list. */
+/* Reads lines "h k l I phase sigma nmeas" up to the line "End of reflections".  *list gets the
+ * reflections, which the caller frees with mem_free.  STATUS_INPUT: a line is wrong, or the last
+ * line is missing. */
 static enum status read_rows(struct text_file *in, struct reflection **list, size_t *n,
                              struct error *e)
 {

@@ -74,11 +74,11 @@ void geom_free(struct geom *g);
 /* Returns the ADU per photon of `wavelength_m`; 1 if the file does not give it. */
 double geom_gain(const struct geom *g, double wavelength_m);
 
-/* How the frames are stored for which a geometry file is written. */
+/* How the frames that belong to a geometry file are stored. */
 struct geom_style {
     const char *data;  // key of the array; panels are slabs of it, one after the other along slow
-    bool live;  // an array for each frame, with beam_energy in eV and detector_distance in mm; else
-                // one for all, [frame, slow, fast], as in NXmx
+    bool live;  // each frame has its own array, with beam_energy in eV and detector_distance in mm;
+                // else all frames are in one array [frame, slow, fast], as in NXmx
     bool peaks;  // the file also names a peak_list
 };
 
@@ -86,10 +86,11 @@ struct geom_style {
  * wavelengths, a divergence, a harmonic. */
 void geom_warn_of_unsaid(const char *path, const struct experiment *x);
 
-/* Writes the geometry of *x: what is never computed as bad regions, max_adu, above which values
- * are saturated, one below the saturation.  `frame`: rows x, y, z of CrystFEL's lab in ours.
- * STATUS_INPUT for curved panels, for panels of unlike widths and for masks of more than
- * GEOM_BAD_MAX rectangles; write errors stay in the stream. */
+/* Writes the geometry of *x.  Pixels that are never computed are bad regions.  max_adu, above
+ * which CrystFEL treats values as saturated, is one below the saturation.  The rows of `frame`
+ * are the axes x, y, z of CrystFEL's laboratory frame in ours.  STATUS_INPUT: panels are curved
+ * or have different widths, or the mask needs more than GEOM_BAD_MAX rectangles.  The caller
+ * checks `out` for write errors. */
 enum status geom_write(FILE *out, const struct experiment *x, const struct geom_style *style,
                        const double frame[9], struct error *e);
 

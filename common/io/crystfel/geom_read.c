@@ -21,7 +21,7 @@
 
 enum { PANELS_MAX = 1000, EDGE_MAX = 65536, DIMS = 10 };
 
-/* What the file says about a panel. */
+/* The settings of a panel in the file. */
 struct geom_entry {
     char name[GEOM_NAME_SIZE];
     bool given[4];  // min_fs, max_fs, min_ss, max_ss
@@ -32,8 +32,8 @@ struct geom_entry {
     int64_t edge;                       // mask_edge_pixels
     double max_adu;                     // INFINITY: not given
     double adu_per_photon, adu_per_eV;  // 0: not given
-    uint64_t data, dims[DIMS];          // sums of the texts that say which array of which file
-    uint32_t own;                       // settings that stand with the panel's own name, as bits
+    uint64_t data, dims[DIMS];          // hashes of `data` and `dimN`: which array of which file
+    uint32_t own;  // bits of the settings that the file gives for this panel by name
 };
 
 /* A bad region. */
@@ -59,14 +59,14 @@ struct geom_reader {
 
 /* --- values -------------------------------------------------------------------- */
 
-/* "key = 'value', must be ..." at the line that is read: STATUS_INPUT. */
+/* Sets the error "KEY = 'VALUE'; expected MUST" for the current line.  Returns STATUS_INPUT. */
 static enum status bad_value(struct geom_reader *r, const char *key, const char *value,
                              const char *must)
 {
     return text_error(&r->text, r->e, "%.40s = '%.60s'; expected %s", key, value, must);
 }
 
-/* A number from min to max. */
+/* Reads a number from min to max.  STATUS_INPUT: the value is anything else. */
 static enum status read_real(struct geom_reader *r, const char *key, const char *value, double min,
                              double max, double *out)
 {
@@ -76,7 +76,7 @@ static enum status read_real(struct geom_reader *r, const char *key, const char 
                       value, min, max);
 }
 
-/* A whole number from 0 to max. */
+/* Reads a whole number from 0 to max.  STATUS_INPUT: the value is anything else. */
 static enum status read_whole(struct geom_reader *r, const char *key, const char *value,
                               int64_t max, int64_t *out)
 {
@@ -94,7 +94,8 @@ static bool is_axis(char c)
     return c >= 'x' && c <= 'z';
 }
 
-/* A signed sum of x, y and z, nearly of length 1; made so. */
+/* Reads a vector that is written as a sum of x, y and z with factors and signs.  Its length must
+ * be 1 within 1%; `out` gets the unit vector.  STATUS_INPUT: the value is anything else. */
 static enum status read_vector(struct geom_reader *r, const char *key, const char *value,
                                double out[3])
 {
@@ -122,8 +123,9 @@ static enum status read_vector(struct geom_reader *r, const char *key, const cha
     return STATUS_OK;
 }
 
-/* A number and one of some units, in the unit whose size is 1; *known becomes false for anything
- * else, such as the place of the value in data files. */
+/* Reads a number followed by one of the `units`, whose sizes are `sizes`.  Returns the number in
+ * the unit of size 1.  Sets *known to false, and returns 0, if the value is anything else, for
+ * example the location of the value in data files. */
 static double read_quantity(const char *value, const char *const units[], const double sizes[],
                             bool *known)
 {
@@ -148,7 +150,8 @@ static bool begins(const char *text, const char *with)
 
 /* --- settings ------------------------------------------------------------------ */
 
-/* Remembers a setting without effect, once. */
+/* Adds a setting without effect to the list geom->unused, unless it is there already.  If the
+ * list is full, it ends in "...". */
 static void unused(struct geom_reader *r, const char *key)
 {
     char *list = r->geom->unused;
@@ -175,7 +178,8 @@ static enum status set_clen(struct geom_reader *r, struct geom_entry *p, const c
     return STATUS_OK;
 }
 
-/* Which array holds the pixels of a panel: "data", or "dim" and the number of a dimension. */
+/* Stores which array has the pixels of a panel: the setting "data", or "dim" with the number of
+ * a dimension.  Only a hash of the value is stored. */
 static enum status set_place(struct geom_reader *r, struct geom_entry *p, const char *key,
                              const char *value)
 {
@@ -191,7 +195,7 @@ static enum status set_place(struct geom_reader *r, struct geom_entry *p, const 
     return STATUS_OK;
 }
 
-/* A setting that panels have; false in *mine for others. */
+/* Stores a setting of a panel.  Sets *mine to false if panels have no such setting. */
 static enum status set_panel(struct geom_reader *r, struct geom_entry *p, const char *key,
                              const char *value, bool *mine)
 {
@@ -228,7 +232,7 @@ static enum status set_panel(struct geom_reader *r, struct geom_entry *p, const 
     return *mine ? set_place(r, p, key, value) : STATUS_OK;
 }
 
-/* The bit of a setting in geom_entry.own. */
+/* Returns the bit of a setting in geom_entry.own.  Returns 0 if the setting has none. */
 static uint32_t bit_of(const char *key)
 {
     static const char *const keys[] = {"min_fs",   "max_fs",
@@ -247,7 +251,8 @@ static uint32_t bit_of(const char *key)
     return 0;
 }
 
-/* A setting of one panel by its name: it must not say two things. */
+/* Stores a setting of a panel that the line names.  STATUS_INPUT: an earlier line gives the
+ * panel another value. */
 static enum status set_own(struct geom_reader *r, struct geom_entry *p, const char *key,
                            const char *value, bool *mine)
 {
@@ -298,8 +303,8 @@ static enum status set_beam(struct geom_reader *r, const char *key, const char *
     return set_wavelength(r, key, value, energy ? ev_to_m(x) : x);
 }
 
-/* All panels are moved along x or y, where the file says by how much: a number without a unit is
- * in m. */
+/* Stores the shift of all panels along x or y.  A number without a unit is in m.  If the value
+ * is not a quantity, the setting is listed as unused. */
 static enum status set_shift(struct geom_reader *r, const char *key, const char *value)
 {
     static const char *const units[] = {"", "m", "mm", NULL};
@@ -313,14 +318,16 @@ static enum status set_shift(struct geom_reader *r, const char *key, const char 
                                           : STATUS_OK;
 }
 
-/* Remembers a setting of panels, unless it is one that holds for all of them. */
+/* Notes a default of panels that follows a panel, where it has no effect unless another panel
+ * follows.  Does nothing for clen and adu_per_..., which are also used for the panels before
+ * them. */
 static void note_late(struct geom_reader *r, const char *key)
 {
     if (!*r->late && r->npanels && strcmp(key, "clen") != 0 && !begins(key, "adu_per_"))
         (void)snprintf(r->late, sizeof r->late, "%s", key);
 }
 
-/* A setting of the whole file. */
+/* Stores a setting without the name of a panel: one of the whole file, or a default of panels. */
 static enum status set_top(struct geom_reader *r, const char *key, const char *value)
 {
     bool mine;
@@ -337,7 +344,7 @@ static enum status set_top(struct geom_reader *r, const char *key, const char *v
     return STATUS_OK;
 }
 
-/* Limit i of a bad region, once. */
+/* Stores limit number i of a bad region.  STATUS_INPUT: an earlier line gives another value. */
 static enum status set_limit(struct geom_reader *r, struct geom_bad *b, int i, const char *key,
                              const char *value)
 {
@@ -398,7 +405,7 @@ static enum status find_panel(struct geom_reader *r, const char *name, struct ge
 
 static enum status find_bad(struct geom_reader *r, const char *name, struct geom_bad **region)
 {
-    for (size_t i = r->nbad; i-- > 0;)  // most often the last one
+    for (size_t i = r->nbad; i-- > 0;)  // most often it is the last one
         if (strcmp(r->bad[i].name, name) == 0) {
             *region = &r->bad[i];
             return STATUS_OK;
@@ -415,7 +422,8 @@ static enum status find_bad(struct geom_reader *r, const char *name, struct geom
     return STATUS_OK;
 }
 
-/* "name/key": of a panel or a bad region. */
+/* Stores the setting "name/key" of a panel or a bad region.  Names of bad regions begin with
+ * "bad". */
 static enum status set_member(struct geom_reader *r, const char *name, const char *key,
                               const char *value)
 {
@@ -486,7 +494,7 @@ static enum status check_panel(const struct geom_reader *r, const struct geom_en
     return STATUS_OK;
 }
 
-/* A panel by its name, or NULL. */
+/* Returns the panel with a name.  NULL: there is none. */
 static const struct geom_entry *find(const struct geom_reader *r, const char *name)
 {
     for (size_t i = 0; i < r->npanels; i++)
@@ -507,7 +515,7 @@ static enum status check_bad(const struct geom_reader *r, const struct geom_bad 
         return error_set(r->e, STATUS_INPUT, "%s: bad region %s: the file has no panel %s",
                          r->text.path, b->name, b->panel);
     else if (b->has_pixels && b->given != 15)
-        what = "needs min_fs, max_fs, min_ss and max_ss";  // CrystFEL takes 0 for the others
+        what = "needs min_fs, max_fs, min_ss and max_ss";  // CrystFEL uses 0 for missing limits
     return what ? error_set(r->e, STATUS_INPUT, "%s: bad region %s %s", r->text.path, b->name, what)
                 : STATUS_OK;
 }
@@ -603,9 +611,9 @@ static enum status make_panel(const struct geom_reader *r, const struct geom_ent
     return make_mask(r, p, out);
 }
 
-/* --- panels side by side -------------------------------------------------------------- */
+/* --- comparison of panels ------------------------------------------------------------- */
 
-/* Whether two panels are stored in the same pixels of the same array. */
+/* Returns true if two panels share pixels of the same array. */
 static bool shares_data(const struct geom_entry *a, const struct geom_entry *b)
 {
     return a->data == b->data && memcmp(a->dims, b->dims, sizeof a->dims) == 0 &&
@@ -613,7 +621,7 @@ static bool shares_data(const struct geom_entry *a, const struct geom_entry *b)
            b->span[2] <= a->span[3];
 }
 
-/* Whether the line from the sample to `point_m` meets a panel. */
+/* Returns true if the line from the sample through `point_m` meets a panel. */
 static bool meets(const struct geom_panel *p, const double point_m[3])
 {
     double normal[3], to[3], fast[3], slow[3];
@@ -623,7 +631,7 @@ static bool meets(const struct geom_panel *p, const double point_m[3])
         return false;
     for (int k = 0; k < 3; k++)
         to[k] = point_m[k] * away / ahead - p->corner_m[k];
-    /* fs and ss may be a little off right angles */
+    /* fs and ss need not be exactly at right angles. */
     vec_cross(p->slow, normal, fast);
     vec_cross(normal, p->fast, slow);
     const double f = vec_dot(to, fast) / vec_dot(p->fast, fast) / p->pixel_m;
@@ -631,8 +639,9 @@ static bool meets(const struct geom_panel *p, const double point_m[3])
     return f > 0 && f < (double)p->fast_pixels && s > 0 && s < (double)p->slow_pixels;
 }
 
-/* Whether one of the panels hides a good part of the other: a point inside of its middle half.
- * Refined panels may overlap by a pixel or so at their edges. */
+/* Returns true if panel a and the middle of panel b are on one line from the sample.  Only 3 x 3
+ * points in the middle half of b are tested, because panels of a refined geometry may overlap by
+ * about a pixel at their edges. */
 static bool hides(const struct geom_panel *a, const struct geom_panel *b)
 {
     for (int i = 0; i < 9; i++) {
@@ -665,7 +674,8 @@ static enum status compare_panels(struct geom_reader *r)
     return STATUS_OK;
 }
 
-/* One gain is taken for all: that of panel 0, or what stands behind all panels. */
+/* Sets the gain, of which only one is used for all panels: that of panel 0 or, if panel 0 has
+ * none, the default at the end of the file.  Also notes whether the gains of the panels differ. */
 static void take_gain(struct geom_reader *r)
 {
     const struct geom_entry *first = r->panels;
@@ -710,7 +720,8 @@ static enum status make_panels(struct geom_reader *r)
 
 /* --- the file ------------------------------------------------------------------- */
 
-/* Takes all of the text, which is open unless *s says otherwise. */
+/* Reads the whole text, makes the panels, and frees the members of *r.  `s` is the status of
+ * opening the text: after an error, only frees.  Returns the status. */
 static enum status read_text(struct geom_reader *r, enum status s)
 {
     while (!s && !(s = text_line(&r->text, "\r", ';', r->e)) && r->text.nwords) {

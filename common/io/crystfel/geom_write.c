@@ -12,13 +12,13 @@
 
 /* --- bad regions ----------------------------------------------------------------- */
 
-/* Pixels fast .. end-1 of the rows from `slow` on. */
+/* A rectangle of bad pixels: the columns fast .. end - 1 of all rows from `slow` on. */
 struct strip {
     int64_t fast, end, slow;
 };
 
 struct strips {
-    struct strip *list;  // owned, by rising `fast`
+    struct strip *list;  // owned; ascending by `fast`
     size_t count;
 };
 
@@ -29,7 +29,8 @@ static bool is_computed(const struct panel *p, int64_t f, int64_t s)
            (!p->mask || p->mask[s * p->fast_pixels + f]);
 }
 
-/* What is bad in row s; nothing behind the last one. */
+/* Finds the strips of row s that are never computed.  There are none in the row after the last
+ * one. */
 static void find_strips(const struct panel *p, int64_t s, struct strips *row)
 {
     row->count = 0;
@@ -58,7 +59,9 @@ static enum status write_region(FILE *out, const struct strip *r, size_t panel, 
     return STATUS_OK;
 }
 
-/* Strips that row s has too begin where they began before; those that it has not are written. */
+/* Continues the strips `before` of the previous row in row s: a strip with the same columns in
+ * both rows gets the first row of the previous one.  Writes all other strips of the previous row
+ * as bad regions, which end before row s. */
 static enum status write_ended(FILE *out, const struct strips *before, struct strips *row,
                                int64_t s, size_t panel, int64_t first_row, size_t *count,
                                struct error *e)
@@ -76,8 +79,8 @@ static enum status write_ended(FILE *out, const struct strips *before, struct st
     return status;
 }
 
-/* The bad regions of panel number `panel`, whose rows begin at `first_row` of the array; *count
- * regions have been written so far. */
+/* Writes the bad regions of panel number `panel`, whose rows begin at `first_row` of the array.
+ * *count is the number of regions that have been written so far, and grows. */
 static enum status write_bad_of_panel(FILE *out, const struct panel *p, size_t panel,
                                       int64_t first_row, size_t *count, struct error *e)
 {
@@ -96,7 +99,7 @@ static enum status write_bad_of_panel(FILE *out, const struct panel *p, size_t p
     return status;
 }
 
-/* What is never computed, in all panels. */
+/* Writes the pixels of all panels that are never computed, as bad regions. */
 static enum status write_bad(FILE *out, const struct experiment *x, struct error *e)
 {
     size_t count = 0;
@@ -108,9 +111,10 @@ static enum status write_bad(FILE *out, const struct experiment *x, struct error
     return s;
 }
 
-/* --- the rest ---------------------------------------------------------------------- */
+/* --- panels and beam --------------------------------------------------------------- */
 
-/* Without exponents, which CrystFEL does not read here. */
+/* Writes an axis of a panel.  The numbers have no exponents, because CrystFEL does not read them
+ * in axes. */
 static void write_axis(FILE *out, size_t panel, const char *name, const double frame[9],
                        const double v[3])
 {
@@ -140,7 +144,7 @@ static void write_panel(FILE *out, size_t i, const struct experiment *x, const d
     write_axis(out, i, "ss", frame, p->slow);
 }
 
-/* CrystFEL has no field for it. */
+/* Writes the sensor as a comment, because CrystFEL has no field for it. */
 static void write_sensor(FILE *out, const struct panel *p)
 {
     if (p->thickness_m > 0.0)
@@ -148,8 +152,8 @@ static void write_sensor(FILE *out, const struct panel *p)
                 m_to_mm(p->thickness_m), p->absorption_1_m / 1e3);
 }
 
-/* CrystFEL has no field for it either: its programs take an option, with whole degrees and
- * percents. */
+/* Writes the polarization as a comment, because CrystFEL has no field for it.  The comment is
+ * the option of CrystFEL's programs, with whole degrees and percent. */
 static void write_polarization(FILE *out, const struct beam *b, const double frame[9])
 {
     double stokes[4];

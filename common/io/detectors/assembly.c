@@ -24,7 +24,8 @@ static int64_t larger(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* Around the regions of all panels, which were cut from it. */
+/* Returns the smallest ROI of the assembled panel that includes the ROIs of all panels, which
+ * were cut from it.  Returns an empty ROI if all of them are empty. */
 static struct roi whole_roi(const struct experiment *x)
 {
     struct roi whole = {0, -1, 0, -1};
@@ -43,7 +44,8 @@ static struct roi whole_roi(const struct experiment *x)
     return whole;
 }
 
-/* Why pixels of the whole are masked, where that is known. */
+/* Copies the reasons why pixels are masked to the assembled panel.  Does nothing if the reasons
+ * are not known. */
 static enum status set_reasons(const struct experiment *x, struct assembly *a, struct error *e)
 {
     const struct panel *whole = &a->panel;
@@ -59,7 +61,8 @@ static enum status set_reasons(const struct experiment *x, struct assembly *a, s
     return STATUS_OK;
 }
 
-/* The mask of the whole: what panels have, nothing between them. */
+/* Makes the mask of the assembled panel from the masks of the panels.  Pixels between the panels
+ * are masked. */
 static enum status set_mask(const struct experiment *x, struct panel *whole, struct error *e)
 {
     whole->mask = mem_array((size_t)whole->fast_pixels, (size_t)whole->slow_pixels);
@@ -98,7 +101,7 @@ enum status assembly_open(struct assembly *a, const struct experiment *x, struct
         whole->fast_pixels = larger(whole->fast_pixels, p->grid_fast + p->fast_pixels);
         whole->slow_pixels = larger(whole->slow_pixels, p->grid_slow + p->slow_pixels);
     }
-    /* panel 0, extended back to the corner of the plane */
+    /* The assembled panel is panel 0, extended to the corner of the plane. */
     memcpy(whole->origin_m, plane_of(first), sizeof whole->origin_m);
     whole->beam_fast_m += whole->pixel_m * (double)first->grid_fast;
     whole->beam_slow_m += whole->pixel_m * (double)first->grid_slow;
@@ -116,7 +119,8 @@ enum status assembly_open(struct assembly *a, const struct experiment *x, struct
     return s ? s : set_reasons(x, a, e);
 }
 
-/* Room for the whole; a new one is 0 all over. */
+/* Makes room for the assembled image, with the pixel type of *like.  All pixels of a new image
+ * are 0; an existing image of the same type is unchanged. */
 static enum status reserve(struct assembly *a, const struct image *like, struct error *e)
 {
     const size_t count = (size_t)(a->panel.fast_pixels * a->panel.slow_pixels);
@@ -168,7 +172,7 @@ bool assembly_is_partial(const struct experiment *x)
     return partial;
 }
 
-/* Pixels first .. end-1 of the whole. */
+/* Sets the pixels first .. end - 1 of the assembled image to the largest value. */
 static void blank_run(struct image *whole, int64_t first, int64_t end)
 {
     const size_t size = pixel_size(whole->type);
@@ -176,7 +180,7 @@ static void blank_run(struct image *whole, int64_t first, int64_t end)
         memset((char *)whole->pixels + (size_t)first * size, 0xff, (size_t)(end - first) * size);
 }
 
-/* What is masked among pixels first .. end-1 of the whole. */
+/* Sets the masked pixels among first .. end - 1 of the assembled image to the largest value. */
 static void blank_masked(struct image *whole, const uint8_t *mask, int64_t first, int64_t end)
 {
     const uint8_t *at;
@@ -193,7 +197,8 @@ static int64_t within(int64_t value, int64_t least, int64_t most)
     return value < least ? least : value > most ? most : value;
 }
 
-/* Of `rows` rows from `slow` on pixels fast .. fast+count-1. */
+/* Sets the pixels of a rectangle that are masked or outside the ROI to the largest value.  The
+ * rectangle has `rows` rows from `slow` on, and the columns fast .. fast + count - 1. */
 static void blank_part(struct assembly *a, int64_t slow, int64_t rows, int64_t fast, int64_t count)
 {
     const struct roi *r = &a->panel.roi;

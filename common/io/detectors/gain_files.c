@@ -48,9 +48,9 @@ static void put_mask_words(struct hdf5_file *f, const hsize_t size[3], const str
     mem_free(mask);
 }
 
-/* Begins PREFIX_WHAT.h5 for the frames of *x, whose panels are equally wide (else STATUS_INPUT),
- * unless a file is there that says something else.  Followed by hdf5_commit or hdf5_abort;
- * STATUS_FAILED. */
+/* Creates PREFIX_WHAT.h5 for the frames of *x.  An existing file with other contents is kept:
+ * hdf5_commit then fails.  The caller calls hdf5_commit or hdf5_abort.  STATUS_INPUT: the panels
+ * have different widths.  STATUS_FAILED: the file cannot be created. */
 static enum status open_file(struct hdf5_file *f, const char *prefix, const char *what,
                              const struct experiment *x, struct error *e)
 {
@@ -96,7 +96,7 @@ enum status gain_files_write(const char *prefix, const struct experiment *x,
 #define GAIN "/stage/gain"
 #define BAD "/stage/bad"
 
-/* A group without a class: readers know none here. */
+/* Adds a group without a NeXus class, because the readers of these files do not use classes. */
 static void make_group(struct hdf5_file *f, const char *path)
 {
     const hid_t made = H5Pcreate(H5P_GROUP_CREATE);
@@ -107,7 +107,8 @@ static void make_group(struct hdf5_file *f, const char *path)
     (void)H5Pclose(made);
 }
 
-/* Writes a plane of a data set, whose other indices are `at`. */
+/* Writes one plane of a data set: its last two dimensions, whose sizes are `plane`.  at[] has
+ * the indices of the other dimensions. */
 static void put_plane(struct hdf5_file *f, hid_t data, int rank, const hsize_t *at,
                       const hsize_t *plane, hid_t type, const void *values)
 {
@@ -125,7 +126,8 @@ static void put_plane(struct hdf5_file *f, hid_t data, int rank, const hsize_t *
     (void)H5Sclose(file);
 }
 
-/* A data set of all cells, each of which is what `from` has for all of them. */
+/* Adds a virtual data set that shows the data set `from` for each memory cell, so that data that
+ * are the same for all cells are stored once. */
 static void put_view(struct cell_files *f, const char *path, const char *from, hid_t type)
 {
     const hsize_t stage[] = {GAIN_FILES_STAGES, f->size[2], f->size[3]};

@@ -44,10 +44,10 @@ enum status gain_files_write(const char *prefix, const struct experiment *x,
                              float *const gain[GAIN_FILES_STAGES],
                              float *const pedestal[GAIN_FILES_STAGES], struct error *e);
 
-/* A file of cells that is being written. */
+/* A calibration file of a detector with memory cells, while it is written. */
 struct cell_files {
     struct hdf5_file file;
-    hsize_t size[4];  // stages, cells, rows, fast
+    hsize_t size[4];  // gain levels, cells, rows, fast
     hid_t offsets, levels, gains;
 };
 

@@ -14,7 +14,8 @@
 
 /* --- polygons -------------------------------------------------------------------- */
 
-/* "shadow TRANSMISSION [DISTANCE]" */
+/* Begins a new polygon with a line "shadow TRANSMISSION [MM]".  STATUS_INPUT: the line is wrong,
+ * or there are too many shadows. */
 static enum status add_polygon(const struct text_file *t, struct shadows *s, struct error *e)
 {
     struct polygon *p = &s->polygons[s->npolygons];
@@ -58,7 +59,7 @@ static enum status add_corner(const struct text_file *t, struct shadows *s, stru
     return STATUS_OK;
 }
 
-/* The polygon that ends here. */
+/* Checks the last polygon at its end.  STATUS_INPUT: it has fewer than 3 corners. */
 static enum status close_polygon(const struct text_file *t, const struct shadows *s,
                                  struct error *e)
 {
@@ -109,7 +110,8 @@ void shadows_free(struct shadows *s)
 enum { RANK_MAX = 3, PIXELS_MAX = 1 << 28 };
 #define DATA "/transmission"
 
-/* A share has no unit. */
+/* Checks the unit of the map.  STATUS_INPUT: the map has a unit, but a transmission is a
+ * fraction without one. */
 static enum status check_share_units(struct hdf5_file *f, const char *path, struct error *e)
 {
     static const char *const none[] = {"", "1", "none", "dimensionless", "fraction", "unitless"};
@@ -161,7 +163,8 @@ static void try_map(struct hdf5_file *f)
 
 /* --- maps: images ------------------------------------------------------------------------ */
 
-/* Whole numbers, and floats of the other byte order, are tiny when they are read as floats. */
+/* Checks that values were written as float32 of this byte order.  STATUS_INPUT: a value is
+ * denormal.  Whole numbers, and floats of the other byte order, look like such tiny values. */
 static enum status check_floats(const char *path, const struct transmission *t, struct error *e)
 {
     for (size_t i = 0; i < t->count; i++)
@@ -173,7 +176,7 @@ static enum status check_floats(const char *path, const struct transmission *t, 
     return STATUS_OK;
 }
 
-/* What the header of an image of a format with a header says. */
+/* Reads pixel size and wavelength from the header of an image whose format has one. */
 static enum status read_header(const char *path, struct transmission *t, struct error *e)
 {
     struct image_header h;
@@ -214,7 +217,7 @@ static enum status read_image(const char *path, struct transmission *t, struct e
     return taken;
 }
 
-/* --- maps: both ------------------------------------------------------------------------- */
+/* --- maps: checks ----------------------------------------------------------------------- */
 
 static enum status check_map(const char *path, const struct transmission *t, struct error *e)
 {

@@ -15,9 +15,10 @@ enum { SHADOWS_MAX = 100, SHADOW_CORNERS_MAX = 10000 };
 
 /* The outline of a shadow. */
 struct polygon {
-    /* Fraction of the light that passes, 0 to 1; distance from the sample, 0: as the detector. */
+    /* Fraction of the light that passes, from 0 to 1.  Distance from the sample; 0: that of the
+     * detector. */
     double transmission, distance_m;
-    size_t first, count;  // corners
+    size_t first, count;  // index of the first corner, and number of corners
 };
 
 struct shadows {
@@ -42,8 +43,8 @@ void shadows_free(struct shadows *s);
 
 /* The transmission to each pixel, through foils, windows and holders of beam stops. */
 struct transmission {
-    int64_t fast_pixels;           // 0: the file does not say
-    size_t count;                  // pixels
+    int64_t fast_pixels;           // 0: not in the file
+    size_t count;                  // number of pixels
     float *passes;                 // owned; fractions from 0 to 1
     double pixel_m, wavelength_m;  // from the file; 0: not in the file
 };

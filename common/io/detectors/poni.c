@@ -10,15 +10,16 @@
 #include "io/text/textfile.h"
 
 enum { EDGE_MAX = 65536, BYTES_MAX = 1 << 20 };
-/* Angles are in rad: what is beyond a turn was meant in degrees. */
+/* VERSION_MAX: latest known version.  TURN: largest angle in rad.  A larger angle was probably
+ * meant in degrees. */
 static const double VERSION_MAX = 3.0;
 #define TURN 6.2832
 
 /* --- values ------------------------------------------------------------------------- */
 
-/* A number that a key of the file has. */
+/* A key of the file whose value is a number. */
 struct key {
-    const char *name;  // in any capitals
+    const char *name;  // upper and lower case are equivalent
     size_t offset;     // in struct poni
     double min, max;
 };
@@ -32,8 +33,9 @@ static const struct key keys[] = {
     {"PixelSize1", AT(pixel_m[0]), 1e-7, 1},    {"PixelSize2", AT(pixel_m[1]), 1e-7, 1},
 };
 
-/* What the lines of one geometry have said so far, for each of `keys`, NAN: nothing.  pyFAI appends
- * geometries to a file, and each of them begins with comments or with poni_version. */
+/* The values that the lines of one geometry have given so far, for each of `keys`; NAN: no line
+ * has given it.  pyFAI appends geometries to a file.  Each geometry begins with comments or with
+ * poni_version. */
 struct said {
     double value[sizeof keys / sizeof *keys];
 };
@@ -44,7 +46,8 @@ static void forget(struct said *said)
         said->value[i] = NAN;
 }
 
-/* A number, or its copy under another name, that one geometry says twice must be the same. */
+/* Stores a number that a line gives.  STATUS_INPUT: an earlier line of the same geometry gives
+ * another value, perhaps under another name. */
 static enum status check_said(const struct text_file *t, size_t offset, const char *name,
                               double value, struct said *said, struct error *e)
 {
@@ -71,7 +74,7 @@ static enum status take_number(const struct text_file *t, const struct key *key,
                : check_said(t, key->offset, key->name, *out, said, e);
 }
 
-/* A member of Detector_config that is there and not null. */
+/* Gets a member of Detector_config.  Returns false if the member is missing or null. */
 static bool config_has(json_t *config, const char *name, json_t **value)
 {
     *value = json_object_get(config, name);
@@ -95,7 +98,8 @@ static enum status config_pixel(const struct text_file *t, json_t *config, int a
                      name);
 }
 
-/* What is in front of the pixels: {"material": "Si", "thickness": m}, both may be absent. */
+/* Reads the sensor: {"material": "Si", "thickness": THICKNESS in m}.  Both members may be
+ * missing. */
 static enum status config_sensor(const struct text_file *t, json_t *config, struct poni *p,
                                  struct error *e)
 {
@@ -124,7 +128,8 @@ static enum status config_sensor(const struct text_file *t, json_t *config, stru
     return STATUS_OK;
 }
 
-/* A distortion is refused. */
+/* STATUS_INPUT: Detector_config has a distortion or a curved detector, which cannot be
+ * simulated. */
 static enum status config_distortion(const struct text_file *t, json_t *config, struct error *e)
 {
     static const char *const names[] = {"splineFile", "splinefile", "x_offset_file",
@@ -140,7 +145,8 @@ static enum status config_distortion(const struct text_file *t, json_t *config, 
                : STATUS_OK;
 }
 
-/* Remembers a name that says nothing to us, once. */
+/* Adds a key without effect to the list p->unused, unless the list already contains it or is
+ * full. */
 static void ignore(struct poni *p, const char *name)
 {
     const size_t length = strlen(p->unused);
@@ -240,7 +246,7 @@ static enum status take_detector(const struct text_file *t, const char *value, s
     return STATUS_OK;
 }
 
-/* All but the numbers of the geometry. */
+/* Reads a line whose value is not a number of the geometry.  Adds unknown keys to p->unused. */
 static enum status take_other(const struct text_file *t, const char *name, const char *value,
                               struct poni *p, struct said *said, struct error *e)
 {
@@ -260,7 +266,8 @@ static enum status take_other(const struct text_file *t, const char *name, const
                    ? text_error(t, e, "%s", cause.text)
                    : STATUS_OK;
     }
-    /* pyFAI then corrects for the depth of the sensor, which we compute wherever there is one */
+    /* With Parallax, pyFAI corrects for the depth of the sensor.  The depth is always simulated
+     * if the sensor has one, so that the key needs no action. */
     if (strcasecmp(name, "Parallax") != 0)
         ignore(p, name);
     return STATUS_OK;
@@ -307,7 +314,8 @@ enum status poni_read(const char *path, struct poni *p, struct error *e)
 
 /* --- the panel ---------------------------------------------------------------------- */
 
-/* Rows of pyFAI's rotation matrix: about axis 1, then 2, both left-handed, then 3. */
+/* Sets m to the rows of pyFAI's rotation matrix: left-handed about axis 1, then left-handed
+ * about axis 2, then right-handed about axis 3. */
 static void rotation(const double rad[3], double m[3][3])
 {
     const double c1 = cos(rad[0]), s1 = sin(rad[0]), c2 = cos(rad[1]), s2 = sin(rad[1]);
@@ -318,7 +326,8 @@ static void rotation(const double rad[3], double m[3][3])
     memcpy(m, all, sizeof all);
 }
 
-/* From the detector's own axes to the frame of the beam. */
+/* Converts a vector from the axes of the detector before its rotation to the coordinate system
+ * of the beam (struct place). */
 static void to_beam(const struct poni *p, const double own[3], double out[3])
 {
     double m[3][3], lab[3];

@@ -15,7 +15,7 @@
 struct sets {
     FILE *out;
     struct dials_images images;
-    const char *path;  // of the list of experiments
+    const char *path;  // path of the experiment list
     uint64_t count;
 };
 
@@ -34,7 +34,9 @@ static void write_text(FILE *out, const char *text, size_t size)
     }
 }
 
-/* Before the name in its folder: DIALS looks from that of the experiments on. */
+/* Writes the folder of the image files.  If it is the folder of the experiment list, writes
+ * nothing, because DIALS searches from that folder on.  Otherwise writes the absolute path, or
+ * the path as the user gave it if the folder does not exist. */
 static void write_folder(const struct sets *s)
 {
     const char *text = s->images.files->text;
@@ -53,13 +55,13 @@ static void write_folder(const struct sets *s)
     free(folder);
 }
 
-/* With # for each digit of the number. */
+/* Writes the template of the image files, with a # for each digit of the number. */
 static void write_template(const struct sets *s)
 {
     const struct template *t = s->images.files;
     const size_t own = folder_of(t->text);
     write_folder(s);
-    if (!template_is_numbered(t)) {  // start and end are undefined then
+    if (!template_is_numbered(t)) {  // t->start and t->end are undefined
         write_text(s->out, t->text + own, strlen(t->text + own));
         return;
     }
@@ -99,7 +101,8 @@ static void write_set(void *state, const struct dials_sweep *sweep)
           s->out);
 }
 
-/* "imageset": [...] with an item for each sweep, in the list of experiments at `path`. */
+/* Writes `"imageset": [...]`, a list with an item for each sweep.  `path` is the path of the
+ * experiment list. */
 static enum status write_imagesets(FILE *out, struct dials_images images, const struct records *all,
                                    const char *path, struct error *e)
 {
@@ -117,11 +120,12 @@ struct list {
     FILE *out;
     const struct experiment *x;
     struct dials_images images;
-    uint64_t sweeps;  // so far
-    bool turned[2];   // which directions there are so far: forwards, backwards
+    uint64_t sweeps;  // number of sweeps so far
+    bool turned[2];   // directions of rotation so far: forwards, backwards
 };
 
-/* "name": [x, y, z] of our lab, times `scale`; without a comma behind it. */
+/* Writes `"name": [x, y, z]` without a comma after it: the vector v, which is in our laboratory
+ * frame, times `scale`. */
 static void write_vector(FILE *out, const struct experiment *x, const char *name, const double v[3],
                          double scale)
 {
@@ -172,7 +176,8 @@ static void write_panel(FILE *out, const struct experiment *x, const double shif
             depth_m > 0.0 ? "ParallaxCorrectedPxMmStrategy" : "SimplePxMmStrategy");
 }
 
-/* One for all sweeps, or one for each where it moves. */
+/* Writes the detector.  There is one detector for all sweeps or, if the detector moves, one for
+ * each sweep. */
 static void write_detector(void *state, const struct dials_sweep *s)
 {
     struct list *l = state;
@@ -200,13 +205,15 @@ static bool rotates(const struct dials_sweep *s)
     return s->start->osc_rad != 0.0;
 }
 
-/* DIALS takes no negative width: a rotation backwards is one forwards about the inverted axis. */
+/* Returns true if the sweep rotates backwards.  DIALS does not accept a negative width.  Such a
+ * sweep is therefore written as a forward rotation about the inverted axis. */
 static bool is_backwards(const struct dials_sweep *s)
 {
     return s->start->osc_rad < 0.0;
 }
 
-/* There is a goniometer for each direction: number 0 is that of the first sweep which rotates. */
+/* Returns the number of the goniometer of a sweep.  There is one goniometer for each direction
+ * of rotation.  Number 0 is that of the first sweep that rotates. */
 static int goniometer_of(struct list *l, const struct dials_sweep *s)
 {
     if (!l->turned[0] && !l->turned[1])
@@ -227,7 +234,8 @@ static void write_goniometer(void *state, const struct dials_sweep *s)
           l->out);
 }
 
-/* "name": [...] with a number for each image. */
+/* Writes `"name": [...]`, a list with a number for each image: with `times` the start of the
+ * image in s since frame 0, otherwise 1. */
 static void write_image_range(FILE *out, const char *name, const struct dials_sweep *s, bool times)
 {
     fprintf(out, "\"%s\": [", name);
@@ -253,7 +261,8 @@ static void write_scan(void *state, const struct dials_sweep *s)
     fputs("\"valid_image_ranges\": {}}", l->out);
 }
 
-/* Real axes before the spindle turns. */
+/* Writes a crystal with its real-space axes at rotation angle 0.  r has the rows a*, b*, c* in
+ * 1/A.  `mosaic` NULL: the crystal has no mosaic parameters. */
 static void write_crystal(FILE *out, const struct experiment *x, const double r[9],
                           const struct dials_mosaic *mosaic)
 {
@@ -305,7 +314,7 @@ static void write_experiments(void *state, const struct dials_sweep *s)
     l->sweeps++;
 }
 
-/* "name": [...] with an item for each sweep. */
+/* Writes `"name": [...]`, a list to which `item` adds an item for each sweep. */
 static enum status write_list(struct list l, const char *name,
                               void (*item)(void *state, const struct dials_sweep *s),
                               const struct records *all, struct error *e)

@@ -13,7 +13,7 @@
 #include "io/output/truth.h"
 #include "model/beam.h"
 
-/* --- our lab in that of DIALS -------------------------------------------------------- */
+/* --- our laboratory frame and that of DIALS ------------------------------------------ */
 
 void dials_turn(const struct experiment *x, const double v[3], double out[3])
 {
@@ -43,7 +43,7 @@ double dials_polarization(const struct experiment *x, double normal[3])
     return b->no_polarization ? 0.5 : 0.5 * (1.0 + b->kahn);
 }
 
-/* --- frames, packed ------------------------------------------------------------------ */
+/* --- packed frames ------------------------------------------------------------------- */
 
 static double spacing(const struct lattice *l, const int32_t hkl[3])
 {
@@ -57,7 +57,8 @@ static double spacing(const struct lattice *l, const int32_t hkl[3])
     return sum > 0.0 ? 1.0 / sqrt(sum) : 0.0;
 }
 
-/* About those of its pixels that lie on its panel. */
+/* Sets box[0..3] to the bounds of a reflection along fast and slow.  Pixels on other panels than
+ * its own are ignored. */
 static void box_of(const struct panel *p, const uint32_t *pixels, int32_t count, int32_t box[6])
 {
     box[0] = box[2] = INT32_MAX;
@@ -74,7 +75,8 @@ static void box_of(const struct panel *p, const uint32_t *pixels, int32_t count,
     }
 }
 
-/* Which of its two crossings of the sphere: they lie on two sides of beam and spindle. */
+/* Returns the side of the plane through beam and spindle on which a reflection is: -1 or 1.  A
+ * reciprocal lattice point crosses the Ewald sphere twice in a rotation, once on each side. */
 static int32_t side_of(const struct experiment *x, const double shift_m[3],
                        const struct reflection_row *row)
 {
@@ -87,7 +89,9 @@ static int32_t side_of(const struct experiment *x, const double shift_m[3],
     return vec_dot(at, across) < 0.0 ? -1 : 1;
 }
 
-/* Images of a rotation are counted on from 0, a still is alone. */
+/* Returns the reflection of a row of the frame.  `pixels` are those that the row lists.  The
+ * image number of a rotation is the id of its frame.  A still is alone in its sweep and has
+ * image number 0. */
 static struct dials_spot spot_of(const struct experiment *x, const struct frame *f,
                                  const struct reflection_row *row, const uint32_t *pixels)
 {
@@ -171,9 +175,9 @@ struct spots {
 
 struct walk {
     const struct dials_visitor *to;
-    struct dials_sweep sweep;  // the one that goes on
-    void *start;               // owned: its first frame, without spots
-    struct spots open, next;   // those of the last frame, which may go on, and of this one
+    struct dials_sweep sweep;  // the current sweep
+    void *start;               // owned: first frame of the sweep, without spots
+    struct spots open, next;  // reflections of the previous frame that may go on, and of this frame
 };
 
 /* Two frames are consecutive images of a sweep if the gap between them is at most this fraction of
@@ -239,7 +243,9 @@ static struct dials_spot join_spots(const struct dials_spot *a, const struct dia
     return s;
 }
 
-/* Those of the next frame of the sweep: open ones go on in it or have ended. */
+/* Adds the reflections of the next frame of the sweep.  If the previous frame has the same
+ * reflection, the two are joined.  Reflections of the previous frame that do not continue in
+ * this frame have ended, and are passed to the visitor.  Returns false if out of memory. */
 static bool add_spots(struct walk *w, const struct dials_frame *f)
 {
     const struct dials_spot *spots = dials_spots(f);

@@ -12,12 +12,12 @@ enum { WIDTH_MAX = 24 };
 
 /* --- columns ------------------------------------------------------------------------- */
 
-/* A column; the last of a table has no name. */
+/* A column of the table.  An item without a name ends the list of columns. */
 struct column {
     const char *name, *type;
     uint32_t width;  // bytes of an item, which `put` writes
     void (*put)(const struct experiment *x, const struct dials_spot *s, void *to);
-    bool scaled;  // of scaled intensities
+    bool scaled;  // only written with scaled intensities
 };
 
 /* Flags of DIALS.  SEEN: predicted, observed, indexed and strong.  INTEGRATED: by summation. */
@@ -119,7 +119,8 @@ static void put_mm_variance(const struct experiment *x, const struct dials_spot 
     put_vector(to, variance, variance, s->osc_rad * s->osc_rad / 12.0);
 }
 
-/* Where it goes, in our lab, of length 1. */
+/* Sets `out` to the direction from the sample to a reflection: a unit vector in our laboratory
+ * frame. */
 static void direction_of(const struct experiment *x, const struct dials_spot *s, double out[3])
 {
     const struct panel *p = &x->panels[s->panel];
@@ -145,8 +146,9 @@ static void put_box(const struct experiment *x, const struct dials_spot *s, void
     memcpy(to, s->box, sizeof s->box);
 }
 
-/* Lorentz factor of a rotation over that of polarization, which DIALS multiplies with: Kabsch,
- * Acta Cryst. D66 (2010) 133. */
+/* Returns the factor with which DIALS multiplies an intensity to correct it for the Lorentz
+ * factor of the rotation and for the polarization: Kabsch, Acta Cryst.  D66 (2010) 133.  The
+ * factor of a still corrects only for the polarization. */
 static double lp_of(const struct experiment *x, const struct dials_spot *s)
 {
     double at[3], across[3], normal[3];
@@ -226,11 +228,11 @@ static const struct column columns[] = {
 
 struct table {
     FILE *out;
-    int32_t shift;  // of the images of frames: DIALS begins with 0 at the image that it calls 1
+    int32_t shift;  // added to image numbers: DIALS counts positions from 0, at image number 1
     const struct experiment *x;
-    bool alone;  // without scaled intensities
+    bool alone;  // do not write scaled intensities
     uint64_t rows;
-    const struct column *column;  // the one that is written
+    const struct column *column;  // the column that is being written
 };
 
 /* ---- MessagePack -------------------------------------------------------- */

@@ -12,7 +12,7 @@
 #include "base/vec.h"
 #include "io/dials/expt_models.h"
 
-/* An open list, and the experiment of it that the functions below read. */
+/* An open experiment list, and the experiment in it that the following functions read. */
 struct expt_json {
     struct json_at root, chosen;
     size_t experiments;
@@ -49,7 +49,7 @@ static enum status find_first(struct expt_json *l, struct error *e)
     return s;
 }
 
-/* Opens a list and chooses its first experiment.  To be followed by json_at_close(&l->root), also
+/* Opens a list and chooses its first experiment.  The caller calls json_at_close(&l->root), also
  * after an error. */
 static enum status open_list(struct expt_json *l, const char *path, struct error *e)
 {
@@ -58,7 +58,8 @@ static enum status open_list(struct expt_json *l, const char *path, struct error
     return s ? s : find_first(l, e);
 }
 
-/* The same for one of the first experiment that must be there. */
+/* Finds a model of the chosen experiment, as expt_model does.  STATUS_INPUT: also if the
+ * experiment has no such model. */
 static enum status need_model(const struct expt_json *l, const char *kind, struct json_at *out,
                               struct error *e)
 {
@@ -68,8 +69,9 @@ static enum status need_model(const struct expt_json *l, const char *kind, struc
 
 /* --- beam ----------------------------------------------------------------------- */
 
-/* DIALS knows the normal of the plane in which the E field swings, and the fraction of the
- * intensity in it: (1 + K)/2 for Kahn's factor K. */
+/* Reads the polarization.  DIALS stores the normal of the plane in which the E field oscillates,
+ * and the fraction of the intensity in this plane.  The fraction is (1 + K)/2 for Kahn's factor
+ * K. */
 static enum status read_polarization(const struct json_at *at, struct expt *x, struct error *e)
 {
     struct json_at member;
@@ -115,7 +117,8 @@ static enum status read_beam(const struct json_at *at, struct expt *x, struct er
     return read_polarization(at, x, e);
 }
 
-/* The first number of a list. */
+/* Reads the first number of a list.  STATUS_INPUT: the list is empty, or the number is not
+ * within [min, max]. */
 static enum status first_of(const struct json_at *list, double min, double max, double *out,
                             struct error *e)
 {
@@ -140,7 +143,8 @@ static enum status read_exposure(const struct expt_json *l, double *exposure_s, 
     return first_of(&times, 0, 1e9, exposure_s, e);
 }
 
-/* Names the files of masks and the like of the image set, which are pickled Python objects. */
+/* Lists in `unused` which members of the image set name a file: mask, gain, pedestal, dx, dy.
+ * These files are not read, because they are pickled Python objects. */
 static enum status find_unused(const struct expt_json *l, char *unused, size_t size,
                                struct error *e)
 {
@@ -160,7 +164,9 @@ static enum status find_unused(const struct expt_json *l, char *unused, size_t s
 
 /* --- images --------------------------------------------------------------------- */
 
-/* The first image of a template, with a # for each digit, in the folder of the list. */
+/* Sets `name` to the path of the image with that number.  The template has a # for each digit,
+ * and is relative to the folder of the experiment list at `list`.  A path that is too long
+ * leaves `name` unchanged. */
 static void name_first(const char *list, const char *template, int64_t number, char *name)
 {
     const char *slash = *template == '/' ? NULL : strrchr(list, '/');
@@ -199,8 +205,9 @@ static enum status read_image(const struct expt_json *l, struct expt *x, struct 
 
 /* --- scan ------------------------------------------------------------------------ */
 
-/* DIALS takes the last item of a shorter list for the images behind it, and refuses a longer one.
- */
+/* Checks that a list of values per image is not longer than the number of images.  In DIALS, the
+ * last item of a shorter list is also used for the images after it, and a longer list is an
+ * error. */
 static enum status check_items(const struct json_at *of, const char *key, int64_t images,
                                struct error *e)
 {
@@ -217,7 +224,9 @@ static enum status check_items(const struct json_at *of, const char *key, int64_
                                count, images);
 }
 
-/* Where every image starts: in steps of the same width, of which *width is the first. */
+/* Reads the start angles of the images.  *start gets the first angle, and *width the first step
+ * (unchanged for a single angle).  STATUS_INPUT: the angles are not evenly spaced, or there are
+ * neither one nor `images` of them. */
 static enum status read_starts(const struct json_at *starts, int64_t images, double *start,
                                double *width, struct error *e)
 {
@@ -244,7 +253,8 @@ static enum status read_starts(const struct json_at *starts, int64_t images, dou
     return s;
 }
 
-/* Start and width, or, beneath `properties`, where every image starts. */
+/* Reads the start angle and the width of the images.  A scan has a list of the two or, under
+ * `properties`, a list of the start angles of all images. */
 static enum status read_oscillation(const struct json_at *at, struct expt_scan *scan,
                                     struct error *e)
 {
@@ -275,7 +285,8 @@ static enum status check_lists(const struct json_at *at, int64_t images, struct 
     return s;
 }
 
-/* The set of images has as many as the scan: a template has any number. */
+/* Checks that the lists of the image set have as many items as the scan has images.  An image
+ * set with a template has no such list, and any number of images. */
 static enum status check_images(const struct expt_json *l, int64_t images, struct error *e)
 {
     static const char *const keys[] = {"single_file_indices", "images"};
@@ -312,8 +323,8 @@ static enum status read_scan(const struct expt_json *l, struct expt_scan *scan, 
     return s ? s : check_images(l, scan->images, e);
 }
 
-/* The scan of an experiment that need not have one: images 0 then.  STATUS_INPUT, too, for one that
- * rotates where there is no goniometer. */
+/* Reads the scan of the chosen experiment.  If the experiment has no scan, scan->images is 0.
+ * STATUS_INPUT: also if the scan rotates, but the experiment has no goniometer. */
 static enum status read_rotating_scan(const struct expt_json *l, const struct expt_goniometer *g,
                                       struct expt_scan *scan, struct error *e)
 {
@@ -342,7 +353,8 @@ enum status expt_read_scan(const char *path, struct expt_scan *scan, struct erro
 
 /* --- detector and beam ---------------------------------------------------------- */
 
-/* Detector and beam need no scan: one that numbers no images says nothing. */
+/* Checks the scan of the chosen experiment.  Detector and beam do not need a scan.  A missing
+ * scan, or one without image_range, is therefore not an error. */
 static enum status check_scan(const struct expt_json *l, const struct expt_goniometer *g,
                               struct error *e)
 {
@@ -389,7 +401,8 @@ enum status expt_read(const char *path, struct expt *x, struct error *e)
 
 /* --- crystal ---------------------------------------------------------------------- */
 
-/* a* = b x c / V and so on. */
+/* Computes the rows a*, b*, c* from the rows a, b, c: a* = b x c / V, and so on.  STATUS_INPUT:
+ * a, b and c are in one plane. */
 static enum status invert(const struct json_at *at, const double direct_A[9],
                           double reciprocal_A[9], struct error *e)
 {
@@ -437,10 +450,10 @@ enum status expt_read_crystal(const char *path, double reciprocal_A[9], struct e
     return s;
 }
 
-/* Images of all experiments together. */
+/* Largest number of images, and of scan points, of all experiments together. */
 enum { IMAGES_MAX = 1 << 24 };
 
-/* A text that may be absent. */
+/* Copies the text of a member to `out`.  Copies "" if the member is missing or is not a text. */
 static void copy_text(const struct json_at *of, const char *key, char out[EXPT_TEXT_SIZE])
 {
     struct json_at member;
@@ -473,7 +486,8 @@ static enum status read_indices(const struct json_at *set, struct expt_list *lis
     return s;
 }
 
-/* A sequence has a template, a set a list of files, of which the first counts. */
+/* Reads the names of the images of the chosen experiment.  An image sequence has a template.  An
+ * image set has a list of files, of which only the first name is stored. */
 static enum status read_images(const struct expt_json *l, struct expt_list *list,
                                struct expt_experiment *x, struct error *e)
 {
@@ -498,7 +512,8 @@ static enum status read_images(const struct expt_json *l, struct expt_list *list
 
 /* --- all experiments: crystals ----------------------------------------------------- */
 
-/* A matrix of DIALS, row-major with columns a*, b*, c*, as rows in our lab. */
+/* Converts a crystal matrix of DIALS, which is row-major with the columns a*, b*, c*, to rows
+ * a*, b*, c* in our laboratory frame.  Applies the goniometer with the scan axis at angle 0. */
 static void turn_matrix(const struct expt_goniometer *g, const double m[9], double rows[9])
 {
     for (int i = 0; i < 3; i++) {
@@ -536,8 +551,9 @@ static enum status read_points(const struct expt_json *l, const struct expt_goni
     return s;
 }
 
-/* " C 2y" is centred.  A symbol with a change of basis in brackets, or with the rhombohedral axes
- * of " P 3*", does not say with its letter what its cell is. */
+/* Returns the centring of the cell, which is the letter of the Hall symbol: C for " C 2y".
+ * Returns 0 if it is not known.  A symbol with a change of basis in parentheses does not have
+ * the letter of its cell.  " P 3*" has rhombohedral axes, whose cell is primitive. */
 static char centring_of(const struct json_at *crystal)
 {
     struct json_at at;
@@ -569,13 +585,13 @@ static enum status read_crystal(const struct expt_json *l, struct expt_list *lis
     return s ? s : read_points(l, &g, list, x, e);
 }
 
-/* --- all experiments: the list
- * ----------------------------------------------------------------------- */
+/* --- all experiments: the list ---------------------------------------------------- */
 
-/* Whether panels are the same but for a shift of all of them. */
+/* Returns true if two detectors are equal except for a shift that all panels share.  by_m gets
+ * the shift from `first` to `other`. */
 static bool is_shifted(const struct expt *first, const struct expt *other, double by_m[3])
 {
-    static const double SAME = 1e-9;  // of unit vectors, and in m
+    static const double SAME = 1e-9;  // tolerance of unit vectors, and of lengths in m
     bool same = first->npanels == other->npanels;
     for (size_t i = 0; same && i < first->npanels; i++) {
         const struct geom_panel *a = &first->panels[i], *b = &other->panels[i];
@@ -591,7 +607,9 @@ static bool is_shifted(const struct expt *first, const struct expt *other, doubl
     return same;
 }
 
-/* It may stand elsewhere than that of the first experiment. */
+/* Reads the detector of the chosen experiment, and sets x->shift_m to its shift from the
+ * detector of the first experiment.  STATUS_INPUT: the detectors differ in more than their
+ * position. */
 static enum status read_shift(const struct expt_json *l, const struct expt *setup,
                               const struct json_at *first, struct expt_experiment *x,
                               struct error *e)

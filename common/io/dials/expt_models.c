@@ -139,7 +139,7 @@ enum status json_at_member_reals(const struct json_at *of, const char *key, size
 
 void expt_to_lab(const double v[3], double out[3])
 {
-    out[0] = 0.0 - v[2];  // no negative zero
+    out[0] = 0.0 - v[2];  // avoids a negative zero
     out[1] = v[1];
     out[2] = v[0];
 }
@@ -187,7 +187,7 @@ enum status expt_model(const struct json_at *experiment, const struct json_at *r
 
 enum { AXES_MAX = 16 };
 
-/* out = a b, row by row; out may be a or b. */
+/* Sets out = a b.  The matrices are row-major; `out` may be a or b. */
 static void multiply(const double a[9], const double b[9], double out[9])
 {
     double product[9];
@@ -197,7 +197,7 @@ static void multiply(const double a[9], const double b[9], double out[9])
     memcpy(out, product, sizeof product);
 }
 
-/* Rotation about the unit vector n, right-handed. */
+/* Sets `out` to the row-major matrix of a right-handed rotation about the unit vector n. */
 static void rotation_about(const double n[3], double angle_rad, double out[9])
 {
     const double c = cos(angle_rad), s = sin(angle_rad);
@@ -228,8 +228,9 @@ static enum status read_rotation(const struct json_at *of, const char *key, doub
     return json_at_error(&member, e, "not a rotation_about; expected the object that dxtbx writes");
 }
 
-/* Axis i of several, at its angle: those before the scan's are fixed on the crystal's side,
- * those behind it set how its axis lies. */
+/* Adds axis number i of a goniometer with several axes, at its angle.  Axes before the scan axis
+ * are between it and the crystal: their rotations are combined in g->fixed.  Axes after the scan
+ * axis set its direction: their rotations are combined in g->setting. */
 static void add_axis(const double axis[3], double angle_deg, int64_t i, int64_t scan,
                      struct expt_goniometer *g)
 {
@@ -243,7 +244,8 @@ static void add_axis(const double axis[3], double angle_deg, int64_t i, int64_t 
     multiply(turned, of, of);
 }
 
-/* One axis after the other, the first next to the crystal. */
+/* Reads the axes of a goniometer in the order of the file, in which the first axis is next to
+ * the crystal. */
 static enum status read_axes(const struct json_at *at, const struct json_at *axes,
                              struct expt_goniometer *g, struct error *e)
 {
@@ -289,10 +291,12 @@ enum status expt_goniometer(const struct json_at *experiment, const struct json_
 
 enum { EDGE_MAX = 65536 };
 static const double PIXELS_MAX = 1 << 28;
-/* No detector counts beyond: what is trusted up to there, or more, has no limit. */
+/* No detector counts further than this.  If the trusted range ends above this value, there is no
+ * limit. */
 static const double COUNT_MAX = 4294967294.0;
 static const double ORIGIN_MAX_MM = 1e7, TRUSTED_MAX = 1e300;
-/* A sensor must be given a thickness by formats that know of none; it catches everything. */
+/* Some formats require a thickness even of a sensor that has none.  A sensor below this
+ * thickness in m is therefore treated as one without thickness, which absorbs all photons. */
 static const double THIN_M = 1e-6;
 
 /* Position and axes of a group or a panel, in the laboratory frame of DIALS. */
@@ -311,7 +315,8 @@ static void within(const struct stand *on, const double v[3], double out[3])
         out[i] = v[0] * on->fast[i] + v[1] * on->slow[i] + v[2] * normal[i];
 }
 
-/* Axes and origin of a group or a panel, on top of those of its parent. */
+/* Reads the axes and the origin of a group or a panel.  The file gives them relative to the
+ * parent; *out gets them in the laboratory frame of DIALS. */
 static enum status read_stand(const struct json_at *at, const struct stand *parent,
                               struct stand *out, struct error *e)
 {
@@ -355,7 +360,8 @@ static enum status read_size(const struct json_at *at, struct geom_panel *p, str
     return STATUS_OK;
 }
 
-/* From one rectangle [fast, slow, fast end, slow end], ends exclusive. */
+/* Masks the pixels of a panel that are in a rectangle [fast, slow, fast end, slow end], without
+ * the ends. */
 static void clear_rectangle(const double r[4], struct geom_panel *p)
 {
     const int64_t fast_end = (int64_t)fmin(ceil(r[2]), (double)p->fast_pixels),
@@ -388,10 +394,10 @@ static enum status read_mask(const struct json_at *at, struct geom_panel *p, str
     return s;
 }
 
-/* What a panel says of the sensor. */
+/* The sensor of a panel, as the file gives it. */
 struct sensor {
     double thickness_m, absorption_1_m;
-    const char *material;  // of the JSON; NULL: not said
+    const char *material;  // borrowed from the JSON; NULL: not in the file
 };
 
 static enum status read_sensor(const struct json_at *at, struct sensor *sensor, struct error *e)
@@ -415,7 +421,8 @@ static enum status read_sensor(const struct json_at *at, struct sensor *sensor, 
                                MATERIAL_SIZE - 1);
 }
 
-/* Sensors of a detector are alike: panel 0 sets it. */
+/* Reads the sensor of a panel.  Panel 0 sets the sensor of the detector.  STATUS_INPUT: another
+ * panel has another thickness or absorption. */
 static enum status take_sensor(const struct json_at *at, size_t number, struct expt *x,
                                struct error *e)
 {
@@ -437,8 +444,9 @@ static enum status take_sensor(const struct json_at *at, size_t number, struct e
     return STATUS_OK;
 }
 
-/* Pixels that lie elsewhere than on a grid cannot be simulated; a correction for the depth of the
- * sensor moves what is computed from pixels, and no pixel. */
+/* Checks how DIALS converts pixels of a panel to mm.  STATUS_INPUT: the pixels are not on a
+ * regular grid, which cannot be simulated.  The parallax correction for the depth of the sensor
+ * is allowed: it changes the positions that DIALS computes, but moves no pixel. */
 static enum status check_strategy(const struct json_at *at, struct error *e)
 {
     struct json_at strategy, type;
@@ -455,7 +463,8 @@ static enum status check_strategy(const struct json_at *at, struct error *e)
                      "ParallaxCorrectedPxMmStrategy, because pixel offsets cannot be simulated");
 }
 
-/* The largest value that a panel is trusted with, in photons: values hold gain and pedestal. */
+/* Reads the largest trusted value of a panel and converts it to photons, because values in the
+ * file include gain and pedestal.  Raises x->saturation to the result. */
 static enum status take_trusted(const struct json_at *at, struct expt *x, struct error *e)
 {
     struct json_at member;
@@ -472,7 +481,9 @@ static enum status take_trusted(const struct json_at *at, struct expt *x, struct
     return s;
 }
 
-/* Where a panel is in the raw image; several panels at 0, 0 say nothing of it. */
+/* Reads the position of a panel in the raw image, and enlarges x->image_pixels to include it.
+ * If all panels are at 0, 0, the file does not give their positions: x->panels_placed stays
+ * false. */
 static enum status take_place(const struct json_at *at, const struct geom_panel *p, struct expt *x,
                               struct error *e)
 {
@@ -489,7 +500,7 @@ static enum status take_place(const struct json_at *at, const struct geom_panel 
     return s;
 }
 
-/* Panel `number`, on its parent. */
+/* Reads panel `number`.  Its position in the file is relative to the parent group. */
 static enum status read_panel(const struct json_at *at, const struct stand *parent, size_t number,
                               struct expt *x, struct error *e)
 {
@@ -513,12 +524,12 @@ static enum status read_panel(const struct json_at *at, const struct stand *pare
 
 /* --- groups -------------------------------------------------------------------- */
 
-/* The list of panels, and where each stands once its group is known. */
+/* The list of panels, and for each panel the position of its group. */
 struct tree {
     struct json_at panels;
     size_t npanels;
-    struct stand *parents;  // owned
-    bool *placed;           // owned
+    struct stand *parents;  // owned: position of the group of each panel
+    bool *placed;           // owned: whether a group with the panel was found
 };
 
 static enum status read_child(const struct json_at *child, const struct stand *parent,
@@ -540,7 +551,8 @@ static enum status read_group(const struct json_at *group, const struct stand *p
     return s;
 }
 
-/* The number of a panel, or a group; how deep they go the parser of JSON limits. */
+/* Reads a child of a group: the number of a panel, or another group.  The JSON parser limits how
+ * deep groups are nested. */
 static enum status read_child(const struct json_at *child, const struct stand *parent,
                               struct tree *t, struct error *e)
 {
@@ -576,7 +588,8 @@ static enum status read_panels(const struct tree *t, struct expt *x, struct erro
     return s;
 }
 
-/* *t with its arrays there. */
+/* Reads the groups and then the panels.  The arrays of *t must be allocated.  Without groups,
+ * the positions of the panels are in the laboratory frame of DIALS. */
 static enum status read_tree(const struct json_at *detector, struct tree *t, struct expt *x,
                              struct error *e)
 {

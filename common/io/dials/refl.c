@@ -9,7 +9,7 @@
 #include "base/files.h"
 #include "base/filetype.h"
 
-/* Names of types, and bytes of an item. */
+/* Names of the types in the file, and the bytes of an item. */
 static const struct {
     const char *name;
     size_t width;
@@ -24,11 +24,12 @@ enum { NTYPES = sizeof types / sizeof *types, DEPTH_MAX = 16 };
 
 enum kind { KIND_NONE, KIND_WHOLE, KIND_TEXT, KIND_ARRAY, KIND_MAP, KIND_OTHER };
 
-/* A value, of which bytes (or items) follow. */
+/* A value of MessagePack, or the head of an array or a map, whose items follow as further
+ * values. */
 struct value {
     enum kind kind;
-    uint64_t number;             // whole number, bytes, items
-    const unsigned char *bytes;  // of a text, or of bytes
+    uint64_t number;             // the whole number, the number of bytes, or the number of items
+    const unsigned char *bytes;  // content of a text, borrowed from the file
 };
 
 struct reader {
@@ -44,7 +45,7 @@ static bool take(struct reader *r, size_t n, const unsigned char **bytes)
     return true;
 }
 
-/* A big-endian number of n bytes. */
+/* Reads a big-endian number of n bytes.  Returns false at the end of the file. */
 static bool take_number(struct reader *r, size_t n, uint64_t *value)
 {
     const unsigned char *b;
@@ -56,8 +57,9 @@ static bool take_number(struct reader *r, size_t n, uint64_t *value)
     return true;
 }
 
-/* How types from 0xc0 on are built: what follows, and how long the number before it is; of
- * KIND_OTHER `fixed` bytes follow. */
+/* Layout of the values whose type byte is 0xc0 + index.  `length` is the number of bytes of the
+ * number after the type byte.  For KIND_OTHER, `fixed` more bytes follow.  KIND_NONE: not
+ * supported. */
 static const struct {
     enum kind kind;
     uint8_t length, fixed;
@@ -83,7 +85,8 @@ static struct value small(unsigned char type)
     return (struct value){.kind = KIND_TEXT, .number = type & 31};
 }
 
-/* Bytes are as good as text; false at the end and for types that are none of these. */
+/* Reads the next value.  Bytes are treated as text.  Returns false at the end of the file, or if
+ * the type is not supported. */
 static bool next(struct reader *r, struct value *v)
 {
     const unsigned char *type;
@@ -107,7 +110,8 @@ static bool next(struct reader *r, struct value *v)
     return take(r, fixed, &v->bytes);
 }
 
-/* Passes over a value with all that is in it. */
+/* Skips a value with all values inside it.  Returns false if the file is corrupt, or if values
+ * are nested deeper than DEPTH_MAX. */
 static bool skip(struct reader *r, int depth)
 {
     struct value v;
@@ -172,7 +176,9 @@ static enum status read_identifiers(struct refl *t, struct reader *r, struct err
     return STATUS_OK;
 }
 
-/* NAME: [TYPE, [ROWS, BYTES]] */
+/* Reads a column, which is stored as NAME: [TYPE, [ROWS, BYTES]].  Skips columns of unknown
+ * types.  STATUS_INPUT: the column is corrupt, or its number of rows is not that of the previous
+ * columns. */
 static enum status read_column(struct refl *t, struct reader *r, struct error *e)
 {
     struct value name, outer, type, inner, rows, bytes;

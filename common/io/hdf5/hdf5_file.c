@@ -15,8 +15,8 @@ bool hdf5_good(struct hdf5_file *f, int64_t result)
     return result >= 0;
 }
 
-/* HDF5 1.10.6 and 1.12.0 have only the environment variable, which must be set before threads run.
- */
+/* Switches off the file locks of the HDF5 library.  In HDF5 1.10.6 and 1.12.0 only an
+ * environment variable does this.  It must be set before other threads run. */
 #if H5_VERSION_GE(1, 12, 1) || (H5_VERSION_GE(1, 10, 7) && !H5_VERSION_GE(1, 12, 0))
 static void lock_no_file(hid_t list)
 {
@@ -34,9 +34,10 @@ static void lock_no_file(hid_t list)
 }
 #endif
 
-/* No locks of the library: a lock of replace.c is on the file that it writes.  No plugins:
- * chunks come packed, and what is installed must not change a byte.  No clean-up at exit: it
- * crashes over a file that could not be closed. */
+/* Also switches off parts of the library.  Its file locks: a file that is written already has a
+ * lock of replace.c.  Its plugins: chunks arrive compressed, and the plugins that happen to be
+ * installed must not change the bytes of a file.  Its clean-up at exit: it crashes if a file
+ * could not be closed. */
 hid_t hdf5_access(void)
 {
     (void)H5dont_atexit();
@@ -59,7 +60,7 @@ enum status hdf5_create(struct hdf5_file *f, const char *path, bool sync, struct
     }
     f->replace.sync = sync;
     const hid_t access = hdf5_access();
-    do {  // the library gives up an open or a truncation that a signal interrupts
+    do {  // opening or truncating fails in the library if a signal interrupts it
         errno = f->replace.temporary ? 0 : ESPIPE;
         f->id = f->replace.temporary
                     ? H5Fcreate(f->replace.temporary, H5F_ACC_TRUNC, H5P_DEFAULT, access)
@@ -83,7 +84,7 @@ static void close_it(struct hdf5_file *f)
 
 void hdf5_settle(struct hdf5_file *f)
 {
-    struct error later;  // hdf5_commit meets it again
+    struct error later;  // not used: hdf5_commit gets the same error again
     close_it(f);
     if (!f->failed)
         (void)replace_flush(&f->replace, &later);
@@ -115,7 +116,7 @@ void hdf5_abort(struct hdf5_file *f)
     *f = (struct hdf5_file){.id = -1};
 }
 
-/* --- what is put into them ----------------------------------------------- */
+/* --- groups, data sets and attributes ------------------------------------ */
 
 void hdf5_group(struct hdf5_file *f, const char *path, const char *nx_class)
 {
@@ -167,7 +168,8 @@ static void put(struct hdf5_file *f, const char *path, hid_t type, int rank, con
         (void)hdf5_good(f, H5Dclose(data));
 }
 
-/* A text of fixed length, without a zero. */
+/* Returns the HDF5 type of a text of fixed length in UTF-8, without a terminating zero byte.
+ * The caller closes it. */
 static hid_t text_type(const char *text)
 {
     const hid_t type = H5Tcopy(H5T_C_S1);

@@ -16,8 +16,8 @@
 struct hdf5_file {
     hid_t id;
     char *path;              // owned
-    struct replace replace;  // of a file that is written
-    uint64_t bytes;          // of a file that is read
+    struct replace replace;  // of a file that is being written: its temporary file
+    uint64_t bytes;          // of a file that is being read: its size
     bool failed;             // a step has failed
     int cause;               // errno of the first step that failed, 0: unknown
 };
@@ -65,7 +65,7 @@ hid_t hdf5_creation(struct hdf5_file *f);
 
 /* Add an attribute to the object at `path`. */
 void hdf5_note_text(struct hdf5_file *f, const char *path, const char *name, const char *text);
-/* The same as a text of variable length, which h5py gives as str and not as bytes. */
+/* Adds the attribute as a text of variable length, which h5py returns as str and not as bytes. */
 void hdf5_note_string(struct hdf5_file *f, const char *path, const char *name, const char *text);
 void hdf5_note_reals(struct hdf5_file *f, const char *path, const char *name, hsize_t count,
                      const double *values);

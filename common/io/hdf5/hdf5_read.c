@@ -46,8 +46,10 @@ static size_t folder_of(const char *path)
     return slash ? (size_t)(slash + 1 - path) : 0;
 }
 
-/* What the library finds first under a name that stands in the file `from`: as it is, or in one of
- * the folders where it looks.  *path is where. */
+/* Searches for the file that the library opens for a name that the file `from` stores.  Tries
+ * the name itself and the folders that the library searches, in the same order.  `path` gets the
+ * path of the first match.  PLACE_MISSING: there is none, and `path` is where the file should
+ * be. */
 static enum place find_part(const char *from, const char *name, char path[PATH_MAX])
 {
     const char *const last = name + folder_of(name);
@@ -62,7 +64,7 @@ static enum place find_part(const char *from, const char *name, char path[PATH_M
         {end ? real : "", end ? folder_of(real) : 0, *name == '/' ? last : name},
         {"", 0, last},
     };
-    /* a relative name is first searched in the folder of the file */
+    /* A relative name is first searched in the folder of `from`. */
     for (size_t k = 0; k < sizeof places / sizeof *places; k++) {
         const size_t i = *name == '/' || k > 1 ? k : 1 - k;
         if (snprintf(path, PATH_MAX, "%.*s%s", (int)places[i].length, places[i].folder,
@@ -76,7 +78,8 @@ static enum place find_part(const char *from, const char *name, char path[PATH_M
     return PLACE_MISSING;
 }
 
-/* Before the library follows an external link. */
+/* Callback of the library before it follows an external link.  Refuses links to anything but
+ * regular files, and opens files only for reading. */
 static herr_t on_external(const char *from, const char *group, const char *name, const char *object,
                           unsigned *flags, hid_t access, void *unused)
 {
@@ -89,7 +92,8 @@ static herr_t on_external(const char *from, const char *group, const char *name,
     return -1;
 }
 
-/* A list of a class whose links are followed with care. */
+/* Returns a property list of the given class with which the library follows external links only
+ * to regular files. */
 static hid_t careful(hid_t class)
 {
     const hid_t list = H5Pcreate(class), access = hdf5_access();
@@ -109,7 +113,7 @@ hid_t hdf5_links(void)
 
 /* --- opening a file --------------------------------------------------------------------- */
 
-/* A version of a file whose trial by a reader went well. */
+/* A version of a file that a reader has read in the trial process without an error. */
 struct tried {
     dev_t device;
     ino_t inode;
@@ -133,7 +137,8 @@ static bool was_tried(const struct stat *st, hdf5_reader *reader)
     return false;
 }
 
-/* Without memory for the list there is one more trial. */
+/* Notes that a reader has read this version of a file in the trial process.  Without memory for
+ * the list, the trial is repeated the next time. */
 static void note_trial(const struct stat *st, hdf5_reader *reader)
 {
     struct tried *grown = mem_grow(tried, ntried, 1, sizeof *grown, &tried_room);
@@ -143,7 +148,8 @@ static void note_trial(const struct stat *st, hdf5_reader *reader)
     tried[ntried++] = (struct tried){st->st_dev, st->st_ino, st->st_size, st->st_mtim, reader};
 }
 
-/* What the superblock says of a process that writes the file, or did not end well. */
+/* Flags in the superblock of a file.  They are not 0 if a process is writing the file, or has
+ * ended without closing it.  WRITER_SWMR: the writer allows readers at the same time. */
 enum writer { WRITER_NONE, WRITER_SWMR = 5 };
 
 static unsigned writer_of(const char *path)
@@ -174,7 +180,7 @@ static enum status open_now(struct hdf5_file *f, const char *path, struct error 
                               path);
 }
 
-/* What the trial does. */
+/* Arguments of `attempt`, which runs in the trial process. */
 struct attempt {
     const char *path;
     hdf5_reader *reader;
@@ -228,8 +234,9 @@ enum status hdf5_take(const char *path, hdf5_reader *reader, hdf5_taker *take, v
 
 /* --- data sets ---------------------------------------------------------------------------- */
 
-/* Calls `seen` for each other file of the data set with the name of its data set there ("": all of
- * it), until that returns false. */
+/* Calls `seen` for each file that stores a part of a data set, until `seen` returns false.
+ * `from` is the name of the file of the data set, `name` that of the other file, and `object`
+ * the data set in the other file ("": external storage, which is not an HDF5 file). */
 static void each_part(hid_t data,
                       bool (*seen)(const char *from, const char *name, const char *object,
                                    void *what),
@@ -273,7 +280,8 @@ static bool is_ordinary(const char *from, const char *name, const char *object, 
     return false;
 }
 
-/* Bytes of a data set and of one of its chunks, 0: without. */
+/* Computes the bytes of a data set and of one of its chunks (0: the data set has no chunks).
+ * Returns false if a size is not possible. */
 static bool measure(hid_t data, uint64_t *bytes, uint64_t *chunk_bytes)
 {
     hsize_t dims[H5S_MAX_RANK];
@@ -295,9 +303,10 @@ static bool measure(hid_t data, uint64_t *bytes, uint64_t *chunk_bytes)
     return good;
 }
 
-/* In the trial: a data set that is there and cannot be opened must not be opened again.  The
- * library reads beyond what is damaged, and what it finds there, an error or its end, differs
- * between the trial and the program. */
+/* In the trial process: refuses the file if a data set exists but cannot be opened, so that the
+ * program does not try to open it again.  The library reads out of bounds if a data set is
+ * corrupt.  The result, an error or a crash, can differ between the trial process and the
+ * program. */
 static void refuse_damaged(hid_t file, const char *path)
 {
     char name[PATH_MAX] = "", what[HDF5_REASON];
@@ -337,7 +346,7 @@ struct missing {
     bool found;
 };
 
-/* Whether the file has the data set. */
+/* Returns true if the file has an object at the path `object`. */
 static bool has_object(const char *path, const char *object)
 {
     const hid_t access = hdf5_access(), file = H5Fopen(path, H5F_ACC_RDONLY, access);
@@ -384,7 +393,8 @@ int hdf5_sizes(hid_t data, int least, int most, uint64_t numbers, hsize_t *size)
     return good ? rank : 0;
 }
 
-/* The first filter of the data set that the library cannot undo; 0: there is none. */
+/* Returns the first filter of the data set that the library does not have, so that it cannot
+ * unpack the data set.  Returns 0 if there is no such filter. */
 static H5Z_filter_t find_foreign_filter(hid_t data)
 {
     const hid_t made = H5Dget_create_plist(data);
@@ -401,7 +411,8 @@ static H5Z_filter_t find_foreign_filter(hid_t data)
     return foreign;
 }
 
-/* Returns the name of a filter that Python's h5py and hdf5plugin support. */
+/* Returns the name of a filter for error messages.  Knows the filters that Python's h5py and
+ * hdf5plugin support.  Returns "unknown" for others. */
 static const char *name_filter(H5Z_filter_t filter)
 {
     static const struct {
@@ -465,7 +476,8 @@ bool hdf5_exists(hid_t file, const char *path)
     return object >= 0;
 }
 
-/* Where the link at `path`, which leads nowhere, should lead. */
+/* Sets `reason` to the second half of a sentence that says where the broken link at `path`
+ * should lead. */
 static void explain_link(hid_t file, const char *path, const H5L_info_t *info,
                          char reason[HDF5_REASON])
 {
@@ -518,7 +530,8 @@ bool hdf5_explain(hid_t file, const char *path, char reason[HDF5_REASON])
 
 /* --- texts --------------------------------------------------------------------------------- */
 
-/* Whether a text of that type fits into text[size], which is cleared then. */
+/* Returns true if the type is a text of fixed length that fits into text[size].  Then fills
+ * text[] with zeros. */
 static bool takes_text(hid_t type, char *text, size_t size)
 {
     const bool good = type >= 0 && H5Tget_class(type) == H5T_STRING && !H5Tis_variable_str(type) &&

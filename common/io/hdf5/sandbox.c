@@ -17,7 +17,8 @@
 
 #include "base/clock.h"
 
-/* Bytes of memory that this process has; false if the system does not say. */
+/* Gets the bytes of virtual memory of this process.  Returns false if the system does not report
+ * them. */
 static bool find_memory(rlim_t *bytes)
 {
     unsigned long pages = 0;
@@ -41,8 +42,9 @@ static void leave(void)
     confined_leave(STATUS_INPUT);
 }
 
-/* Nothing of the parent may run or be flushed, nothing printed, nothing found by
- * the name of an environment variable. */
+/* Isolates the child process and sets its limits.  Signal handlers and exit handlers of the
+ * parent do not run in the child, and buffers of the parent are not flushed.  The child cannot
+ * print, and libraries in the child find no environment variables. */
 static void confine(const struct confined_limits *l)
 {
     const struct itimerval timer = {
@@ -136,20 +138,20 @@ const char *confined_close(struct confined *c, bool good)
     return WIFSIGNALED(status) ? "reading it crashes" : "its content contradicts itself";
 }
 
-/* Limits for each file of a trial: CPU time, ticks of the timer, and memory on top of what the
- * process already has.  A tick interrupts an open() that waits. */
+/* Limits for each file of a trial: seconds of CPU time, ticks of the timer, and bytes of memory
+ * in addition to what the process already has.  A tick also interrupts an open() that waits. */
 enum { CPU_S = 5, TICKS_MAX = 600, TICK_US = 100000, PATH_BYTES = 300 };
 static const rlim_t BYTES = (rlim_t)4 << 30;
 
-/* What parent and child have in common. */
+/* Memory that the parent and the child of a trial share: the result of the trial. */
 struct shared {
-    char path[PATH_BYTES];  // of the file that is being read
+    char path[PATH_BYTES];  // path of the file that is being read
     bool ended;             // the child has set status and error
     enum status status;
     struct error error;
 };
 
-static struct shared *shared;  // in the child
+static struct shared *shared;  // set only in the child
 static volatile sig_atomic_t ticks;
 
 /* --- trial: the child ------------------------------------------------------ */
@@ -189,9 +191,10 @@ static void limit_memory(void)
     (void)setrlimit(RLIMIT_AS, &(struct rlimit){most, most});
 }
 
-/* A library that detects its own fault prints what it detected and aborts, as glibc does for a
- * buffer that is too small.  The user gets one line, which the parent prints.  Reports of the
- * sanitizers are for developers and stay. */
+/* Discards what the child prints to stderr.  If a library detects a fault, for example glibc a
+ * buffer that is too small, it prints a report and aborts.  The user must get only the one line
+ * that the parent prints.  Reports of the address sanitizer are for developers and are not
+ * discarded. */
 static void silence(void)
 {
 #ifndef __SANITIZE_ADDRESS__
@@ -201,7 +204,8 @@ static void silence(void)
 #endif
 }
 
-/* Never returns. */
+/* In the child: sets the limits, reads the file, stores the result in *with, and ends the
+ * process. */
 static void try_to_read(struct shared *with, const char *path,
                         enum status (*read)(void *what, struct error *e), void *what)
 {
@@ -211,8 +215,9 @@ static void try_to_read(struct shared *with, const char *path,
     for (int i = 1; i < NSIG; i++)
         (void)signal(i, SIG_DFL);
     (void)sigaction(SIGALRM, &tick, NULL);
-    /* Signals to the whole group are for the parent: it knows what to do, and the child ends with
-     * it.  bragg-run asks the processes of a stage to leave by one of them (link/run.h). */
+    /* A signal to the whole process group is meant for the parent, which handles it.  The child
+     * ignores the signal, and ends when the parent ends.  bragg-run sends such a signal to ask
+     * the processes of a stage to leave (link/run.h). */
     static const int for_parent[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
     for (size_t i = 0; i < sizeof for_parent / sizeof *for_parent; i++)
         (void)signal(for_parent[i], SIG_IGN);
@@ -232,7 +237,8 @@ static void try_to_read(struct shared *with, const char *path,
 
 /* --- trial: the parent ----------------------------------------------------- */
 
-/* What the end of the child says. */
+/* Returns the status of the trial after the child has ended, and sets *e to its error.
+ * STATUS_INPUT: the child ended without a result. */
 static enum status judge(const struct shared *with, struct error *e)
 {
     if (with->ended)

@@ -65,7 +65,8 @@ static bool write_at(const struct spool *s, const void *from, size_t size, uint6
     return true;
 }
 
-/* Writes all pieces, one after the other. */
+/* Writes all pieces to the file, one after the other, from `offset` on.  Returns false if
+ * writing fails. */
 static bool write_pieces(const struct spool *s, const struct iovec *pieces, int count,
                          uint64_t offset)
 {
@@ -82,7 +83,7 @@ static bool write_pieces(const struct spool *s, const struct iovec *pieces, int 
             n -= (ssize_t)(pieces++)->iov_len;
         if (n <= 0)
             continue;
-        const size_t rest = pieces->iov_len - (size_t)n;  // of a piece that was cut
+        const size_t rest = pieces->iov_len - (size_t)n;  // bytes of this piece that are left
         if (!write_at(s, (const char *)pieces->iov_base + n, rest, offset))
             return false;
         offset += rest;
@@ -96,7 +97,8 @@ static bool read_head(const struct spool *s, uint64_t offset, struct head *h)
            h->check == crc32c(0, h, offsetof(struct head, check));
 }
 
-/* Reads which records other processes have appended, up to the last complete one. */
+/* Adds the records after s->end, which other processes have appended, to the entries.  Stops at
+ * the first incomplete record. */
 static enum status scan(struct spool *s, struct error *e)
 {
     struct stat st;
@@ -142,7 +144,7 @@ static enum status open_locked(struct spool *s, struct error *e)
     }
 }
 
-/* Whether the bytes of number i are those that were appended. */
+/* Returns true if the content of record number i has the checksum that its head stores. */
 static bool is_whole(const struct spool *s, size_t i)
 {
     char bytes[4096];
@@ -159,9 +161,10 @@ static bool is_whole(const struct spool *s, size_t i)
     return good && crc == h.crc;
 }
 
-/* Removes the last record if it is incomplete.  After a power failure, the file may have the head
- * of the last record without all of its bytes.  Such a record was never acknowledged, so that it
- * may be removed.  Only the first process of a run may do this: later, all records count. */
+/* Removes the last record if it is incomplete.  After a power failure, the file may have the
+ * head of the last record without all of its bytes.  Such a record was never acknowledged, so
+ * that it may be removed.  Only the first process of a run may do this, because later all
+ * records are valid.  Returns false if writing fails. */
 static bool drop_torn(struct spool *s)
 {
     if (!s->count || is_whole(s, s->count - 1))
@@ -268,14 +271,16 @@ void spool_release(struct spool *s)
     writer_unlock(s->file);
 }
 
-/* With the first record, its name, too. */
+/* Writes the spool to the disk.  After the first record this includes the entry of the file in
+ * its folder.  Returns false if this fails. */
 static bool is_on_disk(const struct spool *s)
 {
     return steady_sync(s->file) == 0 &&
            (s->end > sizeof(struct header) || replace_sync_folder(s->path));
 }
 
-/* What a process that died has begun goes.  The head comes last: without it there is no record. */
+/* First removes an incomplete record of a process that died.  The head is written last, because
+ * a record without a valid head does not exist. */
 enum status spool_append(struct spool *s, uint64_t id, const struct iovec *pieces, int count,
                          bool sync, struct error *e)
 {

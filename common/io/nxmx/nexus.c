@@ -25,7 +25,9 @@ enum status nexus_error(const struct nexus *n, const char *path, struct error *e
 
 /* --- texts ---------------------------------------------------------------------------- */
 
-/* A text of fixed or variable length, or the first of several, by a call of H5Dread or H5Aread. */
+/* Reads one text of fixed or variable length with H5Dread or, if `attribute`, with H5Aread.
+ * Removes trailing blanks.  Returns false if there are several texts, or if the text is too
+ * long. */
 static bool take_text(hid_t from, bool attribute, hid_t type, hid_t space, char text[NEXUS_TEXT])
 {
     const hssize_t count = H5Sget_simple_extent_npoints(space);
@@ -51,8 +53,9 @@ static bool take_text(hid_t from, bool attribute, hid_t type, hid_t space, char 
     return good;
 }
 
-/* An attribute of the object at a path, by its name, and the object, both for the caller to close;
- * the library finds texts in other files only while the object is open. */
+/* Opens an attribute of the object at a path, and the object.  Returns the attribute.  The
+ * caller closes both: the library finds texts in other files only while the object is open.
+ * Returns a negative number if there is no such attribute; *object is closed then. */
 static hid_t open_note(const struct nexus *n, const char *path, const char *name, hid_t *object)
 {
     *object = H5Oopen(n->file, path, hdf5_links());
@@ -86,7 +89,8 @@ bool nexus_text(const struct nexus *n, const char *path, const char *attribute,
 
 /* --- groups --------------------------------------------------------------------------- */
 
-/* The path of child number *at of an open group; false where it has no name of sane length. */
+/* Sets `child` to the path of child number `at` of an open group, whose path is `of`.  Returns
+ * false if the child has no name, or if the name or the path is too long. */
 static bool name_child(hid_t group, const char *of, hsize_t at, char child[NEXUS_PATH])
 {
     char name[NEXUS_TEXT];
@@ -96,7 +100,9 @@ static bool name_child(hid_t group, const char *of, hsize_t at, char child[NEXUS
            snprintf(child, NEXUS_PATH, "%s/%s", strcmp(of, "/") ? of : "", name) < NEXUS_PATH;
 }
 
-/* Children of the group at a path, which are looked at; -1 where it is none. */
+/* Opens the group at a path.  *count gets the number of its children that are searched, at most
+ * CHILDREN_MAX.  The caller closes the group.  Returns a negative number if there is no such
+ * group. */
 static hid_t open_group(const struct nexus *n, const char *path, hsize_t *count)
 {
     H5G_info_t info;
@@ -181,8 +187,9 @@ static bool is_number(hid_t type)
     return class == H5T_INTEGER || class == H5T_FLOAT;
 }
 
-/* The numbers of an open data set, *count of them, for the caller to free; NULL where it has
- * none. */
+/* Reads all numbers of an open data set.  *count gets their number.  The caller frees them with
+ * mem_free.  Returns NULL if the data set has no numbers or more than NUMBERS_MAX, or if reading
+ * fails. */
 static double *read_numbers(hid_t data, size_t *count)
 {
     const hid_t space = H5Dget_space(data), type = H5Dget_type(data);
@@ -199,7 +206,7 @@ static double *read_numbers(hid_t data, size_t *count)
     return values;
 }
 
-/* What a unit of that kind is in m, rad or eV; 0: unknown. */
+/* Returns the size, in m, rad or eV, of a unit of that kind.  Returns 0 if the unit is unknown. */
 static double unit_of(enum nexus_kind kind, const char *name)
 {
     static const struct {
@@ -223,7 +230,7 @@ static double unit_of(enum nexus_kind kind, const char *name)
                  {NEXUS_ENERGY, "keV", 1e3},
                  {NEXUS_ENERGY, "MeV", 1e6},
                  {NEXUS_ENERGY, "J", 1 / EV_J}};
-    /* and the words, in any case, with or without an s */
+    /* Words are compared without regard to case.  A final s is allowed. */
     static const struct {
         enum nexus_kind kind;
         const char *name;
@@ -278,7 +285,9 @@ enum status nexus_unit(const struct nexus *n, const char *path, const char *attr
                                      units, allowed[kind]);
 }
 
-/* Numbers that are 0 need no unit. */
+/* Converts numbers to m, rad or eV with the unit that `attribute` of the object at `path` names.
+ * NEXUS_COUNT is not converted.  If all numbers are 0, no unit is needed.  STATUS_INPUT: a
+ * number is not finite, or the unit is missing or unknown. */
 static enum status apply_units(const struct nexus *n, const char *path, const char *attribute,
                                enum nexus_kind kind, double *values, size_t count, struct error *e)
 {
@@ -322,7 +331,8 @@ enum status nexus_reals(const struct nexus *n, const char *path, enum nexus_kind
     return s;
 }
 
-/* The same number, but for noise of a motor or of rounding. */
+/* Returns true if all numbers of a range are equal, apart from the noise of a motor or of
+ * rounding. */
 static bool is_one(const struct nexus_range *range)
 {
     return range->most - range->least <= 1e-6 * fmax(fabs(range->most), fabs(range->least));
@@ -342,7 +352,8 @@ enum status nexus_real(const struct nexus *n, const char *path, enum nexus_kind 
     return STATUS_OK;
 }
 
-/* Numbers of any type that are whole. */
+/* Reads `count` whole numbers of any type from an open data set.  Returns false if the data set
+ * has another number of items, or an item is not a whole number. */
 static bool take_wholes(hid_t data, size_t count, int64_t *values)
 {
     size_t found;
@@ -373,9 +384,10 @@ enum status nexus_wholes(const struct nexus *n, const char *path, size_t most, i
                 : nexus_error(n, path, e, "must be a list of at most %zu integers", most);
 }
 
-/* --- where things stand ----------------------------------------------------------------- */
+/* --- transformations -------------------------------------------------------------------- */
 
-/* Three numbers of an attribute; false where it is absent or something else. */
+/* Reads the three numbers of an attribute into v.  Returns false if the attribute is missing, or
+ * is anything else than three numbers. */
 static bool three(const struct nexus *n, const char *path, const char *attribute, double v[3])
 {
     hid_t object;
@@ -404,7 +416,8 @@ enum status nexus_vector(const struct nexus *n, const char *path, double v[3], d
     return STATUS_OK;
 }
 
-/* parent/name without . and .. */
+/* Sets `path` to parent/name, or to `name` if `name` is absolute.  Resolves the parts . and ..
+ * of the path.  Returns false if the path is empty, leaves the root or is too long. */
 static bool join(const char *parent, const char *name, char path[NEXUS_PATH])
 {
     char both[2 * NEXUS_PATH];
@@ -429,8 +442,10 @@ static bool join(const char *parent, const char *name, char path[NEXUS_PATH])
     return used;
 }
 
-/* An absolute name that stands in another file, to which a link leads on the way to `folder`,
- * means an object of that file. */
+/* Resolves an absolute name that is stored in another file.  If a link on the way to `folder`
+ * leads to another file, an absolute name in that file means an object of the same file.  `path`
+ * gets the path of this object through the link.  Returns false if no link leads to `folder`, or
+ * if there is no such object. */
 static bool through_link(const struct nexus *n, const char *folder, const char *name,
                          char path[NEXUS_PATH])
 {
@@ -441,7 +456,7 @@ static bool through_link(const struct nexus *n, const char *folder, const char *
         (void)H5Oclose(object);
     if (length <= 0 || length >= NEXUS_PATH || strcmp(there, folder) == 0)
         return false;
-    /* what both paths end with, whole words alone */
+    /* Remove the common end of both paths, in whole words: a and b get the lengths of the rest. */
     size_t a = strlen(folder), b = strcmp(there, "/") == 0 ? 0 : (size_t)length;
     for (size_t i = a, k = b; i && k && folder[i - 1] == there[k - 1];) {
         i--;
@@ -470,7 +485,7 @@ void nexus_resolve(const struct nexus *n, const char *folder, const char *name,
         path[0] = 0;
         if (*name == '/' || !slash)
             return;
-        *slash = 0;  // some programs count from a group further up
+        *slash = 0;  // some programs write names relative to a group further up
     }
 }
 
@@ -496,7 +511,8 @@ enum status nexus_next(const struct nexus *n, const char *path, char next[NEXUS_
     return nexus_error(n, path, e, "depends_on is %.200s, which is missing", on);
 }
 
-/* Right-handed about the unit vector v (Rodrigues). */
+/* Sets m to the matrix of a right-handed rotation by an angle about the unit vector v, with
+ * Rodrigues' formula. */
 static void turn_about(const double v[3], double rad, double m[9])
 {
     const double c = cos(rad), s = sin(rad);
@@ -511,7 +527,9 @@ static void apply(const double m[9], const double v[3], double out[3])
         out[i] = m[3 * i] * v[0] + m[3 * i + 1] * v[1] + m[3 * i + 2] * v[2];
 }
 
-/* Number and unit vector of a transformation.  What moves by 0 needs no direction. */
+/* Reads the value, in rad or m, and the direction v of a transformation.  If the value is 0, the
+ * file need not have a direction: v is then (0, 0, 1).  The length of the vector of a
+ * translation is a factor on the value. */
 static enum status read_motion(const struct nexus *n, const char *path, bool first, bool rotates,
                                double *value, double v[3], struct error *e)
 {
@@ -534,7 +552,7 @@ static enum status read_motion(const struct nexus *n, const char *path, bool fir
     return s;
 }
 
-/* *pose, then the transformation at `path`. */
+/* Applies the transformation at `path` after *pose: a step along a chain of depends_on. */
 static enum status add_link(const struct nexus *n, const char *path, bool first,
                             struct nexus_pose *pose, struct error *e)
 {

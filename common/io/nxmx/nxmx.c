@@ -32,7 +32,7 @@ enum status nxmx_check(const struct experiment *x, const struct image *image, st
 
 /* --- files ---------------------------------------------------------------- */
 
-/* Writes images and reflections of frame number i of the file. */
+/* Writes the images and the reflections of frame number i of the file.  `source` provides them. */
 static enum status put_frame(struct hdf5_file *f, struct nxmx_layers *layers,
                              struct nxmx_columns *columns, const struct nxmx_rows *rows, size_t i,
                              struct nxmx_chunk *chunks, nxmx_source *source, void *owner,
@@ -132,7 +132,7 @@ enum status nxmx_write_master(const char *path, const struct nxmx_kind *kind,
     return hdf5_commit(&f, e);
 }
 
-/* --- back ---------------------------------------------------------------- */
+/* --- reading ------------------------------------------------------------- */
 
 struct nxmx_file {
     struct hdf5_file hdf5;

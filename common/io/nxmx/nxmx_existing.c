@@ -12,7 +12,7 @@
 #include "io/nxmx/nxmx_series.h"
 #include "io/output/writer_lock.h"
 
-/* ---- files that were seen ----------------------------------------------- */
+/* ---- files that were examined ------------------------------------------- */
 
 struct nxmx_stamp nxmx_stamp_of(const char *path)
 {
@@ -30,7 +30,7 @@ bool nxmx_stamps_agree(const struct nxmx_stamp *a, const struct nxmx_stamp *b)
            a->changed.tv_sec == b->changed.tv_sec && a->changed.tv_nsec == b->changed.tv_nsec;
 }
 
-/* Where a file is, or is to be, in the list. */
+/* Returns the index in k->files at which a file is, or at which the file would be inserted. */
 static size_t place_of(const struct nxmx_existing *k, uint64_t number)
 {
     size_t low = 0, high = k->nfiles;
@@ -44,7 +44,7 @@ static size_t place_of(const struct nxmx_existing *k, uint64_t number)
     return low;
 }
 
-/* Returns the entry of a file, and makes it if there is none.  NULL: out of memory. */
+/* Returns the entry of a file.  Creates the entry if there is none.  NULL: out of memory. */
 static struct nxmx_seen *entry_of(struct nxmx_existing *k, uint64_t number)
 {
     const size_t at = place_of(k, number);
@@ -68,7 +68,8 @@ bool nxmx_existing_has(const struct nxmx_existing *k, uint64_t file)
     return false;
 }
 
-/* What is in a file: *rows instead of what was said of it. */
+/* Replaces all rows of a data file by *rows.  STATUS_FAILED: a frame is already in another file,
+ * or out of memory. */
 static enum status replace_rows(struct nxmx_existing *k, uint64_t file, const char *path,
                                 const struct nxmx_rows *rows, struct error *e)
 {
@@ -81,20 +82,22 @@ static enum status replace_rows(struct nxmx_existing *k, uint64_t file, const ch
     return nxmx_rows_merge(&k->rows, rows, e);
 }
 
-/* Reads a file that is not the one that was seen last. */
+/* Reads the rows of a data file again, because the file has changed since it was last examined.
+ * A file of another lineage counts as empty. */
 static enum status read_again(struct nxmx_existing *k, uint64_t file, const char *path,
                               const char *lineage, struct error *e)
 {
     struct nxmx_rows rows;
     (void)nxmx_read_rows(path, lineage, &rows);
     for (size_t i = 0; i < rows.nframes; i++)
-        rows.frames[i].file = file;  // it may have been renamed
+        rows.frames[i].file = file;  // the file may have been renamed since it was written
     const enum status s = replace_rows(k, file, path, &rows, e);
     nxmx_rows_free(&rows);
     return s;
 }
 
-/* The number of a file that rows name and that was not looked at this time; 0 for none. */
+/* Returns the number of the next data file that the rows list and that nxmx_existing_look has
+ * not examined yet in this call.  Searches from row *at on.  Returns 0 if there is none. */
 static uint64_t next_file(struct nxmx_existing *k, size_t *at)
 {
     for (; *at < k->rows.nframes; ++*at) {
@@ -149,7 +152,7 @@ void nxmx_existing_clear(struct nxmx_existing *k)
     *k = (struct nxmx_existing){0};
 }
 
-/* ---- one at a time ----------------------------------------------------- */
+/* ---- the lock of the series -------------------------------------------- */
 
 enum status nxmx_series_lock(const struct nxmx_series *s, int *lock, struct error *e)
 {
@@ -174,7 +177,8 @@ void nxmx_series_unlock(int lock)
 
 /* ---- the master and its files ------------------------------------------- */
 
-/* A master in the way is an error, unless it may be replaced. */
+/* Reads the rows of the master.  STATUS_FAILED: a file that is not the master of this series has
+ * its name and must not be replaced. */
 static enum status read_master(struct nxmx_series *s, struct error *e)
 {
     struct nxmx_file *file = NULL;
@@ -218,7 +222,8 @@ void nxmx_series_file(const struct nxmx_series *s, uint64_t id, char *path)
 
 /* ---- with --resume ----------------------------------------------------- */
 
-/* Reads what the file says of its frames, and notes when it is another one. */
+/* Reads the rows of a file into *rows.  If the file exists but has another lineage, or cannot be
+ * read, adds its number to s->found.lost. */
 static void read_file(struct nxmx_series *s, const char *path, uint64_t file,
                       struct nxmx_rows *rows)
 {

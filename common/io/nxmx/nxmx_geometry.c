@@ -18,7 +18,8 @@
 
 enum { EDGE_MAX = 65536, MODULES_MAX = 1000, USER_BLOCK_MAX = 1 << 16 };
 static const double PIXELS_MAX = 1 << 28;
-/* What is trusted up to there, or more, has no limit; a sensor so thin stands for none. */
+/* COUNT_MAX: a larger saturation value means that there is no limit.  THIN_M: if the thickness
+ * of a sensor is below this value, the file has it only because a reader requires one. */
 static const double COUNT_MAX = 4294967294.0, THIN_M = 1e-6;
 
 bool nxmx_is_hdf5(const char *path)
@@ -28,7 +29,7 @@ bool nxmx_is_hdf5(const char *path)
     struct stat st;
     bool found = false;
     FILE *in = stat(path, &st) || !S_ISREG(st.st_mode) ? NULL : fopen(path, "rbe");
-    /* behind a block of the user's, of 512 bytes, or of twice as many, and so on */
+    /* The signature may follow a user block, whose size is 512 bytes times a power of 2. */
     for (long at = 0; in && !found && at <= USER_BLOCK_MAX; at = at ? 2 * at : 512)
         found = !fseek(in, at, SEEK_SET) && fread(head, sizeof head, 1, in) == 1 &&
                 memcmp(head, signature, sizeof head) == 0;
@@ -47,7 +48,8 @@ void nxmx_geometry_free(struct nxmx_geometry *g)
     *g = (struct nxmx_geometry){0};
 }
 
-/* Something that the reader of the file should know. */
+/* Adds a warning for the user about a choice that the reader had to make.  Does nothing if there
+ * are NXMX_NOTES warnings already. */
 __attribute__((format(printf, 2, 3))) static void add_note(struct nxmx_geometry *g,
                                                            const char *format, ...)
 {
@@ -59,18 +61,19 @@ __attribute__((format(printf, 2, 3))) static void add_note(struct nxmx_geometry 
     va_end(list);
 }
 
-/* --- a module ------------------------------------------------------------------------- */
+/* --- one module ----------------------------------------------------------------------- */
 
-/* A panel and where its pixels are in the data. */
+/* A panel, and the part of the image array that has its pixels. */
 struct module {
     struct geom_panel panel;
     struct nxmx_slab slab;
 };
 
-/* A detector, and how it is read. */
+/* The detector that is read, and the entry that contains it. */
 struct chosen {
     char entry[NEXUS_PATH], detector[NEXUS_PATH];
-    bool ours;  // of bragg-write, where values for each frame are the recipe's
+    bool ours;  // the file was written by bragg-write: if a value differs between frames, use the
+                // first
 };
 
 static enum status read_slab(const struct nexus *n, const char *group, struct module *m,
@@ -103,7 +106,8 @@ static enum status read_slab(const struct nexus *n, const char *group, struct mo
     return s;
 }
 
-/* The pose on which a data set stands: by its own chain, or else by that of the detector. */
+/* Computes the pose on which a data set depends: that of its own chain of depends_on or, if it
+ * has none, that of the chain of the detector.  STATUS_INPUT: a chain is broken or has a loop. */
 static enum status pose_below(const struct nexus *n, const char *path, const struct chosen *from,
                               struct nexus_pose *pose, struct error *e)
 {
@@ -127,7 +131,7 @@ static enum status pose_below(const struct nexus *n, const char *path, const str
                : nexus_error(n, from->detector, e, "depends_on is %.200s, which is missing", text);
 }
 
-/* From NeXus' lab to the frame of the beam. */
+/* Converts a vector from NeXus' coordinate system to that of the beam (struct place). */
 static void to_beam(const double v[3], double out[3])
 {
     out[0] = 0.0 - v[0];
@@ -135,7 +139,9 @@ static void to_beam(const double v[3], double out[3])
     out[2] = v[2];
 }
 
-/* Length of a pixel along an axis, and the axis in the frame of the beam. */
+/* Reads the pixel vector `name` of a module.  *pixel_m gets the length of a pixel along the
+ * axis, and `axis` the direction in the coordinate system of the beam.  origin_m gets the
+ * origin, in NeXus' coordinate system, of the transformation on which the vector depends. */
 static enum status read_axis(const struct nexus *n, const char *group, const char *name,
                              const struct chosen *from, double *pixel_m, double axis[3],
                              double origin_m[3], struct error *e)
@@ -234,8 +240,9 @@ static enum status read_modules(const struct nexus *n, const struct chosen *from
     return s;
 }
 
-/* Compares sizes of modules with those of data and mask.  Writers of the EIGER2 put data_size the
- * other way round. */
+/* Compares the size of the modules with the size of the images and of the mask.  If they show
+ * that data_size has the fast axis first, swaps the axes of the module and adds a warning: files
+ * of the EIGER2 have this order.  STATUS_INPUT: the sizes differ. */
 static enum status compare_sizes(const struct nexus *n, const struct chosen *from,
                                  struct module *list, size_t count, struct nxmx_geometry *g,
                                  struct error *e)
@@ -270,7 +277,7 @@ static enum status take_modules(const struct nexus *n, const char *detector,
     char path[NEXUS_PATH];
     struct error why;
     const bool masked = nexus_has(n, detector, "pixel_mask", path);
-    g->mask_unread = nexus_check(n, path, &why) != STATUS_OK;  // in another file, which is not here
+    g->mask_unread = nexus_check(n, path, &why) != STATUS_OK;  // the mask file may be missing
     g->panels = mem_array(count, sizeof *g->panels);
     if (!g->panels)
         return error_memory(e, "the panels");
@@ -284,9 +291,10 @@ static enum status take_modules(const struct nexus *n, const char *detector,
     return s;
 }
 
-/* --- the rest ----------------------------------------------------------------------------- */
+/* --- sensor and consistency checks -------------------------------------------------------- */
 
-/* The number of a data set of the detector; *value stays where there is none. */
+/* Reads the number of a data set of a group.  *value is unchanged if there is no such data set.
+ * STATUS_INPUT: the data set exists, but cannot be read. */
 static enum status read_optional(const struct nexus *n, const char *group, const char *name,
                                  enum nexus_kind kind, double *value, struct error *e)
 {
@@ -295,7 +303,8 @@ static enum status read_optional(const struct nexus *n, const char *group, const
                                            : nexus_check(n, path, e);
 }
 
-/* What is said twice must be the same. */
+/* Compares x_pixel_size and y_pixel_size of the detector, if the file has them, with the pixels
+ * of the first module.  STATUS_INPUT: they differ by 0.1% or more. */
 static enum status compare_pixels(const struct nexus *n, const struct chosen *from,
                                   const struct nxmx_geometry *g, struct error *e)
 {
@@ -311,7 +320,9 @@ static enum status compare_pixels(const struct nexus *n, const struct chosen *fr
     return s;
 }
 
-/* Where transformations say something else than `distance`, they count. */
+/* Adds a warning if `distance` of the detector differs by 1% or more from the distance that
+ * follows from the transformations, which is used.  Only detectors of a single panel
+ * perpendicular to the beam are compared. */
 static void compare_distance(const struct nexus *n, const struct chosen *from,
                              struct nxmx_geometry *g)
 {
@@ -327,8 +338,8 @@ static void compare_distance(const struct nexus *n, const struct chosen *from,
              from->detector, said_m, p->corner_m[2]);
 }
 
-/* Where the beam meets a panel, in pixels from the corner of its first one; false where it does not
- * meet the plane of the panel. */
+/* Computes where the beam meets the plane of a panel, in pixels from the corner of the first
+ * pixel.  Returns false if the plane is parallel to the beam. */
 static bool find_beam(const struct geom_panel *p, double px[2])
 {
     const double det = p->fast[0] * p->slow[1] - p->fast[1] * p->slow[0];
@@ -339,7 +350,8 @@ static bool find_beam(const struct geom_panel *p, double px[2])
     return true;
 }
 
-/* One coordinate of the beam centre in pixels, which some programs write as a length. */
+/* Reads one coordinate of the beam centre, in pixels.  Some programs write the coordinate as a
+ * length, which is then converted.  Returns false if the file does not have it. */
 static bool read_centre(const struct nexus *n, const char *detector, const char *name,
                         double pixel_m, double *px)
 {
@@ -355,8 +367,9 @@ static bool read_centre(const struct nexus *n, const char *detector, const char 
     return true;
 }
 
-/* Where transformations say something else than beam_center_x and _y, they count.  Programs that
- * do not know the centre write 0, 0. */
+/* Adds a warning if beam_center_x and beam_center_y of the detector differ by more than 2 pixels
+ * from the centre that follows from the transformations, which is used.  Only detectors of a
+ * single panel are compared.  0, 0 is ignored: programs write it if they do not know the centre. */
 static void compare_centre(const struct nexus *n, const struct chosen *from,
                            struct nxmx_geometry *g)
 {
@@ -373,7 +386,8 @@ static void compare_centre(const struct nexus *n, const struct chosen *from,
              from->detector, said[0], said[1], found[0], found[1]);
 }
 
-/* The energy that the detector was set to should be that of the beam. */
+/* Adds a warning if the photon energy for which the detector was configured differs by more than
+ * 1% from that of the beam, which is used. */
 static void compare_energy(const struct nexus *n, const struct chosen *from,
                            struct nxmx_geometry *g)
 {
@@ -485,8 +499,9 @@ static enum status read_wavelength(const struct nexus *n, const struct chosen *f
     return STATUS_OK;
 }
 
-/* In our own files of a detector that moves: from where it stands in the first frame to where it
- * stands without a shift. */
+/* Subtracts the shift of the first frame from the positions of the panels, which then are those
+ * of the detector without a shift.  Only files of bragg-write with a moving detector have such
+ * shifts; does nothing for other files. */
 static enum status take_back_shift(const struct nexus *n, const char *entry, const char *detector,
                                    struct nxmx_geometry *g, struct error *e)
 {
@@ -511,7 +526,9 @@ static enum status take_back_shift(const struct nexus *n, const char *entry, con
     return STATUS_OK;
 }
 
-/* The next detector with modules of an entry; any when `bare`. */
+/* Finds the next detector of an entry that has modules or, if `bare`, any next detector.
+ * `detector` gets the path.  at[] has the search positions among the instruments and among the
+ * detectors of one instrument, at first 0.  Returns false if there is no further detector. */
 static bool next_detector(const struct nexus *n, const char *entry, bool bare, hsize_t at[2],
                           char detector[NEXUS_PATH])
 {
@@ -520,7 +537,7 @@ static bool next_detector(const struct nexus *n, const char *entry, bool bare, h
         while (nexus_child(n, instrument, "NXdetector", &at[1], detector)) {
             hsize_t first = 0;
             if (bare || nexus_child(n, detector, "NXdetector_module", &first, module)) {
-                at[0]--;  // there may be more of them
+                at[0]--;  // the instrument may have more detectors: search it again
                 return true;
             }
         }
@@ -528,8 +545,9 @@ static bool next_detector(const struct nexus *n, const char *entry, bool bare, h
     return false;
 }
 
-/* The first detector with modules, in the default entry if that has one, else in the first that
- * has one; *others counts the rest. */
+/* Chooses the first detector with modules or, if `bare`, the first detector.  Prefers a detector
+ * in the default entry.  *others gets the number of further detectors.  Returns false if there
+ * is no detector. */
 static bool choose(const struct nexus *n, bool bare, struct chosen *from, size_t *others)
 {
     char usual[NEXUS_TEXT] = "", entry[NEXUS_PATH], detector[NEXUS_PATH];
@@ -552,7 +570,8 @@ static bool choose(const struct nexus *n, bool bare, struct chosen *from, size_t
     return count;
 }
 
-/* Where links to groups lead nowhere, they are the reason. */
+/* Sets *e to the error that the file has no detector.  If a link to a group is broken, the error
+ * names the link, because it is the probable reason.  Returns STATUS_INPUT. */
 static enum status no_detector(const struct nexus *n, struct error *e)
 {
     static const char *const classes[] = {"NXentry", "NXinstrument", NULL};
@@ -601,7 +620,7 @@ static enum status read_all(const struct nexus *n, struct nxmx_geometry *g, stru
     return s;
 }
 
-/* For the trial. */
+/* hdf5_reader for the trial process: reads the geometry once and discards it. */
 static void read_once(struct hdf5_file *f)
 {
     const struct nexus n = {f->id, ""};

@@ -162,7 +162,9 @@ bool nxmx_map_make(struct nxmx_map *m, const struct nxmx_rows *rows, nxmx_name *
     return m->runs;
 }
 
-/* Maps the runs of one file, from which follow all items of its data set. */
+/* Adds one data file to the map in the creation property list `made`.  m->runs[first] to
+ * m->runs[end - 1] are the runs of the file.  Together they are all items of its data set at
+ * `path`, in the same order.  Overwrites dims[0]. */
 static void map_file(const struct nxmx_map *m, size_t first, size_t end, struct hdf5_file *f,
                      hid_t made, hid_t space, enum nxmx_axis axis, hsize_t dims[RANK_MAX],
                      const char *path)
@@ -249,7 +251,7 @@ size_t nxmx_layers_count(const struct nxmx_kind *kind)
     return 1 + kind->nplanes + kind->labels;
 }
 
-/* Labels come last. */
+/* Returns true if a layer is that of the labels, which is the last one. */
 static bool is_labels(const struct nxmx_kind *kind, size_t layer)
 {
     return layer > kind->nplanes;
@@ -280,7 +282,8 @@ static void list_names(const struct nxmx_kind *kind, char names[NAMES_BYTES])
                                  kind->planes[i].name);
 }
 
-/* The group of the planes, before its data sets. */
+/* Writes the names of the derivative images and creates the group for their data sets.  Does
+ * nothing if there are no derivative images. */
 static void put_names(struct hdf5_file *f, const struct nxmx_kind *kind)
 {
     char names[NAMES_BYTES];
@@ -291,7 +294,8 @@ static void put_names(struct hdf5_file *f, const struct nxmx_kind *kind)
     hdf5_group(f, GROUP, "NXcollection");
 }
 
-/* What values are per, of a plane that was created. */
+/* Writes the attribute parameter_units of a layer: the unit of the parameter of a derivative
+ * image.  Does nothing for other layers. */
 static void note_unit(struct hdf5_file *f, const struct nxmx_kind *kind, size_t layer)
 {
     char path[PATH_BYTES];
@@ -300,12 +304,14 @@ static void note_unit(struct hdf5_file *f, const struct nxmx_kind *kind, size_t 
                        kind->planes[layer - 1].unit);
 }
 
-/* Declares how chunks are packed.  As optional, for that needs no filter to write: all chunks
- * are packed all the same. */
+/* Declares the compression of the chunks in the creation property list `made`.  The filter is
+ * declared as optional, so that the library can create the data set without having the filter.
+ * All chunks are compressed nevertheless. */
 static void declare_filter(struct hdf5_file *f, hid_t made, enum nxmx_compression compression,
                            enum pixel_type type)
 {
-    /* As bitshuffle 0.3 itself notes them: version, bytes of an item, default block, LZ4. */
+    /* The values that bitshuffle 0.3 itself stores: version, bytes per item, default block size,
+     * LZ4. */
     const unsigned bitshuffle[] = {0, 3, (unsigned)pixel_size(type), 0, 2};
     herr_t result = 0;
     if (compression == NXMX_BSLZ4)
@@ -352,7 +358,9 @@ void nxmx_layers_put(struct nxmx_layers *l, struct hdf5_file *f, size_t i,
             f, H5Dwrite_chunk(l->data[k], H5P_DEFAULT, 0, at, chunks[k].length, chunks[k].bytes));
 }
 
-/* The plane of the next of the names that commas part; *names is NULL after the last. */
+/* Adds the derivative image of the next name in *names, which commas separate, to *kind.  Moves
+ * *names after the name; NULL: it was the last.  Returns false if the name is not possible, or
+ * if the file has no such derivative image. */
 static bool find_plane(struct hdf5_file *f, struct nxmx_kind *kind, const char **names)
 {
     char path[PATH_BYTES];

@@ -17,7 +17,9 @@
 
 enum { GROUP_BYTES = 64, PATH_BYTES = 128 };
 
-/* Makes a data set an axis along or about v; `on` is the one that it depends on. */
+/* Adds the attributes that make a data set a transformation along or about the vector v.  `type`
+ * is "translation" or "rotation", and `on` is the path of the transformation on which it
+ * depends. */
 static void note_axis(struct hdf5_file *f, const char *path, const char *type, const double v[3],
                       const char *units, const char *on)
 {
@@ -32,7 +34,8 @@ static void note_axis(struct hdf5_file *f, const char *path, const char *type, c
 
 /* --- sample -------------------------------------------------------------- */
 
-/* One member of all frames, in new memory. */
+/* Returns the values of one member, a double at `offset` in struct nxmx_frame, of all frames.
+ * The caller frees them with mem_free.  NULL: out of memory; *f stores the failure. */
 static double *column(struct hdf5_file *f, const struct nxmx_rows *rows, size_t offset)
 {
     double *values = mem_array(rows->nframes, sizeof *values);
@@ -43,8 +46,9 @@ static double *column(struct hdf5_file *f, const struct nxmx_rows *rows, size_t 
     return values;
 }
 
-/* Whether all frames that rotate do so backwards.  DIALS takes no negative width, so the series is
- * written as a rotation forwards about the inverted axis. */
+/* Returns true if all frames that rotate have a negative rotation width.  DIALS does not accept
+ * negative widths.  Such a series is therefore written as a rotation with positive widths about
+ * the inverted axis. */
 static bool is_backwards(const struct nxmx_rows *rows)
 {
     bool backwards = false;
@@ -102,7 +106,8 @@ static void put_sample(struct hdf5_file *f, const struct experiment *x,
 
 /* --- beam ---------------------------------------------------------------- */
 
-/* A value of the frames, times `factor`: one number if it is the same for all. */
+/* Writes one member of the frames, times `factor`: a single number if all frames have the same
+ * value, else one number per frame. */
 static void put_varying(struct hdf5_file *f, const char *path, const struct nxmx_rows *rows,
                         size_t offset, double factor, const char *units)
 {
@@ -119,14 +124,16 @@ static void put_varying(struct hdf5_file *f, const char *path, const struct nxmx
     mem_free(values);
 }
 
-/* Names the spectrum where readers look for it.  dxtbx appends to the name, for which the text must
- * have a variable length: h5py gives the others as bytes. */
+/* Stores the name of the spectrum in the attribute `variant` of the wavelength, where readers
+ * look for it.  dxtbx appends to the name.  The text must therefore have a variable length,
+ * because h5py returns texts of fixed length as bytes. */
 static void note_spectrum(struct hdf5_file *f)
 {
     hdf5_note_string(f, WAVELENGTH, "variant", "incident_wavelength_spectrum");
 }
 
-/* The spectrum of the beam, of `n` channels. */
+/* Writes the spectrum of the beam, which has `n` channels.  Does nothing for a single
+ * wavelength. */
 static void put_beam_spectrum(struct hdf5_file *f, const struct nxmx_channel *beam, size_t n)
 {
     double *values = n > 1 ? mem_array(n, sizeof *values) : NULL;
@@ -140,13 +147,14 @@ static void put_beam_spectrum(struct hdf5_file *f, const struct nxmx_channel *be
     for (size_t i = 0; i < n; i++)
         values[i] = beam[i].weight;
     hdf5_reals(f, NXMX_SPECTRUM "_weights", 1, &size, values);
-    hdf5_reals(f, NXMX_SPECTRUM "_weight", 1, &size, values);  // as dxtbx calls them
+    hdf5_reals(f, NXMX_SPECTRUM "_weight", 1, &size, values);  // the name in dxtbx
     note_spectrum(f);
     mem_free(values);
 }
 
-/* Fills a row of the table with the spectrum of a frame: its own, else that of the beam, else its
- * one wavelength.  What is left of the row repeats the last wavelength with weight 0. */
+/* Fills a row of the table of spectra with the spectrum of a frame: its own, else that of the
+ * beam, else its single wavelength.  The rest of the row repeats the last wavelength with weight
+ * 0. */
 static void fill_spectrum(const struct nxmx_rows *rows, const struct nxmx_frame *frame,
                           const struct nxmx_channel *beam, size_t beam_channels, size_t width,
                           double *wavelengths, double *weights)
@@ -163,7 +171,8 @@ static void fill_spectrum(const struct nxmx_rows *rows, const struct nxmx_frame 
     }
 }
 
-/* The spectra of frames, a row each, as wide as the one with the most channels. */
+/* Writes the spectra of the frames as a table with one row per frame.  The spectrum with the
+ * most channels decides the width of the table. */
 static void put_spectra(struct hdf5_file *f, const struct nxmx_rows *rows,
                         const struct nxmx_channel *beam, size_t beam_channels)
 {
@@ -180,7 +189,7 @@ static void put_spectra(struct hdf5_file *f, const struct nxmx_rows *rows,
         hdf5_reals(f, NXMX_SPECTRUM, 2, dims, wavelengths);
         hdf5_note_text(f, NXMX_SPECTRUM, "units", "angstrom");
         hdf5_reals(f, NXMX_SPECTRUM "_weights", 2, dims, weights);
-        hdf5_link(f, NXMX_SPECTRUM "_weight", NXMX_SPECTRUM "_weights");  // as dxtbx calls them
+        hdf5_link(f, NXMX_SPECTRUM "_weight", NXMX_SPECTRUM "_weights");  // the name in dxtbx
         note_spectrum(f);
     }
     mem_free(wavelengths);
@@ -201,7 +210,8 @@ static void put_spectrum(struct hdf5_file *f, const struct nxmx_rows *rows, cons
     mem_free(beam);
 }
 
-/* The flux is the same everywhere in the beam. */
+/* Writes the size of the beam and the total flux, which is the flux times the area of the beam,
+ * because the flux is the same everywhere in the beam. */
 static void put_beam_size(struct hdf5_file *f, double width_m, double height_m,
                           const struct nxmx_rows *rows)
 {
@@ -235,7 +245,7 @@ static void put_beam(struct hdf5_file *f, const struct experiment *x, const stru
     hdf5_group(f, NXMX_INSTRUMENT "/beam", "NXbeam");
     put_varying(f, WAVELENGTH, rows, offsetof(struct nxmx_frame, wavelength), 1.0, "angstrom");
     put_spectrum(f, rows, &x->beam);
-    /* An exposure has 1 s, see frame_time. */
+    /* An exposure takes 1 s (see frame_time), so the flux is the fluence. */
     put_varying(f, NXMX_INSTRUMENT "/beam/flux", rows, offsetof(struct nxmx_frame, fluence), 1.0,
                 "1/(m^2*s)");
     put_polarization(f, x, rows->nframes);
@@ -245,7 +255,7 @@ static void put_beam(struct hdf5_file *f, const struct experiment *x, const stru
     hdf5_text(f, "/entry/source/name", "braggpipe " BRAGG_VERSION ", simulated");
 }
 
-/* --- detector: its modules, where they are, and its mask -------------------- */
+/* --- detector: modules, their positions, and the mask ----------------------- */
 
 #define DETECTOR NXMX_INSTRUMENT "/detector"
 #define SHIFT DETECTOR "/transformations/shift_"
@@ -253,7 +263,8 @@ static void put_beam(struct hdf5_file *f, const struct experiment *x, const stru
 /* Thickness that is written for a sensor without depth, because dxtbx requires more than 0. */
 static const double THIN_M = 1e-9;
 
-/* A translation by `length_m` along the unit vector v. */
+/* Writes a translation by `length_m` along the unit vector v.  `on` is the path of the
+ * transformation on which it depends. */
 static void put_translation(struct hdf5_file *f, const char *path, double length_m,
                             const double v[3], const char *on)
 {
@@ -277,7 +288,7 @@ static void put_module(struct hdf5_file *f, const struct experiment *x, size_t n
     char offset[PATH_BYTES], path[PATH_BYTES];
     nxmx_axes(x, axes);
     mat_apply(axes, p->origin_m, origin);
-    origin[2] -= x->panels->distance_m;  // that is in det_z
+    origin[2] -= x->panels->distance_m;  // the distance is stored in det_z
     const double length =
         sqrt(origin[0] * origin[0] + origin[1] * origin[1] + origin[2] * origin[2]);
     for (int i = 0; i < 3; i++)
@@ -295,7 +306,8 @@ static void put_module(struct hdf5_file *f, const struct experiment *x, size_t n
 #undef IN
 }
 
-/* Axes along x, y and z, each with a number for every frame; the last is that of z. */
+/* Writes the shifts of the detector as translations along x, y and z, each with one number per
+ * frame.  They form a chain whose last element is that of z. */
 static void put_shifts(struct hdf5_file *f, const struct nxmx_rows *rows)
 {
     static const char *const paths[] = {".", SHIFT "x", SHIFT "y", SHIFT "z"};
@@ -331,7 +343,8 @@ static void put_modules(struct hdf5_file *f, const struct experiment *x,
     }
 }
 
-/* Why pixels never count. */
+/* Writes the mask of the detector: for each masked pixel the reasons why it is not used, for any
+ * other pixel 0.  Does nothing if no pixel is masked. */
 static void put_mask(struct hdf5_file *f, const struct experiment *x)
 {
     hsize_t size[2];
@@ -395,7 +408,7 @@ static void put_detector(struct hdf5_file *f, const struct nxmx_kind *kind,
     put_modules(f, kind->experiment, rows);
 }
 
-/* --- the truth ----------------------------------------------------------- */
+/* --- the ground truth ---------------------------------------------------- */
 
 static void put_crystal(struct hdf5_file *f, const struct crystal *c, size_t number)
 {
@@ -417,7 +430,8 @@ static void put_crystal(struct hdf5_file *f, const struct crystal *c, size_t num
 #undef IN
 }
 
-/* The numbers of the pulses of these frames, a list for each. */
+/* Writes the pulse numbers of the frames: one data set for each kind of number, with one value
+ * per frame. */
 static void put_pulses(struct hdf5_file *f, const struct experiment *x,
                        const struct nxmx_rows *rows)
 {
@@ -442,7 +456,9 @@ static void put_pulses(struct hdf5_file *f, const struct experiment *x,
     mem_free(values);
 }
 
-/* What NXmx has no place for. */
+/* Writes the thickness, the absorption and the number of layers of the sensor to the ground
+ * truth, because NXmx does not have fields for all of them.  Does nothing for a sensor without
+ * depth. */
 static void put_sensor(struct hdf5_file *f, const struct panel *p)
 {
     if (!(p->thickness_m > 0.0))
@@ -504,7 +520,7 @@ static void put_entry(struct hdf5_file *f, const struct nxmx_kind *kind,
                       const struct nxmx_rows *rows)
 {
     hdf5_group(f, "/entry", "NXentry");
-    hdf5_note_text(f, "/entry", "version", "1.0");  // of NXmx
+    hdf5_note_text(f, "/entry", "version", "1.0");  // version of NXmx
     hdf5_note_text(f, "/entry", "default", "data");
     hdf5_text(f, "/entry/definition", "NXmx");
     hdf5_text(f, "/entry/title", "Diffraction simulated by braggpipe " BRAGG_VERSION);

@@ -10,11 +10,11 @@
 
 /* --- mask ------------------------------------------------------------------ */
 
-/* Filters that the library does not have, as detectors use them. */
+/* Numbers of HDF5 filters that detectors use, but that the library does not have. */
 enum { FILTER_LZ4 = 32004, FILTER_BSLZ4 = 32008 };
 static const hsize_t PIXELS_MAX = 1 << 28;
 
-/* An open array. */
+/* An open data set of integers, with its data space and its type. */
 struct array {
     hid_t data, space, type;
 };
@@ -36,11 +36,11 @@ static bool open_array(const struct nexus *n, const char *path, struct array *a)
         return false;
     a->space = H5Dget_space(a->data);
     a->type = H5Dget_type(a->data);
-    const H5T_class_t class = H5Tget_class(a->type);  // an enumeration: yes or no, of h5py
+    const H5T_class_t class = H5Tget_class(a->type);  // h5py stores booleans as an enumeration
     return a->space >= 0 && (class == H5T_INTEGER || class == H5T_ENUM);
 }
 
-/* Whether the slab lies within the array. */
+/* Returns true if the slab has as many dimensions as the array and is inside it. */
 static bool fits(const struct array *a, const struct nxmx_slab *slab)
 {
     hsize_t dims[H5S_MAX_RANK];
@@ -53,7 +53,7 @@ static bool fits(const struct array *a, const struct nxmx_slab *slab)
     return true;
 }
 
-/* Whether the library can unpack it by itself. */
+/* Returns true if the library has all filters of the array and can therefore unpack it. */
 static bool unpacks(const struct array *a)
 {
     const hid_t made = H5Dget_create_plist(a->data);
@@ -78,7 +78,7 @@ static bool read_slab(const struct array *a, const struct nxmx_slab *slab, uint3
         size[i] = (hsize_t)slab->size[i];
     }
     const hid_t memory = H5Screate_simple((int)slab->rank, size, NULL);
-    // as HDF5 makes 0 of negative numbers
+    // Signed numbers stay signed, because HDF5 converts negative numbers to unsigned 0.
     const hid_t as = H5Tget_class(a->type) != H5T_ENUM && H5Tget_sign(a->type) == H5T_SGN_2
                          ? H5T_NATIVE_INT32
                          : H5T_NATIVE_UINT32;
@@ -88,7 +88,9 @@ static bool read_slab(const struct array *a, const struct nxmx_slab *slab, uint3
     return good;
 }
 
-/* Whether it is one chunk of 4 bytes each, packed by one filter that is known here; *dims of it. */
+/* Returns true if this module can unpack the array itself: it is a single chunk of 4-byte
+ * integers, little-endian, with LZ4 or bslz4 as the only filter.  dims[] gets the sizes of the
+ * array, and *how the compression. */
 static bool is_packed(const struct array *a, const struct nxmx_slab *slab,
                       hsize_t dims[H5S_MAX_RANK], enum nxmx_compression *how)
 {
@@ -114,7 +116,7 @@ static bool is_packed(const struct array *a, const struct nxmx_slab *slab,
     return good;
 }
 
-/* The slab, which fits, of an array of dims. */
+/* Copies a slab of an array with the sizes dims[] to `to`.  The slab must be inside the array. */
 static void copy_slab(const uint32_t *from, const hsize_t *dims, const struct nxmx_slab *slab,
                       uint32_t *to)
 {
@@ -163,7 +165,9 @@ static uint8_t reasons_of(uint32_t word)
                      (word & 1u << 8 ? REASON_SHADOW : 0));
 }
 
-/* From words to the mask of a panel, which has none. */
+/* Sets the mask and the reasons of a panel, which has neither yet, from the words of the file.
+ * A pixel is masked if its word is not 0.  The mask is NULL if no pixel is masked, and the
+ * reasons are NULL if no word has a known reason. */
 static enum status take_words(const uint32_t *words, size_t count, struct geom_panel *p,
                               struct error *e)
 {
@@ -222,17 +226,19 @@ enum status nxmx_mask_read(const struct nexus *n, const char *path, const struct
 
 /* --- size ------------------------------------------------------------------ */
 
-/* What an array says of the modules' size. */
+/* Result of the comparison of the modules with arrays.  ANSWER_NONE: there is no array.  The
+ * other results, best first: an array has the same size, the same size with swapped axes, or
+ * another size. */
 enum answer { ANSWER_NONE, ANSWER_SAME, ANSWER_SWAPPED, ANSWER_OTHER };
 
-/* An array of another size, for the error. */
+/* An array whose size is not that of the modules.  The error message names it. */
 struct other {
     char path[NEXUS_PATH];
     int64_t slow, fast;
 };
 
-/* The last dimensions of a data set of numbers, as many as modules have; false where it has
- * less. */
+/* Sets size[] to the last `rank` dimensions of a data set of numbers.  Returns false if the data
+ * set has fewer dimensions, or if there is no such data set. */
 static bool size_of(const struct nexus *n, const char *path, size_t rank, int64_t size[NXMX_RANK])
 {
     hsize_t dims[H5S_MAX_RANK] = {0};

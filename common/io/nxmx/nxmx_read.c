@@ -12,7 +12,7 @@
 
 enum { PATH_BYTES = 4096, COMPRESSION_BYTES = 16 };
 
-/* --- what it says -------------------------------------------------------- */
+/* --- ground truth -------------------------------------------------------- */
 
 static enum status foreign(const char *path, struct error *e)
 {
@@ -50,7 +50,8 @@ enum status nxmx_read_key(const char *path, struct nxmx_rows *rows, struct error
 
 /* --- images -------------------------------------------------------------- */
 
-/* The type of pixels that a type of HDF5 stands for. */
+/* Sets *type to the pixel type of a data set.  Returns false if its HDF5 type is not a pixel
+ * type. */
 static bool is_pixel_type(hid_t data, enum pixel_type *type)
 {
     static const enum pixel_type all[] = {PIXEL_F32, PIXEL_U16, PIXEL_U32, PIXEL_I32};
@@ -64,7 +65,8 @@ static bool is_pixel_type(hid_t data, enum pixel_type *type)
     return found;
 }
 
-/* The type and number of the pixels of an image in a data set. */
+/* Gets the type and the number of pixels of one image in a data set [frame, slow, fast].
+ * Returns false if the data set cannot hold images. */
 static bool size_image(hid_t data, enum pixel_type *type, size_t *pixels)
 {
     hsize_t dims[3] = {0};
@@ -78,10 +80,12 @@ static bool size_image(hid_t data, enum pixel_type *type, size_t *pixels)
     return good;
 }
 
-/* An image of another size is not unpacked: a small chunk may become any amount of memory. */
+/* Reads the image of the frame.  Returns false if it does not have `expected` pixels, or if
+ * reading fails.  An image of another size is not unpacked, because a small chunk of a corrupt
+ * file may need any amount of memory.  one->pixels then has the number of pixels in the file. */
 static bool read_image(hid_t data, size_t expected, struct nxmx_one *one)
 {
-    enum pixel_type type = PIXEL_F32;  // gcc 14 does not see that size_image sets it
+    enum pixel_type type = PIXEL_F32;  // gcc 14 does not see that size_image sets `type`
     size_t pixels;
     if (!size_image(data, &type, &pixels))
         return false;
@@ -91,8 +95,9 @@ static bool read_image(hid_t data, size_t expected, struct nxmx_one *one)
            nxmx_unpack(one->compression, &one->chunk, &one->image, NULL) == STATUS_OK;
 }
 
-/* A plane or labels: as many values, of that type, as the image has pixels.  NULL when that cannot
- * be, else owned by the caller. */
+/* Reads a derivative image or the labels of the frame: one value of type `wanted` for each pixel
+ * of the image.  The caller frees the values with mem_free.  Returns NULL if the data set has
+ * other values, or if reading fails. */
 static void *read_layer(hid_t data, const struct nxmx_one *one, enum pixel_type wanted,
                         struct nxmx_chunk *chunk)
 {
@@ -134,7 +139,8 @@ static bool read_labels(const struct nxmx_layers *layers, struct nxmx_one *one,
     return t->labels;
 }
 
-/* The image, and what is as large. */
+/* Reads the image of the frame, its derivative images and its labels.  Returns false if reading
+ * fails. */
 static bool read_layers(struct hdf5_file *f, size_t pixels, struct nxmx_one *one)
 {
     char compression[COMPRESSION_BYTES];
@@ -154,7 +160,8 @@ static bool read_layers(struct hdf5_file *f, size_t pixels, struct nxmx_one *one
 
 /* --- the master ---------------------------------------------------------- */
 
-/* Whether the images that are selected have that at a place: a file may hold any of them. */
+/* Returns true if the selection of a data space contains the image at index `place`.  Overwrites
+ * the selection.  The images of a data file need not be consecutive in the master. */
 static bool selects(hid_t images, hsize_t place)
 {
     const hsize_t start[3] = {place}, one[3] = {1, 1, 1};
@@ -184,7 +191,8 @@ static bool find_file(hid_t made, const char *master, size_t place, char path[PA
     return false;
 }
 
-/* Reads the frame, or says in `path` which file of a master holds it. */
+/* Reads the layers of the frame.  If the file is a master, sets `path` to the data file that
+ * holds the frame instead.  Returns false if reading fails. */
 static bool read_one(struct hdf5_file *f, const char *master, size_t pixels, struct nxmx_one *one,
                      char path[PATH_BYTES])
 {
@@ -201,7 +209,8 @@ static bool read_one(struct hdf5_file *f, const char *master, size_t pixels, str
     return good;
 }
 
-/* Labels name rows, and listed pixels are those that rows have, within the image. */
+/* Returns true if a table is consistent: each label is the number of a row or 0, the rows have
+ * as many pixels as are listed, and the listed pixels are within the image. */
 static bool is_sound(const struct reflection_table *t, size_t pixels)
 {
     uint64_t listed = 0;
@@ -230,9 +239,10 @@ static bool read_reflections(struct hdf5_file *f, struct nxmx_one *one)
                : !t->nlabels;
 }
 
-/* --- both ---------------------------------------------------------------- */
+/* --- single frames ------------------------------------------------------- */
 
-/* `pixels` of an image, or what the file says. */
+/* Sets *e to the error that images cannot be read or, if that is the reason, that they do not
+ * have `pixels` pixels.  Returns STATUS_INPUT. */
 static enum status cannot_read(const char *path, uint64_t id, const struct nxmx_one *one,
                                size_t pixels, struct error *e)
 {

@@ -13,7 +13,8 @@ enum { PATH_BYTES = 64 };
 
 enum kind { I4, F4, F8, U8 };
 
-/* The number of the frame, which rows do not hold, comes first. */
+/* The columns of the table.  The first one is the number of the frame, which is not a member of
+ * struct reflection_row. */
 static const struct column {
     const char *name;
     enum kind kind;
@@ -47,7 +48,7 @@ static size_t size_of(const struct column *c)
     return c->kind == I4 || c->kind == F4 ? 4 : 8;
 }
 
-/* Need not be closed. */
+/* Returns the HDF5 type of a column.  The caller must not close it. */
 static hid_t type_of(const struct column *c)
 {
     switch (c->kind) {
@@ -69,8 +70,9 @@ static const char *path_of(const struct column *c, char path[PATH_BYTES])
     return path;
 }
 
-/* The group and its columns by a creation list, see hdf5_data; those that stay open in data[], if
- * that is not NULL. */
+/* Creates the group and its columns of `total` rows.  made[] has the creation property lists of
+ * the columns; NULL: the default (see hdf5_data).  data[] gets the open columns; NULL: the
+ * columns are closed. */
 static void create(struct hdf5_file *f, uint64_t total, const hid_t made[NXMX_COLUMNS],
                    hid_t data[NXMX_COLUMNS])
 {
@@ -107,7 +109,8 @@ static uint64_t pixels_of(const struct nxmx_rows *rows, size_t first, size_t end
     return sum;
 }
 
-/* The list of pixels, if there is one, by a creation list; else -1. */
+/* Creates the list of pixels with the creation property list `made`.  The caller closes it.
+ * Returns -1 if no frame lists pixels. */
 static hid_t create_pixels(struct hdf5_file *f, const struct nxmx_rows *rows, hid_t made)
 {
     const hsize_t dims = pixels_of(rows, 0, rows->nframes);
@@ -127,7 +130,9 @@ void nxmx_columns_create(struct nxmx_columns *c, struct hdf5_file *f, const stru
     c->pixels = create_pixels(f, rows, H5P_DEFAULT);
 }
 
-/* Rows first .. first + count - 1 of a column. */
+/* Selects the items first .. first + count - 1 of a data set.  *file and *memory get the data
+ * spaces for reading and writing these items.  The caller closes both.  Returns false if the
+ * library fails. */
 static bool select_rows(hid_t data, uint64_t first, size_t count, hid_t *file, hid_t *memory)
 {
     const hsize_t start = first, n = count;
@@ -137,7 +142,7 @@ static bool select_rows(hid_t data, uint64_t first, size_t count, hid_t *file, h
            H5Sselect_hyperslab(*file, H5S_SELECT_SET, &start, NULL, &n, NULL) >= 0;
 }
 
-/* Items first .. first + count - 1 of a data set. */
+/* Writes the items first .. first + count - 1 of an open data set.  *f stores a failure. */
 static void put(struct hdf5_file *f, hid_t data, hid_t type, uint64_t first, size_t count,
                 const void *values)
 {
@@ -204,7 +209,8 @@ static bool holds(hid_t data, hid_t type, uint64_t first, size_t count)
     return good;
 }
 
-/* Items first .. first + count - 1 of the data set at a path. */
+/* Reads the items first .. first + count - 1 of the data set at a path.  Returns false if the
+ * data set does not have them, or has another type. */
 static bool get(struct hdf5_file *f, const char *path, hid_t type, uint64_t first, size_t count,
                 void *values)
 {

@@ -13,7 +13,8 @@
 
 /* --- axes ---------------------------------------------------------------- */
 
-/* The unit vector of -v without its part along the unit vector z; false for v along z. */
+/* Sets `out` to the unit vector along that part of -v that is perpendicular to the unit vector
+ * z.  Returns false if v is parallel to z; `out` is then undefined. */
 static bool against(const double v[3], const double z[3], double out[3])
 {
     const double along = v[0] * z[0] + v[1] * z[1] + v[2] * z[2];
@@ -37,8 +38,8 @@ void nxmx_axes(const struct experiment *x, double axes[9])
 
 /* --- rows ---------------------------------------------------------------- */
 
-/* How many of `count` rows of `size` bytes, which begin with the number of a frame, have lower
- * numbers. */
+/* Returns how many of `count` rows belong to frames with lower numbers than `number`.  The rows
+ * have `size` bytes, begin with the number of their frame, and are in ascending order. */
 static size_t below(const void *rows, size_t count, size_t size, uint64_t number)
 {
     size_t low = 0, high = count;
@@ -92,8 +93,8 @@ static void remove_spectrum(struct nxmx_rows *rows, uint64_t number, size_t coun
             (rows->nchannels - first) * sizeof *rows->channels);
 }
 
-/* Files fill up a spectrum of fewer channels than others with a repeated wavelength of weight 0,
- * so such channels at the end are none. */
+/* Returns the number of channels without padding.  In files all spectra have the same number of
+ * channels: shorter ones are padded with copies of the last wavelength that have weight 0. */
 static size_t trim_spectrum(const struct nxmx_channel *c, size_t count)
 {
     while (count > 1 && c[count - 1].weight == 0.0 &&
@@ -126,7 +127,8 @@ enum status nxmx_rows_set_spectrum(struct nxmx_rows *rows, uint64_t number,
     return STATUS_OK;
 }
 
-/* A source on the way to its channel: `first` is the place of the first one of its wavelength. */
+/* A source, and after merging all sources of one wavelength.  `first` is the index of the first
+ * source of that wavelength. */
 struct merged {
     size_t first;
     double wavelength_m, weight;
@@ -213,8 +215,9 @@ void nxmx_rows_remove(struct nxmx_rows *rows, uint64_t number)
                 (rows->nlattices - (size_t)(first - rows->lattices)) * sizeof *first);
 }
 
-/* Makes place for a frame without reflections and copies its row; its lattices are to be filled in
- * at *lattices. */
+/* Inserts the row of a frame, without reflections and without a spectrum of its own, and makes
+ * room for its lattices.  The caller fills them in at *lattices; NULL: the frame has no
+ * lattices.  STATUS_FAILED: out of memory. */
 static enum status insert(struct nxmx_rows *rows, const struct nxmx_frame *frame,
                           struct nxmx_lattice **lattices, struct error *e)
 {
@@ -353,7 +356,7 @@ void nxmx_rows_free(struct nxmx_rows *rows)
 #define REFLECTIONS NXMX_TRUTH "/reflections"
 #define SHIFTS NXMX_TRUTH "/detector_shift"
 
-enum { FRAME_BYTES = offsetof(struct nxmx_frame, shift_m) };  // in files
+enum { FRAME_BYTES = offsetof(struct nxmx_frame, shift_m) };  // size of a row in files
 
 static void add(hid_t type, const char *name, size_t offset, hid_t member)
 {
@@ -454,8 +457,8 @@ void nxmx_put_rows(struct hdf5_file *f, const struct nxmx_rows *rows, bool moves
         put_table(f, REFLECTIONS, told_type(), rows->nframes, rows->reflections);
 }
 
-/* True when items are stored as they are in memory; the library reads beyond damaged types that it
- * has to convert. */
+/* Returns true if a data set has the same type as in memory.  Other types are not accepted,
+ * because the library reads out of bounds when it converts values of a corrupt type. */
 static bool is_stored_as(hid_t data, hid_t type)
 {
     const hid_t stored = H5Dget_type(data);
@@ -465,7 +468,9 @@ static bool is_stored_as(hid_t data, hid_t type)
     return same;
 }
 
-/* Reads a whole table of items of `size` bytes into new memory. */
+/* Reads a whole table of items of `size` bytes.  *items is a pointer that gets the new memory,
+ * and *count the number of items; the caller frees the memory.  Closes `type`.  Returns false if
+ * reading fails. */
 static bool get_table(struct hdf5_file *f, const char *path, hid_t type, size_t size, size_t *count,
                       void *items)
 {
@@ -576,7 +581,8 @@ static int rank_of(struct hdf5_file *f, const char *path)
     return rank;
 }
 
-/* Takes a row of the table in; nxmx_rows_set_spectrum leaves out what only fills it up. */
+/* Stores a row of the table of spectra as the spectrum of the frame at index `frame`.
+ * nxmx_rows_set_spectrum removes the padding.  Returns false if out of memory. */
 static bool take_spectrum(struct nxmx_rows *rows, size_t frame, const double *wavelengths,
                           const double *weights, size_t width)
 {

@@ -12,9 +12,11 @@
 #include "io/nxmx/nxmx_read.h"
 #include "io/nxmx/nxmx_spool.h"
 
-/* ---- finishing a file: what comes together ------------------------------ */
+/* ---- completing a file: its frames -------------------------------------- */
 
-/* Takes what `kind` says of images, of frame `id`; STATUS_INPUT when others differ. */
+/* Compares the images of frame `id` with those of the previous frames of the series.  The first
+ * frame of the series sets s->kind.  STATUS_INPUT: pixel type, derivative images or labels
+ * differ. */
 static enum status settle_kind(struct nxmx_series *s, const struct nxmx_kind *kind, uint64_t id,
                                struct error *e)
 {
@@ -43,16 +45,18 @@ static enum status settle_kind(struct nxmx_series *s, const struct nxmx_kind *ki
     return STATUS_OK;
 }
 
-/* Where the frames of a file come from: they were kept, or stand in the file before. */
+/* The sources of the frames of a data file that is written: its spool, and the existing version
+ * of the file, whose frames are kept. */
 struct origin {
     struct nxmx_open_file *file;
-    struct nxmx_rows rows;  // of all
+    struct nxmx_rows rows;  // of all frames of the data file
     struct nxmx_file *former;
     struct nxmx_rows former_rows;
-    struct nxmx_chunk chunks[NXMX_LAYERS_MAX];  // owned: read from that
+    struct nxmx_chunk chunks[NXMX_LAYERS_MAX];  // owned: images read from `former`
 };
 
-/* The rows of frames that were kept. */
+/* Reads the rows of all frames in the spool into o->rows.  STATUS_INPUT: a frame has other
+ * images than the series.  STATUS_FAILED: reading failed. */
 static enum status take_kept(struct nxmx_series *s, struct origin *o, struct error *e)
 {
     const struct spool *spool = &o->file->spool;
@@ -89,9 +93,10 @@ static enum status give_images(void *owner, uint64_t id, struct nxmx_chunk *chun
     return status;
 }
 
-/* ---- finishing a file: writing ------------------------------------------- */
+/* ---- completing a file: writing ------------------------------------------ */
 
-/* As the master names it, which is in the same folder. */
+/* nxmx_name of the series: sets `name` to the name of a data file without its folder, because
+ * the master is in the same folder. */
 static void name_of(const void *series, uint64_t file, char *name, size_t size)
 {
     const struct nxmx_series *s = series;
@@ -101,7 +106,8 @@ static void name_of(const void *series, uint64_t file, char *name, size_t size)
     (void)snprintf(name, size, "%s", slash ? slash + 1 : path);
 }
 
-/* Frames that another file of the series holds stay there: the same recipe makes the same bytes. */
+/* Removes frames from o->rows that another data file of the series already has.  They stay in
+ * that file, because the same recipe makes the same bytes. */
 static void drop_held_elsewhere(const struct nxmx_existing *k, struct origin *o)
 {
     for (size_t i = o->rows.nframes; i-- > 0;) {
@@ -112,14 +118,17 @@ static void drop_held_elsewhere(const struct nxmx_existing *k, struct origin *o)
     }
 }
 
-/* Whether the frames of the file that is there stay in it. */
+/* Returns true if the frames of the existing data file are kept.  With `replaces`, only frames
+ * that the series lists are kept; otherwise, all frames unless the file has another lineage. */
 static bool stays(const struct nxmx_series *s, uint64_t file)
 {
     return s->settings.replaces ? nxmx_existing_has(&s->existing, file)
                                 : !id_set_has(&s->found.lost, file);
 }
 
-/* The series is locked: settles what is to be in the file. */
+/* Sets o->rows to all frames of the data file that is to be written: those of the spool and
+ * those that the existing file keeps.  Also decides whether the existing file is protected.  The
+ * series must be locked. */
 static enum status choose(struct nxmx_series *s, const char *path, struct origin *o,
                           struct error *e)
 {
@@ -146,7 +155,8 @@ static enum status write_master(struct nxmx_series *s, struct error *e)
     return status;
 }
 
-/* The series is locked: gives the file its name. */
+/* Gives the data file its final name and writes the master.  *file is NULL afterwards.  Does
+ * nothing if *file is NULL because the file has no frames.  The series must be locked. */
 static enum status name_file(struct nxmx_series *s, const char *path, const struct origin *o,
                              struct nxmx_written **file, struct error *e)
 {
@@ -161,7 +171,8 @@ static enum status name_file(struct nxmx_series *s, const char *path, const stru
     return status ? status : write_master(s, e);
 }
 
-/* The series is locked: the frames that were kept are in their file. */
+/* Notes that the data file is complete, and calls `enter` for each frame of its spool.  The
+ * series must be locked. */
 static enum status enter_frames(struct nxmx_series *s, const struct nxmx_open_file *g,
                                 struct error *e)
 {
@@ -177,7 +188,9 @@ static enum status enter_frames(struct nxmx_series *s, const struct nxmx_open_fi
     return status;
 }
 
-/* Only names are given while others wait, and the master is written. */
+/* Writes the data file, gives it its final name, writes the master, and enters the frames in the
+ * index.  Locks the series only while frames are chosen and files are renamed, not while the
+ * data file is written, so that other processes do not wait for long. */
 static enum status write_and_name(struct nxmx_series *s, struct origin *o, struct error *e)
 {
     struct nxmx_written *file = NULL;
@@ -202,9 +215,9 @@ static enum status write_and_name(struct nxmx_series *s, struct origin *o, struc
     return status;
 }
 
-/* Writes the file of a spool that this process holds, with the frames of the file that is there,
- * and the master, enters the frames in the index and removes the spool; *g is gone then.  When a
- * step fails the spool is as it was, and released. */
+/* Writes the data file of a spool that this process holds.  The frames of the existing file are
+ * kept.  Then writes the master, enters the frames in the index, removes the spool and frees *g.
+ * After an error the spool is unchanged and released. */
 static enum status finish_file(struct nxmx_series *s, struct nxmx_open_file *g, struct error *e)
 {
     struct origin o = {.file = g};
@@ -282,22 +295,24 @@ uint64_t nxmx_series_files(const struct nxmx_series *s, uint64_t frames)
     return frames / s->frames_per_file + (frames % s->frames_per_file != 0);
 }
 
-/* Bytes of the spectrum of the beam, which each file has if frames have none of their own: a
- * wavelength, and the weight twice. */
+/* Returns the bytes of the spectrum of the beam in a file: a wavelength and twice the weight for
+ * each channel.  Returns 0 if frames have spectra of their own, because files then do not store
+ * that of the beam. */
 static double beam_spectrum_bytes(const struct nxmx_series *s)
 {
     const struct beam *b = &s->experiment.beam;
     return s->rows.nchannels || b->nsources < 2 ? 0.0 : 3.0 * sizeof(double) * (double)b->nsources;
 }
 
-/* Bytes that the master takes for the spectrum of one frame, besides the data file: that of the
- * frame which was packed last stands for all. */
+/* Returns the bytes that the master needs for the spectrum of one frame, in addition to those in
+ * the data file.  The frame that was packed last is taken as typical. */
 static double frame_spectrum_bytes(const struct nxmx_series *s)
 {
     return 2.0 * sizeof(double) * (double)s->rows.nchannels;
 }
 
-/* By how much the spectra of frames that wait in spools are larger there than in a data file. */
+/* Returns the additional bytes that the spectra of frames need in spools, compared with a data
+ * file.  Counts the frames whose data file is not complete yet. */
 static double spool_surplus_bytes(const struct nxmx_series *s)
 {
     const double waiting = (double)id_set_size(&s->given) -
@@ -308,7 +323,8 @@ static double spool_surplus_bytes(const struct nxmx_series *s)
 
 double nxmx_series_heads(const struct nxmx_series *s, uint64_t frames)
 {
-    /* measured: 39 to 45 kB of names, geometry and tables; zeros pack by 190 or so */
+    /* Measured values.  HEAD_BYTES: names, geometry and tables of a file take 39 to 45 kB.
+     * MASK_PACKED: the compression makes zeros about 190 times smaller. */
     static const double HEAD_BYTES = 42e3, MASK_PACKED = 1.0 / 190;
     const struct experiment *x = &s->experiment;
     bool masked = x->has_reasons;
@@ -326,7 +342,9 @@ double nxmx_series_heads(const struct nxmx_series *s, uint64_t frames)
 
 /* ---- the beginning ----------------------------------------------------- */
 
-/* All frames of one are of a kind, and those to come must be. */
+/* Calls `visit` for each frame of the spool of a data file.  Without `visit` only reads the
+ * first frame.  All frames of a spool have images of the same kind, and the coming frames must
+ * have them, too.  STATUS_INPUT: the images differ from those of previous frames. */
 static enum status visit_spool(struct nxmx_series *s, uint64_t file, nxmx_visit *visit, void *owner,
                                struct error *e)
 {
@@ -388,7 +406,8 @@ static enum status settle_frame(struct nxmx_series *s, const struct frame *f, st
     return settle_kind(s, &kind, f->recipe.id, e);
 }
 
-/* Packs planes and labels, after the image. */
+/* Compresses the derivative images and the labels of a frame into the chunks after that of the
+ * image. */
 static enum status pack_layers(struct nxmx_series *s, const struct frame *f, struct error *e)
 {
     struct nxmx_chunk *chunk = &s->chunks[1];
@@ -438,7 +457,9 @@ enum status nxmx_series_pack(struct nxmx_series *s, const struct frame *f, struc
     return status ? status : make_rows(s, f, e);
 }
 
-/* One that was there before makes no file full. */
+/* Returns true if the data file is complete with the frame that was added last: the spool has
+ * all of its frames, or the spool and the existing file together have them.  In the second case,
+ * a frame that either of them already had (`had`) does not complete the file. */
 static bool is_due(const struct nxmx_series *s, const struct nxmx_open_file *g, bool had)
 {
     return id_set_size(&g->kept) >= s->frames_per_file ||
@@ -462,7 +483,8 @@ enum status nxmx_series_keep(struct nxmx_series *s, const struct frame *f,
 
 /* ---- the end ----------------------------------------------------------- */
 
-/* The file of a spool, unless it is left to another process. */
+/* Writes the data file of a spool, unless another process of the run has the spool open and will
+ * write the file.  In that case, removes the frames of the spool from s->given. */
 static enum status end_file(struct nxmx_series *s, uint64_t file, struct error *e)
 {
     struct nxmx_open_file *g;
@@ -510,7 +532,7 @@ static enum status check_given(struct nxmx_series *s, struct error *e)
     return status;
 }
 
-/* Whether bragg-write made the file. */
+/* Returns true if bragg-write wrote the file. */
 static bool is_ours(const char *path)
 {
     char history[EXPERIMENT_HISTORY_SIZE];
@@ -521,8 +543,9 @@ static bool is_ours(const char *path)
     return ours;
 }
 
-/* Data files of an earlier series, which may have had fewer frames in each, would be taken for some
- * of this one: those that the master does not name are removed. */
+/* With `replaces`: removes data files of a previous series, namely those that the master does
+ * not list.  The previous series may have had fewer frames per file and therefore more files,
+ * which would look like files of this series.  Only files of bragg-write are removed. */
 static enum status remove_former(struct nxmx_series *s, struct error *e)
 {
     struct id_set files = {0};

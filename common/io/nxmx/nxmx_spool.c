@@ -10,10 +10,10 @@
 #include "io/nxmx/nxmx_existing.h"
 #include "io/nxmx/nxmx_series.h"
 
-/* Padding is spelled out: all bytes are summed up. */
+/* Head of a record.  It must not have padding, because the checksum covers all of its bytes. */
 struct head {
-    uint32_t sum;                            // of what follows, up to the images
-    uint32_t type, labels, has_reflections;  // as in struct nxmx_kind and nxmx_rows
+    uint32_t sum;                            // checksum of the following bytes, up to the images
+    uint32_t type, labels, has_reflections;  // see struct nxmx_kind and nxmx_rows
     uint64_t nplanes;
     struct nxmx_note note;
     struct nxmx_frame frame;
@@ -27,7 +27,8 @@ static size_t layers_of(const struct head *h)
     return 1 + (size_t)h->nplanes + h->labels;
 }
 
-/* Bytes before the images; 0 for what is no head. */
+/* Returns the number of bytes of a record before the images.  Returns 0 if *h is not a valid
+ * head. */
 static size_t front_of(const struct head *h)
 {
     return h->nplanes > PLANES_MAX || h->labels > 1 || h->frame.lattices > UINT32_MAX ||
@@ -50,7 +51,8 @@ static uint32_t sum_of(const struct iovec *pieces)
 
 /* ---- writing a record --------------------------------------------------- */
 
-/* Nothing is written to the bytes of a piece. */
+/* Returns a piece of a record for spool_append.  The cast removes `const`, but nothing writes to
+ * the bytes. */
 static struct iovec piece(const void *bytes, size_t size)
 {
     return (struct iovec){(void *)(uintptr_t)bytes, size};
@@ -101,7 +103,7 @@ enum status nxmx_record_look(const struct spool *s, size_t i, struct nxmx_record
         return status;
     if (!front_of(&h))
         return spool_damaged(s, e);
-    status = spool_peek(s, i, front_of(&h), NULL, 0, e);  // the record has as many bytes
+    status = spool_peek(s, i, front_of(&h), NULL, 0, e);  // checks that the record is long enough
     if (status)
         return status;
     const size_t nlattices = (size_t)h.frame.lattices, nchannels = (size_t)h.frame.channels;
@@ -142,7 +144,9 @@ enum status nxmx_record_look(const struct spool *s, size_t i, struct nxmx_record
     return status;
 }
 
-/* Points chunks[] into a record; NULL when it ends before, else what follows them. */
+/* Sets chunks[] to the packed images inside a record of *left bytes.  Returns the position after
+ * the images, and sets *left to the number of bytes from there on.  Returns NULL if the record
+ * is too short, or if its reflections do not match *t. */
 static const char *find_images(const char *record, size_t *left, struct nxmx_chunk *chunks,
                                const struct reflection_table *t)
 {
@@ -160,7 +164,7 @@ static const char *find_images(const char *record, size_t *left, struct nxmx_chu
         memcpy(&length, record + front - (nlayers - i) * sizeof length, sizeof length);
         if (length > *left)
             return NULL;
-        /* The receiver only reads them. */
+        /* The cast removes `const`, but the receiver only reads the bytes. */
         chunks[i] =
             (struct nxmx_chunk){.length = (size_t)length, .bytes = (uint8_t *)(uintptr_t)at};
         at += length;
@@ -197,7 +201,8 @@ static struct nxmx_open_file *find_open(const struct nxmx_series *s, uint64_t fi
     return NULL;
 }
 
-/* Notes what is in a file that is there, if more is to come: frames that stay in it. */
+/* Adds the frames of the existing data file, which stay in it, to g->held.  Does nothing if the
+ * file does not exist, or before the first frame of the series. */
 static enum status note_held(struct nxmx_series *s, struct nxmx_open_file *g, struct error *e)
 {
     char path[TEMPLATE_PATH_MAX];
@@ -246,7 +251,7 @@ static enum status open_file(struct nxmx_series *s, uint64_t file, struct nxmx_o
     return note_held(s, opened, e);
 }
 
-/* Notes what has been appended. */
+/* Adds the frames of new records in the spool to g->kept and g->held. */
 static enum status note_kept(struct nxmx_open_file *g, struct error *e)
 {
     bool noted = true;
@@ -257,7 +262,8 @@ static enum status note_kept(struct nxmx_open_file *g, struct error *e)
     return noted ? STATUS_OK : error_memory(e, "a list of frames");
 }
 
-/* Another process may finish the file, or an old spool be removed, meanwhile. */
+/* Repeats opening if the spool is removed between opening and locking: another process may
+ * complete the data file, or remove an old spool, in the meantime. */
 enum status nxmx_open_file_hold(struct nxmx_series *s, uint64_t file, struct nxmx_open_file **g,
                                 struct error *e)
 {

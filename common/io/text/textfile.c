@@ -15,7 +15,8 @@
 
 enum { CHUNK = 1 << 14 };
 
-/* Makes room for another chunk and the terminator. */
+/* Makes room in t->bytes for CHUNK more bytes and the terminator.  *room is the size of
+ * t->bytes. */
 static enum status grow(struct text_file *t, size_t *room, struct error *e)
 {
     if (*room - t->length > CHUNK)
@@ -83,7 +84,7 @@ enum status text_copy(struct text_file *t, const char *name, const char *bytes, 
     return STATUS_OK;
 }
 
-/* Characters below 64 as bits. */
+/* Returns true if a character is in a set.  The set has one bit for each character below 64. */
 static bool is_in(uint64_t set, char c)
 {
     return (unsigned char)c < 64 && set >> c & 1;
@@ -129,7 +130,8 @@ enum status text_line(struct text_file *t, const char *separators, char comment,
 
 #define WORD_GAPS TEXT_SPACE ";:!"
 
-/* Whether a word is digits, one comma and digits, with a sign or an exponent or without. */
+/* Returns true if a word is a number with a decimal comma: digits, one comma and digits.  A sign
+ * and an exponent are allowed. */
 static bool has_decimal_comma(const char *word, size_t length)
 {
     const char *comma = memchr(word, ',', length), *end = word + length;
@@ -139,7 +141,8 @@ static bool has_decimal_comma(const char *word, size_t length)
     return !memchr(word, '.', length) && !memchr(comma + 1, ',', (size_t)(end - comma - 1));
 }
 
-/* The first word of a line of several words that has a decimal comma, *length long, or NULL. */
+/* Finds the first word with a decimal comma in a line.  *length gets the length of the word.
+ * Returns NULL if there is no such word, or if the line has only one word. */
 static const char *find_decimal_comma(const char *line, const char *end, size_t *length)
 {
     const char *found = NULL;
@@ -199,7 +202,7 @@ const char *text_find_in_head(const struct text_file *t, char comment, const cha
 enum status text_real(const struct text_file *t, int i, const char *what, double min, double max,
                       double *value, struct error *e)
 {
-    struct error cause;  // set where it is read
+    struct error cause;  // set by parse_real if it fails
     if (parse_real(t->word[i], min, max, what, value, &cause))
         return text_error(t, e, "%s", cause.text);
     return STATUS_OK;
@@ -208,7 +211,7 @@ enum status text_real(const struct text_file *t, int i, const char *what, double
 enum status text_int(const struct text_file *t, int i, const char *what, int64_t min, int64_t max,
                      int64_t *value, struct error *e)
 {
-    struct error cause;  // set where it is read
+    struct error cause;  // set by parse_int if it fails
     if (parse_int(t->word[i], min, max, what, value, &cause))
         return text_error(t, e, "%s", cause.text);
     return STATUS_OK;
