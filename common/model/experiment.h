@@ -108,8 +108,8 @@ struct beam {
 enum crystal_shape { CRYSTAL_SHAPES(CRYSTAL_SHAPE_NAME) };
 enum { CRYSTAL_SHAPES_COUNT = CRYSTAL_SHAPES(CRYSTAL_SHAPE_ONE) };
 
-/* Stands where formulas of single shapes are chosen by properties.  A new shape does not compile
- * until each of these places has its formula. */
+/* Marks a place where the properties of a shape choose its formula.  The code does not compile
+ * with a new shape until each of these places has a formula for it. */
 #define CRYSTAL_SHAPES_ARE(number) \
     static_assert(CRYSTAL_SHAPES_COUNT == (number), "a new crystal shape needs its formula here")
 
