@@ -38,7 +38,7 @@ enum status message_add(struct message *m, struct part part, struct error *e);
 /* Gives the memory of part i to the caller; the message keeps a borrowed view of it. */
 struct part message_take(struct message *m, size_t i);
 
-/* Returns the bytes of all parts. */
+/* Returns the total size of all parts, in bytes. */
 size_t message_size(const struct message *m);
 
 /* Releases all parts and clears *m. */
@@ -92,7 +92,7 @@ struct route {
     char stage[STAGE_NAME_SIZE];  // name of the sending program
     uint32_t flags;
     uint32_t payload_count;  // number of parts after the metadata
-    uint32_t payload_crc;    // CRC-32C of all of them; 0: none was computed
+    uint32_t payload_crc;    // CRC-32C of these parts; 0: none was computed
 };
 
 /* Returns the name of a type, such as "frame"; "?" for a number that is not a type. */
@@ -113,7 +113,8 @@ enum status route_open(struct route *r, const struct message *m, struct error *e
 
 /* Returns true if the payload has the checksum that its producer computed. */
 bool route_sum_matches(const struct route *r, const struct message *m);
-/* Does the same, and sets *first to the CRC-32C of part 2: of the pixels, if there are any. */
+/* Like route_sum_matches.  Also sets *first to the CRC-32C of part 2, which has the pixels if
+ * there are any. */
 bool route_sum_matches_first(const struct route *r, const struct message *m, uint32_t *first);
 
 /* Returns the checksum that part 2 must have if that of the payload is right.  Does not read
