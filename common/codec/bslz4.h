@@ -53,10 +53,7 @@ enum status bslz4_decompress(const uint8_t *chunk, size_t length, void *items, s
  *     4 bytes  length n of the block       big-endian
  *     n bytes  LZ4 block; if n is the size of a block: uncompressed bytes
  */
-enum {
-    LZ4_BLOCKS_BLOCK = 1 << 20
-};  // bytes of a block that this module writes; the last may be
-    // shorter
+enum { LZ4_BLOCKS_BLOCK = 1 << 20 };  // bytes of a written block; the last may be shorter
 
 /* Returns the largest possible length of a chunk of `bytes` bytes of data.  Returns 0 if it
  * exceeds size_t. */

@@ -15,7 +15,7 @@
 
 enum { EXPERIMENT_HISTORY_SIZE = 16384, LINEAGE_SIZE = 17, MATERIAL_SIZE = 16 };
 
-/* Which physics: `faithful` repeats every deviation of nanoBragg, `physical` is correct. */
+/* The physics of a run: `faithful` repeats every deviation of nanoBragg, `physical` is correct. */
 enum physics { PHYSICS_PHYSICAL, PHYSICS_FAITHFUL };
 
 /* The axis conventions of detector software (names as nanoBragg's flags). */

@@ -89,9 +89,9 @@ struct notice {
     size_t ngroups;             // WELCOME: consumer groups of sinks that must get every frame
     struct group_name *groups;  // owned
     size_t nids;
-    /* Owned.  CREDIT: frames passed on.  HEARTBEAT: frames held.  ACK, HAVE: frames that are
-     * durable.  LOST: lost frames in the order in which they were sent.  ORDER: frames still to
-     * come, ascending. */
+    /* Frames of the notice, owned.  CREDIT: frames passed on.  HEARTBEAT: frames held.  ACK,
+     * HAVE: durable frames.  LOST: lost frames, in the order in which they were sent.  ORDER:
+     * frames still to come, ascending. */
     struct id_range *ids;
 };
 

@@ -51,22 +51,23 @@ void message_free(struct message *m);
 
 enum { WIRE_VERSION = 1, STAGE_NAME_SIZE = 32 };
 
-/* Types of messages and their names. */
-#define MESSAGE_MAP(X)                                                                        \
-    X(HELLO, 1, "hello")           /* both planes: identifies the sender */                   \
-    X(EXPERIMENT, 2, "experiment") /* data, down: once on a link, first */                    \
-    X(FRAME, 3, "frame")           /* data, down */                                           \
-    X(CREDIT, 4, "credit")         /* data, up: more frames may come */                       \
-    X(BYE, 5, "bye")               /* both planes: I leave, and how */                        \
-    X(WELCOME, 6, "welcome")       /* control, from the source: what all must know */         \
-    X(POOL, 7, "pool")             /* data, down: where my shared memory is */                \
-    X(HEARTBEAT, 8, "heartbeat")   /* control, both ways */                                   \
-    X(ACK, 9, "ack")               /* control, to the source: ids made durable */             \
-    X(FENCE, 10, "fence")          /* control, from the source: a process is excluded */      \
-    X(FREE, 11, "free")            /* control, from the source: all done */                   \
-    X(LOST, 12, "lost")            /* control, to the source: frames of a dead process */     \
-    X(HAVE, 13, "have")            /* control, to the source: what a sink had at its start */ \
-    X(STATUS, 14, "status")        /* control, from the source: answers a watcher */          \
+/* Types of messages and their names.  The comments give the plane and the direction.  On the data
+ * plane, down is towards the sinks and up is towards the source. */
+#define MESSAGE_MAP(X)                                                                    \
+    X(HELLO, 1, "hello")           /* both planes: identifies the sender */               \
+    X(EXPERIMENT, 2, "experiment") /* data, down: once on a link, before frames */        \
+    X(FRAME, 3, "frame")           /* data, down: one frame */                            \
+    X(CREDIT, 4, "credit")         /* data, up: more frames may be sent */                \
+    X(BYE, 5, "bye")               /* both planes: the sender leaves; exit status */      \
+    X(WELCOME, 6, "welcome")       /* control, from the source: run parameters */         \
+    X(POOL, 7, "pool")             /* data, down: the sender's shared memory */           \
+    X(HEARTBEAT, 8, "heartbeat")   /* control, both ways: the sender is alive */          \
+    X(ACK, 9, "ack")               /* control, to the source: ids made durable */         \
+    X(FENCE, 10, "fence")          /* control, from the source: a process is excluded */  \
+    X(FREE, 11, "free")            /* control, from the source: the run has ended */      \
+    X(LOST, 12, "lost")            /* control, to the source: frames of a dead process */ \
+    X(HAVE, 13, "have")            /* control, to the source: ids durable at the start */ \
+    X(STATUS, 14, "status")        /* control, from the source: reply to a client */      \
     X(ORDER, 15, "order")          /* control, from the source: ids still to come */
 
 enum message_type {

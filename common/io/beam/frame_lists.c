@@ -197,8 +197,8 @@ static const double LOSS_MAX = 0.1;
  * always leaves some negative noise. */
 static const double LOSS_TOLD = 1e-3;
 
-/* Negative weights that were clipped: their number, and the shot in which they are the largest
- * part of the positive weights. */
+/* The negative weights that were set to 0: their number, and the shot in which they are the
+ * largest fraction (`part`) of the positive weights. */
 struct loss {
     size_t count, shot;
     double part;

@@ -265,7 +265,8 @@ static enum status type_of(const char *path, const struct smv *smv, const char *
                   : STATUS_OK;
 }
 
-/* d*TREK names the type in Data_type and writes TYPE=mad, which is not a pixel type. */
+/* Reads Data_type, then TYPE.  d*TREK names the type in Data_type and writes TYPE=mad, which is
+ * not a pixel type and is ignored. */
 enum status smv_type(const char *path, const struct smv *smv, enum pixel_type *type, bool *said,
                      struct error *e)
 {

@@ -40,7 +40,7 @@ void hkl_free(struct hkl_table *t);
 /* Returns the address of F for these indices.  NULL: the indices are outside the box. */
 double *hkl_find(const struct hkl_table *t, const int hkl[3]);
 
-/* How F of a reflection h applies to its Friedel mate -h. */
+/* Says whether F of a reflection h also applies to its Friedel mate -h. */
 enum hkl_mates {
     HKL_MATES_APART,  // F of h does not apply to -h
     HKL_MATES_ALIKE,  // Friedel's law: both have the same F

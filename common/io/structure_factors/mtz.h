@@ -119,7 +119,7 @@ struct mtz_labels {
     const char *F, *second;  // labels of the columns; NULL: the first column of a suitable type
 };
 
-/* Content of the header. */
+/* The content of the header of an MTZ file. */
 struct mtz_layout {
     int64_t size;        // bytes of the file
     int64_t ncol, nref;  // columns, reflections
