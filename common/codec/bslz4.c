@@ -1,8 +1,10 @@
 /*
- * Packs and unpacks chunks, of bitshuffle with LZ4 and of LZ4 in blocks; bslz4.h has their layouts.
+ * Compresses and decompresses chunks in two formats: bitshuffle with LZ4, and LZ4 in blocks.
+ * bslz4.h describes both layouts.
  *
- * Both begin with the same head, and the length of a block stands before it.  The unpackers check
- * every length before they use it, because chunks come from files and networks.
+ * Both formats begin with the same head, and the length of each block comes before the block.
+ * The decompressors check every length before they use it, because chunks come from files and
+ * networks.
  */
 #include "codec/bslz4.h"
 
@@ -42,9 +44,10 @@ static void write_head(uint8_t *out, size_t bytes, size_t block)
     write_be32(out + sizeof total, block);
 }
 
-/* Reads the head of a chunk of `length` bytes, packed in the way called `name`, which must hold
- * `bytes` bytes.  *block becomes the bytes of a block: a multiple of `unit`, up to `block_max`, and
- * not 0 unless the chunk is empty.  STATUS_INPUT: anything else. */
+/* Reads the head of a chunk of `length` bytes.  The chunk must contain `bytes` bytes of data.
+ * *block gets the size of a block: a multiple of `unit`, at most `block_max`, and not 0 unless
+ * the chunk is empty.  `name` is the name of the format in errors.  STATUS_INPUT: the head is not
+ * of this form. */
 static enum status read_head(const uint8_t *chunk, size_t length, const char *name, size_t bytes,
                              size_t unit, size_t block_max, size_t *block, struct error *e)
 {
@@ -74,7 +77,7 @@ size_t bslz4_bound(size_t count, size_t size)
     size_t bytes;
     if (!size_multiply(count, size, &bytes) || bytes > PTRDIFF_MAX / 2)
         return 0;
-    /* LZ4 adds at most a byte in 255 and 16 to a block. */
+    /* LZ4 makes a block longer by at most 1/255 of its size plus 16 bytes */
     return CHUNK_HEAD + bytes + (bytes / BSLZ4_BLOCK + 1) * (LENGTH + BSLZ4_BLOCK / 255 + 16);
 }
 
@@ -112,7 +115,8 @@ static enum status cut_off(size_t left, struct error *e)
                      left);
 }
 
-/* Unpacks blocks from chunk[at] on.  `bits` has room for two blocks. */
+/* Decompresses all blocks and the last items from chunk[at] on, into to[left].  `bits` has room
+ * for two blocks. */
 static enum status read_blocks(const uint8_t *chunk, size_t at, size_t length, size_t block,
                                uint8_t *to, size_t left, size_t size, uint8_t *bits,
                                struct error *e)
@@ -181,7 +185,8 @@ size_t lz4_blocks_bound(size_t bytes)
     return CHUNK_HEAD + nblocks * (LENGTH + LZ4_COMPRESSBOUND(LZ4_BLOCKS_BLOCK));
 }
 
-/* Packs one block, without its length. */
+/* Compresses one block, or copies it if the compressed block would not be shorter.  Returns the
+ * length of the result. */
 static size_t put_block(const uint8_t *from, size_t bytes, uint8_t *out)
 {
     const int length = LZ4_compress_default((const char *)from, (char *)out, (int)bytes,
@@ -209,7 +214,8 @@ size_t lz4_blocks_compress(const void *data, size_t bytes, uint8_t *out)
     return (size_t)(out - start);
 }
 
-/* Unpacks the next block, of `bytes` bytes, from chunk[*at].  False if it is cut off or corrupt. */
+/* Decompresses the next block, which has `bytes` bytes, from chunk[*at], and moves *at to its
+ * end.  Returns false if the block is cut off or corrupt. */
 static bool get_block(const uint8_t *chunk, size_t *at, size_t length, uint8_t *to, size_t bytes)
 {
     const size_t packed = length - *at >= LENGTH ? read_be32(chunk + *at) : SIZE_MAX;

@@ -1,17 +1,17 @@
 /*
- * bitshuffle+LZ4, in memory: chunks as HDF5's filter 32008 stores them and as Dectris
- * streams send them.
+ * Compresses and decompresses in memory with bitshuffle and LZ4.  Filter 32008 of HDF5 stores such
+ * chunks, and Dectris streams contain them.
  *
  *     8 bytes  bytes of all items          big-endian
  *     4 bytes  bytes of a block            big-endian
  *     then for each block of whole groups of 8 items
- *     4 bytes  length of what follows      big-endian
+ *     4 bytes  length n of the block       big-endian
  *     n bytes  LZ4 block of the items with their bits transposed
- *     and the last 0..7 items as they are
+ *     and the last 0..7 items, uncompressed
  *
- * Transposed, a block of n items is first bit 0 of byte 0 of all of them in n/8 bytes
- * (item 8m + k in bit k of byte m), then bit 1, and so on to the last bit of the last
- * byte.  Blocks have 8192 bytes; the last one may be shorter.
+ * A transposed block of n items begins with bit 0 of byte 0 of all items, in n/8 bytes: bit k of
+ * byte m is that of item 8m + k.  Bit 1 of byte 0 follows in the same form, and so on to the last
+ * bit of the last byte.  Blocks have 8192 bytes; the last one may be shorter.
  */
 #ifndef BRAGG_CODEC_BSLZ4_H
 #define BRAGG_CODEC_BSLZ4_H
@@ -22,46 +22,48 @@
 #include "base/error.h"
 #include "base/isa.h"
 
-enum { BSLZ4_BLOCK = 8192 };  // bytes of a block as we write it
+enum { BSLZ4_BLOCK = 8192 };  // bytes of a block that this module writes
 
-/* Room that a chunk of `count` items of `size` bytes (1, 2 or 4) may need; 0 when that is
- * beyond size_t. */
+/* Returns the largest possible length of a chunk of `count` items of `size` bytes (1, 2 or 4).
+ * Returns 0 if it exceeds size_t. */
 size_t bslz4_bound(size_t count, size_t size);
 
 /* Writes a chunk into out[bslz4_bound(count, size)] and returns its length.  Items are
- * little-endian; the same bytes for every instruction set that is present. */
+ * little-endian.  The CPU must have the instruction set `isa`.  All instruction sets give the
+ * same bytes. */
 size_t bslz4_compress(enum isa isa, const void *items, size_t count, size_t size, uint8_t *out);
 
-/* Whether the head of a chunk is that of `count` items of `size` bytes; STATUS_INPUT, where it is
- * not, before anything is allocated for them. */
+/* Checks that the head of a chunk is that of `count` items of `size` bytes, so that the caller
+ * need not allocate memory for a wrong chunk.  STATUS_INPUT: it is not. */
 enum status bslz4_check(const uint8_t *chunk, size_t length, size_t count, size_t size,
                         struct error *e);
 
-/* Reads a chunk of exactly `count` items of `size` bytes (1, 2 or 4), with blocks of any
- * length up to 16 MiB.  STATUS_INPUT for anything else. */
+/* Decompresses a chunk of exactly `count` items of `size` bytes (1, 2 or 4).  Blocks may have any
+ * length up to 16 MiB.  STATUS_INPUT: the chunk is corrupt or has another size. */
 enum status bslz4_decompress(const uint8_t *chunk, size_t length, void *items, size_t count,
                              size_t size, struct error *e);
 
 /*
- * LZ4 in blocks, in memory: chunks as HDF5's filter 32004 stores them and as Dectris streams
- * send them.
+ * Compresses and decompresses in memory with LZ4 in blocks.  Filter 32004 of HDF5 stores such
+ * chunks, and Dectris streams contain them.
  *
  *     8 bytes  bytes of all                big-endian
  *     4 bytes  bytes of a block            big-endian
  *     then for each block
- *     4 bytes  length of what follows      big-endian
- *     n bytes  LZ4 block; as long as a block without packing: the bytes as they are
+ *     4 bytes  length n of the block       big-endian
+ *     n bytes  LZ4 block; if n is the size of a block: uncompressed bytes
  */
-enum { LZ4_BLOCKS_BLOCK = 1 << 20 };  // bytes of a block as we write it; the last may be shorter
+enum { LZ4_BLOCKS_BLOCK = 1 << 20 };  // bytes of a written block; the last may be shorter
 
-/* Room that a chunk of `bytes` bytes may need; 0 when that is beyond size_t. */
+/* Returns the largest possible length of a chunk of `bytes` bytes of data.  Returns 0 if it
+ * exceeds size_t. */
 size_t lz4_blocks_bound(size_t bytes);
 
 /* Writes a chunk into out[lz4_blocks_bound(bytes)] and returns its length. */
 size_t lz4_blocks_compress(const void *data, size_t bytes, uint8_t *out);
 
-/* Reads a chunk of exactly `bytes` bytes, with blocks of any length.  STATUS_INPUT for anything
- * else. */
+/* Decompresses a chunk of exactly `bytes` bytes of data.  Blocks may have any length.
+ * STATUS_INPUT: the chunk is corrupt or has another size. */
 enum status lz4_blocks_decompress(const uint8_t *chunk, size_t length, void *data, size_t bytes,
                                   struct error *e);
 

@@ -8,8 +8,8 @@
 
 struct atom {
     int element;       // atomic number
-    double x[3];       // of the cell's edges
-    double occupancy;  // 1: it is in every cell
+    double x[3];       // fractional coordinates
+    double occupancy;  // 1: the atom is in every cell
     double B_A2;
     double f[2];  // f', f'', electrons
 };
@@ -19,7 +19,7 @@ struct atoms {
     struct atom *list;  // owned
 };
 
-/* x' = R x + t, R row-major, t of the cell's edges. */
+/* A symmetry operator x' = R x + t in fractional coordinates.  R is row-major. */
 struct symmetry_operator {
     int R[9];
     double t[3];

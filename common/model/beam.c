@@ -27,7 +27,7 @@ struct incident incident_beam(const struct experiment *x, const struct recipe *r
     return b;
 }
 
-/* v without its part along the unit vector z. */
+/* Computes the part of v that is perpendicular to the unit vector z. */
 static void across(const double v[3], const double z[3], double out[3])
 {
     const double along = vec_dot(v, z);
@@ -54,7 +54,7 @@ double beam_fraction_along(const struct beam *b, const double horizontal[3])
     across(horizontal, b->direction, h);
     across(b->polarization, b->direction, field);
     const double lengths = vec_dot(h, h) * vec_dot(field, field), along = vec_dot(h, field);
-    /* cos(2 a) = 2 cos(a)^2 - 1 */
+    /* with cos(2 a) = 2 cos(a)^2 - 1, where a is the angle between h and the field */
     const double q = lengths > 0.0 ? b->kahn * (2.0 * along * along / lengths - 1.0) : 0.0;
     return (1.0 + q) / 2.0;
 }

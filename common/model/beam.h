@@ -10,9 +10,10 @@
 
 /* The beam of one frame. */
 struct incident {
-    size_t sources;                        // 0: an experiment without any
+    size_t sources;                        // number of sources; 0: the experiment has none
     double shortest_m, mean_m, longest_m;  // wavelengths; the mean is weighted
-    double share;                          // fluence relative to the beam's
+    double share;                          // fluence relative to that of the beam of the
+                                           // experiment
     double fluence_ph_m2;                  // photons per m^2
 };
 

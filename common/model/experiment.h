@@ -15,7 +15,7 @@
 
 enum { EXPERIMENT_HISTORY_SIZE = 16384, LINEAGE_SIZE = 17, MATERIAL_SIZE = 16 };
 
-/* Which physics: `faithful` repeats every deviation of nanoBragg, `physical` is correct. */
+/* The physics of a run: `faithful` repeats every deviation of nanoBragg, `physical` is correct. */
 enum physics { PHYSICS_PHYSICAL, PHYSICS_FAITHFUL };
 
 /* The axis conventions of detector software (names as nanoBragg's flags). */
@@ -108,8 +108,8 @@ struct beam {
 enum crystal_shape { CRYSTAL_SHAPES(CRYSTAL_SHAPE_NAME) };
 enum { CRYSTAL_SHAPES_COUNT = CRYSTAL_SHAPES(CRYSTAL_SHAPE_ONE) };
 
-/* Stands where formulas of single shapes are chosen by properties.  A new shape does not compile
- * until each of these places has its formula. */
+/* Marks a place where the properties of a shape choose its formula.  The code does not compile
+ * with a new shape until each of these places has a formula for it. */
 #define CRYSTAL_SHAPES_ARE(number) \
     static_assert(CRYSTAL_SHAPES_COUNT == (number), "a new crystal shape needs its formula here")
 

@@ -51,7 +51,7 @@ struct image {
     struct image_memory *memory;                  // source of new buffers; NULL: the heap
 };
 
-/* Bytes of one pixel. */
+/* Returns the number of bytes of one pixel. */
 size_t pixel_size(enum pixel_type type);
 
 /* Gives *image a new buffer of `count` pixels from image->memory, and releases the old buffer.  The

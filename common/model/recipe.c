@@ -19,8 +19,8 @@ void recipe_free(struct recipe *r)
     memset(r, 0, sizeof *r);
 }
 
-/* Sets direct to the rows a, b, c of a cell with the reciprocal rows r; false for a cell without
- * volume. */
+/* Computes the rows a, b, c of the cell with the reciprocal rows r.  Returns false if the cell
+ * has no volume. */
 static bool invert_rows(const double r[9], double direct[9])
 {
     static const double FLAT = 1e-9;

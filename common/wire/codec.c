@@ -13,11 +13,12 @@
 #include "base/alloc.h"
 #include "wire/fields.h"
 
-/* A source list is payload: each source is five float64, with the layout of struct source. */
+/* A list of sources is sent as payload: five float64 for each source, with the layout of struct
+ * source. */
 _Static_assert(sizeof(struct source) == 5 * sizeof(double),
                "a source travels as it lies in memory");
 
-/* Returns the bytes of a list of `count` sources; SIZE_MAX: overflow. */
+/* Returns the size of a list of `count` sources, in bytes.  SIZE_MAX: overflow. */
 static size_t source_bytes(size_t count)
 {
     size_t bytes;
@@ -223,14 +224,14 @@ static const struct field experiment_fields[] = {
 TABLE(experiment);
 #undef OBJECT
 
-/* Returns true if the place is on a plane whose pixels can be counted in 32 bits. */
+/* Returns true if `pixels` pixels of a plane, from number `first` on, can be counted in 32 bits. */
 static bool on_grid(int64_t first, int64_t pixels)
 {
     return first >= 0 && first <= INT32_MAX && pixels <= INT32_MAX - first;
 }
 
-/* STATUS_INPUT unless panels tile the frame's pixels without a gap, and ROIs are in their panels.
- */
+/* Checks that the panels cover the pixels of the frame without a gap, and that regions of
+ * interest are inside their panels.  STATUS_INPUT: they are not. */
 static enum status check_panels(const struct experiment *x, struct error *e)
 {
     int64_t pixels = 0;
@@ -486,7 +487,8 @@ struct codec_expected codec_expect(const struct experiment *x)
     return expected;
 }
 
-/* Returns true if rows have lattices of the frame, and pixels and labels are inside the frame. */
+/* Returns true if the reflections are consistent: all numbers are finite, rows have lattices and
+ * panels of the frame, and pixels and labels are inside the frame. */
 static bool are_consistent(const struct reflection_table *t, const struct recipe *r,
                            const struct codec_expected *expected)
 {

@@ -119,7 +119,7 @@ TABLE(status);
 
 #define OBJECT notice
 #define T(type) (1u << MESSAGE_##type)
-/* Which members travel in which types of messages. */
+/* NOTICE: a member of struct notice, with the types of messages that contain it. */
 #define NOTICE(types, name, ...) MEMBER(name, __VA_ARGS__, .which = types)
 #define NOTICE_TEXT(types, name, ...) \
     NOTICE(types, name, TEXT, .count = sizeof(((struct OBJECT *)0)->name), __VA_ARGS__)
@@ -158,11 +158,12 @@ static const struct field notice_fields[] = {
 };
 #undef OBJECT
 
-/* Returns the fields that notices of a type contain, as bits; 0 if the type is not that of a
+/* Returns the fields that notices of a type contain, as bits.  0: the type is not that of a
  * notice. */
 static uint64_t fields_of(enum message_type type)
 {
-    static atomic_uint_fast64_t known[MESSAGE_LAST + 1];  // 0: not known; all threads find the same
+    static atomic_uint_fast64_t known[MESSAGE_LAST + 1];  // 0: not computed yet; all threads
+                                                          // compute the same value
     if ((unsigned)type > MESSAGE_LAST)
         return 0;
     uint64_t has = atomic_load_explicit(&known[type], memory_order_relaxed);

@@ -63,13 +63,14 @@ struct notice {
     uint64_t window;            // WELCOME: largest number of frames in flight; 0: not known
     bool known;                 // WELCOME: the total is known; HAVE: these ids are the last
     uint64_t total;             // WELCOME: number of frames of the stream
-    uint32_t grant;             // CREDIT: how many more frames may be sent
+    uint32_t grant;             // CREDIT: number of additional frames that may be sent
     bool packed;                // CREDIT: the sender can read packed pixels
     bool shared;                // CREDIT: the sender can read shared memory of the receiver
-    char card[UUID_SIZE];       // CREDIT: ... and images on this GPU, in hex digits; "": none
+    char card[UUID_SIZE];       // CREDIT: the sender can read images on this GPU, in hex digits;
+                                // "": none
     uint64_t slots;             // CREDIT: bit i is set: the sender does not read slot i any more
-    int64_t pid;                // POOL: the process with the shared memory ...
-    uint32_t fd;                // POOL: ... and its file descriptor in that process
+    int64_t pid;                // POOL: pid of the process that owns the shared memory
+    uint32_t fd;                // POOL: file descriptor of the shared memory in that process
     uint64_t progress;          // HEARTBEAT: a counter that grows while the process works
     uint64_t rows, all_rows;    // HEARTBEAT: finished rows of the current frame, and rows of a
                                 // frame; of the source: those of the slowest stage; 0: not known
@@ -82,15 +83,15 @@ struct notice {
     char reason[256];           // BYE, FENCE: the reason; "": none
     bool said;                  // BYE: the user has already been informed of the reason
     bool leaves;                // BYE: it has finished all its frames, and the run continues
-    bool counts_durable;        // BYE: `durable` is valid: ...
-    uint64_t durable;           // ... the number of different frames that it made durable
+    bool counts_durable;        // BYE: `durable` is valid
+    uint64_t durable;           // BYE: number of different frames that the sender made durable
     char uuid[UUID_SIZE];       // FENCE: the excluded process; LOST: the lost process, or ""
     size_t ngroups;             // WELCOME: consumer groups of sinks that must get every frame
     struct group_name *groups;  // owned
     size_t nids;
-    /* Owned.  CREDIT: frames passed on.  HEARTBEAT: frames held.  ACK, HAVE: frames that are
-     * durable.  LOST: lost frames in the order in which they were sent.  ORDER: frames still to
-     * come, ascending. */
+    /* Frames of the notice, owned.  CREDIT: frames passed on.  HEARTBEAT: frames held.  ACK,
+     * HAVE: durable frames.  LOST: lost frames, in the order in which they were sent.  ORDER:
+     * frames still to come, ascending. */
     struct id_range *ids;
 };
 
@@ -102,7 +103,8 @@ struct process_status {
     int64_t pid;
     char host[HOST_SIZE];  // host on which it has this pid; "": not reported
     uint32_t hops;         // distance from the source, which has 0
-    uint64_t held;         // frames that it has, or has sent on without their credit back
+    uint64_t held;         // number of frames that it has, or has sent on without getting their
+                           // credit back
     bool durable;
     struct work work;
 };

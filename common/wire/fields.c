@@ -42,7 +42,8 @@ static void encode_ints(struct encoder *n, const struct field *f, const int *x)
         writer_int(&n->out, x[i]);
 }
 
-/* Writes a struct of two uint64_t.  Most messages consist mainly of such pairs. */
+/* Writes a struct of two uint64_t.  Most messages consist mainly of such structs, so this case
+ * has a fast function. */
 static void encode_pair(struct encoder *n, const struct table *t, const char *object)
 {
     writer_map(&n->out, 2);
@@ -215,8 +216,8 @@ static enum status refuse(struct decoder *d, const struct table *t, const char *
     return error_set(d->e, STATUS_INPUT, "a malformed message: %s.%s %s", t->name, name, what);
 }
 
-/* Returns the smallest size of a map of this table.  It limits a claimed count before an array of
- * structs is allocated. */
+/* Returns the smallest size of a map of this table, in bytes.  The decoder compares a claimed
+ * number of maps with the remaining bytes before it allocates an array of structs. */
 static size_t least_bytes(const struct table *t)
 {
     size_t bytes = 1;
@@ -270,7 +271,8 @@ static bool decode_unsigned(struct decoder *d, uint64_t max, void *member, size_
     return true;
 }
 
-/* Reads the number of a payload part; -1 for nil. */
+/* Reads the number of a payload part.  *part is -1 for nil.  Returns false if there is no such
+ * part. */
 static bool decode_part(struct decoder *d, int64_t *part)
 {
     *part = -1;
@@ -354,7 +356,8 @@ static enum status decode_field(struct decoder *d, const struct table *t, const 
     return good ? STATUS_OK : refuse(d, t, f->name, "has a wrong type or an impossible value");
 }
 
-/* Points the member at its part, or copies the part. */
+/* Lets the member point to its payload part (FIELD_BORROW) or to a copy of it.  Checks the size
+ * of the part. */
 static enum status place_data(struct decoder *d, const struct table *t, const struct field *f,
                               char *object, int64_t number)
 {
@@ -382,7 +385,7 @@ struct keys {
     struct reader last;
 };
 
-/* Compares like strcmp. */
+/* Compares a text with `size` bytes of another one.  The result has the sign of that of strcmp. */
 static int compare(const struct reader *a, const void *text, size_t size)
 {
     const size_t length = (size_t)(a->end - a->at);
@@ -413,7 +416,7 @@ static bool find_key(struct decoder *d, const struct field *wanted, struct keys 
     return false;
 }
 
-/* Like find_key, for a key that may be missing: reads nothing then. */
+/* Like find_key, but reads nothing if the map does not have the key. */
 static bool find_key_or_stay(struct decoder *d, const struct field *wanted, struct keys *keys)
 {
     const struct reader in = d->in;

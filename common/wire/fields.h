@@ -49,7 +49,8 @@ struct field {
     int limit;
     const struct table *table;
     size_t count_offset;
-    size_t present_offset;                // ABSENT: of a bool: the key is there; 0: none
+    size_t present_offset;                // ABSENT: offset of a bool that is true if the key
+                                          // exists; 0: none
     size_t (*bytes)(const void *object);  // DATA: returns the size of the array; SIZE_MAX: overflow
     unsigned flags;
     uint32_t which;  // bits of the tables that contain the field, if tables share it
@@ -64,7 +65,7 @@ struct table {
 };
 enum { FIELDS_MAX = 64 };  // largest number of fields in a table
 
-/* Returns the next field of a table, NULL after the last.  `left` begins as t->has. */
+/* Returns the next field of a table.  *left begins as t->has.  NULL: there are no more fields. */
 static inline const struct field *table_next(const struct table *t, uint64_t *left)
 {
     if (!*left)

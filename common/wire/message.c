@@ -118,7 +118,8 @@ static void write_route(const struct route *r, struct writer *w)
     writer_uint(w, r->payload_crc);
 }
 
-/* Returns the checksum of part 0, without its last item, and part 1.  Never 0, which means none. */
+/* Returns the checksum of part 0, without its last item, and part 1.  The result is never 0,
+ * because 0 means that there is no checksum. */
 static uint32_t head_sum(const void *items, size_t size, const struct part *metadata)
 {
     const uint32_t sum = crc32c(crc32c(0, items, size), metadata->data, metadata->size);

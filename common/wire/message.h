@@ -38,7 +38,7 @@ enum status message_add(struct message *m, struct part part, struct error *e);
 /* Gives the memory of part i to the caller; the message keeps a borrowed view of it. */
 struct part message_take(struct message *m, size_t i);
 
-/* Returns the bytes of all parts. */
+/* Returns the total size of all parts, in bytes. */
 size_t message_size(const struct message *m);
 
 /* Releases all parts and clears *m. */
@@ -51,22 +51,23 @@ void message_free(struct message *m);
 
 enum { WIRE_VERSION = 1, STAGE_NAME_SIZE = 32 };
 
-/* Types of messages and their names. */
-#define MESSAGE_MAP(X)                                                                        \
-    X(HELLO, 1, "hello")           /* both planes: identifies the sender */                   \
-    X(EXPERIMENT, 2, "experiment") /* data, down: once on a link, first */                    \
-    X(FRAME, 3, "frame")           /* data, down */                                           \
-    X(CREDIT, 4, "credit")         /* data, up: more frames may come */                       \
-    X(BYE, 5, "bye")               /* both planes: I leave, and how */                        \
-    X(WELCOME, 6, "welcome")       /* control, from the source: what all must know */         \
-    X(POOL, 7, "pool")             /* data, down: where my shared memory is */                \
-    X(HEARTBEAT, 8, "heartbeat")   /* control, both ways */                                   \
-    X(ACK, 9, "ack")               /* control, to the source: ids made durable */             \
-    X(FENCE, 10, "fence")          /* control, from the source: a process is excluded */      \
-    X(FREE, 11, "free")            /* control, from the source: all done */                   \
-    X(LOST, 12, "lost")            /* control, to the source: frames of a dead process */     \
-    X(HAVE, 13, "have")            /* control, to the source: what a sink had at its start */ \
-    X(STATUS, 14, "status")        /* control, from the source: answers a watcher */          \
+/* Types of messages and their names.  The comments give the plane and the direction.  On the data
+ * plane, down is towards the sinks and up is towards the source. */
+#define MESSAGE_MAP(X)                                                                    \
+    X(HELLO, 1, "hello")           /* both planes: identifies the sender */               \
+    X(EXPERIMENT, 2, "experiment") /* data, down: once on a link, before frames */        \
+    X(FRAME, 3, "frame")           /* data, down: one frame */                            \
+    X(CREDIT, 4, "credit")         /* data, up: more frames may be sent */                \
+    X(BYE, 5, "bye")               /* both planes: the sender leaves; exit status */      \
+    X(WELCOME, 6, "welcome")       /* control, from the source: run parameters */         \
+    X(POOL, 7, "pool")             /* data, down: the sender's shared memory */           \
+    X(HEARTBEAT, 8, "heartbeat")   /* control, both ways: the sender is alive */          \
+    X(ACK, 9, "ack")               /* control, to the source: ids made durable */         \
+    X(FENCE, 10, "fence")          /* control, from the source: a process is excluded */  \
+    X(FREE, 11, "free")            /* control, from the source: the run has ended */      \
+    X(LOST, 12, "lost")            /* control, to the source: frames of a dead process */ \
+    X(HAVE, 13, "have")            /* control, to the source: ids durable at the start */ \
+    X(STATUS, 14, "status")        /* control, from the source: reply to a client */      \
     X(ORDER, 15, "order")          /* control, from the source: ids still to come */
 
 enum message_type {
@@ -92,7 +93,7 @@ struct route {
     char stage[STAGE_NAME_SIZE];  // name of the sending program
     uint32_t flags;
     uint32_t payload_count;  // number of parts after the metadata
-    uint32_t payload_crc;    // CRC-32C of all of them; 0: none was computed
+    uint32_t payload_crc;    // CRC-32C of these parts; 0: none was computed
 };
 
 /* Returns the name of a type, such as "frame"; "?" for a number that is not a type. */
@@ -113,7 +114,8 @@ enum status route_open(struct route *r, const struct message *m, struct error *e
 
 /* Returns true if the payload has the checksum that its producer computed. */
 bool route_sum_matches(const struct route *r, const struct message *m);
-/* Does the same, and sets *first to the CRC-32C of part 2: of the pixels, if there are any. */
+/* Like route_sum_matches.  Also sets *first to the CRC-32C of part 2, which has the pixels if
+ * there are any. */
 bool route_sum_matches_first(const struct route *r, const struct message *m, uint32_t *first);
 
 /* Returns the checksum that part 2 must have if that of the payload is right.  Does not read

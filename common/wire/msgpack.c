@@ -7,7 +7,7 @@
 
 /* --- writer -------------------------------------------------------------- */
 
-enum { ROOM = 128 };  // bytes that are allocated at once
+enum { ROOM = 128 };  // smallest number of bytes that are allocated at once
 
 bool writer_grow(struct writer *w, size_t more)
 {
@@ -83,7 +83,8 @@ bool reader_done(const struct reader *r)
     return r->at == r->end;
 }
 
-/* Reads a big-endian number of `size` bytes at offset 1 of the item.  False if it is cut off. */
+/* Reads a big-endian number of `size` bytes at offset 1 of the item.  Returns false if the number
+ * is cut off. */
 static bool number(const struct reader *r, size_t size, uint64_t *value)
 {
     if (left(r) < 1 + size)
@@ -99,7 +100,7 @@ static bool number(const struct reader *r, size_t size, uint64_t *value)
     return true;
 }
 
-/* Reads the byte `tag`; false if the next byte is another one. */
+/* Reads the byte `tag`.  Returns false, and reads nothing, if the next byte is another one. */
 static bool take(struct reader *r, uint8_t tag)
 {
     if (!left(r) || *r->at != tag)
@@ -124,8 +125,8 @@ bool reader_bool(struct reader *r, bool *value)
     return true;
 }
 
-/* Reads any integer as sign and 64 bits (two's complement if negative).  Returns the bytes of the
- * item; 0 if it is not an integer. */
+/* Reads any integer as sign and 64 bits (two's complement if negative).  Returns the size of the
+ * item in bytes.  0: the item is not an integer. */
 static size_t integer(const struct reader *r, bool *negative, uint64_t *value)
 {
     if (!left(r))
@@ -191,13 +192,15 @@ bool reader_real(struct reader *r, double *value)
     return true;
 }
 
-/* The layout of an item: `head` bytes, then `body` bytes of its own, then `items` further items. */
+/* The layout of an item: `head` bytes, then `body` bytes of content, then `items` items that it
+ * contains. */
 struct layout {
     size_t head, body, items;
 };
 
-/* The layout of tags 0xc4 to 0xdf.  The table is indexed by the low five bits of the tag: bytes of
- * the length field, bytes of a fixed body, and what the length counts. */
+/* Finds the layout of an item with a tag from 0xc4 to 0xdf.  The table is indexed by the low five
+ * bits of the tag.  It has the size of the length field, the size of a fixed body, and the unit
+ * of the length.  Returns false if the item is cut off. */
 static bool layout_tagged(const struct reader *r, struct layout *l)
 {
     static const struct {
@@ -224,7 +227,8 @@ static bool layout_tagged(const struct reader *r, struct layout *l)
     return true;
 }
 
-/* Finds the layout of the next item.  False if it is cut off or claims more bytes than are left. */
+/* Finds the layout of the next item.  Returns false if the item is cut off or claims more bytes
+ * than are left. */
 static bool layout(const struct reader *r, struct layout *l)
 {
     if (!left(r))
@@ -249,7 +253,7 @@ static bool is_tag(const struct reader *r, uint8_t fixed, uint8_t mask, uint8_t 
     return left(r) && ((*r->at & mask) == fixed || (*r->at >= first && *r->at <= last));
 }
 
-/* Reads text of at most `max` bytes without NUL. */
+/* Reads text of at most `max` bytes without NUL.  *bytes is a reader of its bytes. */
 static bool text_bytes(struct reader *r, size_t max, struct reader *bytes)
 {
     struct layout l;

@@ -139,8 +139,8 @@ bool reader_text(struct reader *r, char *text, size_t size);
 enum { READER_KEY_MAX = 63 };
 bool reader_key(struct reader *r, struct reader *key);
 
-/* Does the same, but only if the key is `text`, of `size` bytes, in the writer's encoding.  `size`
- * is 1 to 31, and `text` is in memory of 8 bytes or more. */
+/* Like reader_key, but returns false unless the key is `text`, of `size` bytes, in the encoding
+ * that the writer uses.  `size` is 1 to 31.  At least 8 bytes from `text` on must be readable. */
 static inline bool reader_key_is(struct reader *r, const char *text, size_t size,
                                  struct reader *key)
 {
@@ -161,8 +161,9 @@ static inline bool reader_key_is(struct reader *r, const char *text, size_t size
     return true;
 }
 
-/* Returns true if the next key comes after `text`, judged by the first eight bytes; reads nothing.
- * `text` is in memory of 8 bytes or more, with zeros after its end. */
+/* Returns true if the first eight bytes of the next key show that it comes after `text`.  Reads
+ * nothing.  At least 8 bytes from `text` on must be readable, with zeros after the end of the
+ * text. */
 static inline bool reader_key_is_after(const struct reader *r, const char *text)
 {
     uint64_t a, b;
@@ -177,7 +178,8 @@ static inline bool reader_key_is_after(const struct reader *r, const char *text)
     return a > be64toh(b);
 }
 
-/* Read heads.  The count is at most `max`, and at most what the remaining bytes can contain. */
+/* Read the head of an array or a map.  *count is at most `max`, and at most the number that the
+ * remaining bytes can contain. */
 bool reader_array(struct reader *r, uint32_t max, uint32_t *count);
 bool reader_map(struct reader *r, uint32_t max, uint32_t *count);
 

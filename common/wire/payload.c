@@ -32,8 +32,8 @@ static bool reserve(struct packer *p, size_t bytes)
     return p->room != NULL;
 }
 
-/* Packs the pixels of a part into *chunk.  chunk->data is NULL if the chunk would not be shorter.
- */
+/* Compresses the pixels of a part into *chunk.  chunk->data is NULL if the chunk would not be
+ * shorter than the pixels. */
 static enum status make_chunk(struct packer *p, const struct part *pixels, size_t size,
                               struct part *chunk, struct error *e)
 {

@@ -1,6 +1,7 @@
 /*
- * Pixels that a message does not contain as they are.  Flags in the route of the frame say what
- * part 2 is: a packed chunk, or a descriptor of pixels in shared memory or in GPU memory.
+ * Encodes and decodes pixels that a message contains in another form.  Flags in the route of the
+ * frame say what part 2 is: a packed chunk, or a descriptor of pixels in shared memory or in GPU
+ * memory.
  */
 #ifndef BRAGG_WIRE_PAYLOAD_H
 #define BRAGG_WIRE_PAYLOAD_H
@@ -78,7 +79,7 @@ struct pool_header {
     atomic_uint_fast64_t generation[POOL_SLOTS_MAX];  // generation of each slot
 };
 
-#define POOL_MAGIC "bragg-p"  // with its NUL
+#define POOL_MAGIC "bragg-p"  // including its NUL
 
 _Static_assert(sizeof(struct pool_header) <= POOL_HEADER_SIZE, "the header is one page");
 

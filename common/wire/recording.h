@@ -42,7 +42,7 @@ enum { RECORDING_IMAGES = 3 };
 struct recording {
     char *path;                    // owned; named in error messages
     int file;                      // file descriptor; -1: closed
-    int kind;                      // what was recorded: 1 experiment, 2 recipes, RECORDING_IMAGES
+    int kind;                      // content: 1 experiment, 2 recipes, RECORDING_IMAGES
     int64_t begun;                 // when it began, ns since 1970
     uint64_t size;                 // bytes of the file
     uint64_t whole;                // bytes up to the end of the last whole record
@@ -94,7 +94,8 @@ enum status recorder_open(struct recorder *r, const char *path, enum recorder_mo
                           const struct route *route, const struct message *experiment,
                           struct error *e);
 
-/* STATUS_FAILED: `path` is a folder, or a file that must not be replaced. */
+/* Checks that a recording can be written to `path`.  STATUS_FAILED: `path` is a folder, or a file
+ * that must not be replaced. */
 enum status recorder_check(const char *path, enum recorder_mode mode, struct error *e);
 
 /* Appends a frame.  After the return the frame survives a crash of this process.  A frame that is

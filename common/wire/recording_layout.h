@@ -36,7 +36,7 @@ struct layout_head {
     uint64_t id;        // frame number; index: number of entries
     uint32_t type;      // type of the message; INDEX_TYPE
     uint32_t nparts;    // number of parts; index: 0
-    uint32_t crc_meta;  // of part sizes and parts 0 and 1; index: of its entries
+    uint32_t crc_meta;  // checksum of the part sizes and of parts 0 and 1; index: of the entries
     uint8_t zero[16];
     uint32_t crc;  // checksum of all members above
 };
@@ -54,7 +54,7 @@ _Static_assert(sizeof(struct layout_head) == LAYOUT_UNIT, "a head is one unit");
 _Static_assert(sizeof(struct layout_end) == LAYOUT_UNIT, "an end is one unit");
 _Static_assert(sizeof(struct recording_entry) == 24, "an entry is three numbers");
 
-/* Returns the checksum of a header, head or end: of all bytes but the last four. */
+/* Returns the checksum of a header, head or end: that of all bytes except the last four. */
 static inline uint32_t layout_sum(const void *unit)
 {
     return crc32c(0, unit, LAYOUT_UNIT - sizeof(uint32_t));

@@ -1,6 +1,6 @@
 /*
- * Reads recordings.  The index at the end lists the frames; where it is missing, because the writer
- * was killed, the file is read record by record as far as the records are whole.
+ * Reads recordings.  The index at the end of the file lists the frames.  If the index is missing,
+ * because the writer was killed, all records are read, up to the last complete one.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,8 +16,8 @@
 
 /* --- bytes --------------------------------------------------------------- */
 
-/* Reads `size` bytes.  Returns false, with errno 0 at the end of the file, if some cannot be
- * read. */
+/* Reads `size` bytes at `offset`.  Returns false, with errno, if reading fails, and with errno 0
+ * if the file ends before that. */
 static bool read_at(const struct recording *r, void *data, size_t size, uint64_t offset)
 {
     const ssize_t n = steady_read_at(r->file, data, size, (off_t)offset);
@@ -35,7 +35,7 @@ static enum status cannot_read(const struct recording *r, struct error *e)
                      r->path);
 }
 
-/* Returns true if a record is inside the file. */
+/* Returns true if the length of a record is valid and the record is inside the file. */
 static bool head_fits(const struct recording *r, const struct layout_head *head, uint64_t offset)
 {
     return head->length >= LAYOUT_UNIT && head->length % LAYOUT_UNIT == 0 &&
@@ -180,7 +180,8 @@ void recording_close(struct recording *r)
 
 /* --- records ------------------------------------------------------------- */
 
-/* Returns true if the sizes add up to the record, and parts 0 and 1 are below their limits. */
+/* Returns true if the sizes of the parts add up to that of the record, and parts 0 and 1 are not
+ * larger than their limits. */
 static bool sizes_fit(const struct layout_head *head, const uint64_t *sizes)
 {
     uint64_t at = layout_round(sizeof *head + head->nparts * sizeof *sizes);
@@ -232,7 +233,8 @@ static enum status read_record(const struct recording *r, uint64_t offset,
     return s;
 }
 
-/* Reads the message at `offset`, which must have that type and that number. */
+/* Reads the message at `offset`.  STATUS_INPUT: the record is corrupt, or has another type or
+ * frame number. */
 static enum status read_message(const struct recording *r, uint64_t offset, enum message_type type,
                                 uint64_t id, struct route *route, struct message *m,
                                 struct error *e)

@@ -2,9 +2,9 @@
  * Writes recordings: the messages of a stream as records of one file, which bragg-replay sends
  * again.
  *
- * A recording grows at its end only.  Each record is complete before it counts, so that a process
- * that is killed leaves whole records and at most one torn one, which the next writer cuts off.  An
- * index of the frames and an end mark follow the last record.  recording_layout.h has the layout.
+ * A recording only grows at its end.  If the writing process is killed, the file has complete
+ * records and at most one incomplete record, which the next writer removes.  An index of the frames
+ * and an end mark follow the last record.  recording_layout.h describes the layout.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -39,8 +39,8 @@ static bool write_padding(struct recorder *r, uint64_t size)
     return write_bytes(r, zeros, (size_t)(layout_round(size) - size));
 }
 
-/* Hands `size` bytes of records to the kernel and, if the recording is synchronised, to the disk.
- * False, with errno, if that fails. */
+/* Flushes `size` bytes of records to the kernel and, if r->sync is set, to the disk.  Returns
+ * false, with errno, if that fails. */
 static bool commit_records(struct recorder *r, uint64_t size)
 {
     if (fflush(r->stream) || (r->sync && steady_sync_data(r->file) && errno != EINVAL))
@@ -49,8 +49,8 @@ static bool commit_records(struct recorder *r, uint64_t size)
     return true;
 }
 
-/* Writes a message as a record.  The caller has set type, id and time of *head; the lengths and
- * checksums are filled in here.  False if the record cannot be written. */
+/* Writes a message as a record.  The caller has set type, id and time of *head.  This function
+ * sets the lengths and checksums.  Returns false if the record cannot be written. */
 static bool write_message(struct recorder *r, struct layout_head *head, const struct message *m)
 {
     uint64_t sizes[MESSAGE_PARTS_MAX];
@@ -119,7 +119,7 @@ static int64_t wall_ns(void)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* Writes header and experiment of a new file. */
+/* Writes the header and the experiment of a new file. */
 static enum status begin(struct recorder *r, const struct route *route,
                          const struct message *experiment, struct error *e)
 {
@@ -157,7 +157,7 @@ static bool same_lineage(const struct message *was, const struct message *is,
     return same;
 }
 
-/* STATUS_FAILED if the existing file begins with another experiment. */
+/* Compares the experiment of the existing file with the new one.  STATUS_FAILED: they differ. */
 static enum status compare_experiment(const struct recorder *r, const struct route *route,
                                       const struct message *experiment, struct error *e)
 {
@@ -214,7 +214,7 @@ static enum status open_temporary(struct recorder *r, enum recorder_mode mode, s
     }
     r->renamed = mode == RECORDER_RESUME && access(r->temporary, F_OK) != 0 &&
                  steady_rename(r->path, r->temporary) == 0;
-    /* The user did not type this name.  A link that another user put there must not be followed. */
+    /* the user did not type this name, so a link that another user has made must not be followed */
     const int follow = r->renamed ? 0 : O_NOFOLLOW;
     const int file =
         steady_open(r->temporary, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK | follow, 0666);
@@ -278,7 +278,7 @@ enum status recorder_open(struct recorder *r, const char *path, enum recorder_mo
 
 /* --- frames -------------------------------------------------------------- */
 
-/* STATUS_FAILED if the payload of a frame differs from that in an earlier record. */
+/* Compares the payload of a frame with that in an earlier record.  STATUS_FAILED: they differ. */
 static enum status compare(const struct recorder *r, const struct recording_entry *entry,
                            const struct route *route, struct error *e)
 {
@@ -344,7 +344,7 @@ void recorder_withdraw(struct recorder *r, size_t count)
     r->frames.count = count;
     if (r->temporary &&
         (fseeko(r->stream, (off_t)r->size, SEEK_SET) || steady_truncate(r->file, (off_t)r->size)))
-        errno = 0;  // recorder_close cuts this record off, too
+        errno = 0;  // recorder_close removes this record later
 }
 
 /* --- the end ------------------------------------------------------------- */
@@ -374,7 +374,7 @@ bool recorder_close(struct recorder *r)
     if (r->renamed && !r->ours && steady_rename(r->temporary, r->path))
         errno = 0;  // the file can be read by either name
     if (unfinished && (kept ? truncate(r->temporary, (off_t)r->size) : unlink(r->temporary)))
-        errno = 0;  // readers ignore the excess bytes
+        errno = 0;  // readers ignore the incomplete record
     recording_close(&r->before);
     recording_list_clear(&r->frames);
     free(r->temporary);

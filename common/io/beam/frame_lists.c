@@ -20,7 +20,7 @@
 
 #define TOLERANCE 1e-6
 
-/* G = R R^T - 1 */
+/* Computes G = R R^T - 1, which is 0 for a rotation. */
 static void find_deviation(const double R[9], double G[9])
 {
     for (int i = 0; i < 3; i++)
@@ -29,8 +29,8 @@ static void find_deviation(const double R[9], double G[9])
                            R[3 * i + 2] * R[3 * j + 2] - (i == j);
 }
 
-/* One step of Newton's iteration to the nearest rotation, R - G R / 2: it
- * squares the deviation. */
+/* Makes one step of Newton's iteration to the nearest rotation: replaces R by R - G R / 2.  The
+ * step squares the deviation. */
 static void improve_rotation(double R[9])
 {
     double G[9], out[9];
@@ -189,15 +189,16 @@ enum status shifts_read(const char *path, double (**shifts_m)[3], size_t *n, str
 
 /* --- spectra: of text and HDF5 ----------------------------------------------------- */
 
-enum { POINTS_MAX = 1 << 24 };  // of all shots
+enum { POINTS_MAX = 1 << 24 };  // largest number of points, in all shots together
 static const double ENERGY_MAX_EV = 1e7;
-/* What noise below 0 may take from the light of a shot, as a part of it. */
+/* Largest allowed sum of the negative weights of a shot, as a fraction of its positive weights. */
 static const double LOSS_MAX = 0.1;
-/* So little is not worth a word where the median was taken away, which leaves noise below 0. */
+/* Smallest such fraction that gives a warning if the median was subtracted.  Subtracting it
+ * always leaves some negative noise. */
 static const double LOSS_TOLD = 1e-3;
 
-/* Negative weights that were clipped: their number, and the shot in which they are the largest
- * part of the positive weights. */
+/* The negative weights that were set to 0: their number, and the shot in which they are the
+ * largest fraction (`part`) of the positive weights. */
 struct loss {
     size_t count, shot;
     double part;
@@ -229,7 +230,8 @@ static void reverse_values(double *values, size_t n)
     }
 }
 
-/* What noise took below 0 counts as 0; what is more than noise is an error. */
+/* Sets the negative weights of a shot to 0, and counts them in *loss.  `light` is the sum of the
+ * positive weights.  STATUS_INPUT: the negative weights are more than noise; see LOSS_MAX. */
 static enum status clip_noise(const char *path, size_t shot, double *photons, size_t points,
                               double light, struct loss *loss, struct error *e)
 {
@@ -284,7 +286,8 @@ static enum status check_shot(const char *path, size_t shot, double *energy_eV, 
     return s;
 }
 
-/* `least`: the smallest loss that gives a warning, as a part of the light of a shot. */
+/* Checks and normalises all spectra, and warns about negative weights.  `least`: smallest sum of
+ * the negative weights of a shot that gives a warning, as a fraction of its positive weights. */
 static enum status check_all(const char *path, double least, struct listed_spectra *l,
                              struct error *e)
 {
@@ -303,7 +306,7 @@ static enum status check_all(const char *path, double least, struct listed_spect
 
 /* --- spectra: text ------------------------------------------------------------------------ */
 
-/* Lines from here to the end of the text: a place for each point. */
+/* Returns the number of lines of the text, which is the largest possible number of points. */
 static size_t count_lines(const struct text_file *t)
 {
     size_t lines = 1;
@@ -352,8 +355,9 @@ static enum status read_spectra_lines(struct text_file *t, double unit_eV, struc
     return s;
 }
 
-/* What the comments before the first numbers say of the first column: eV unless they name keV, and
- * name it first. */
+/* Finds the unit of the energies from the comments before the first numbers.  The unit is keV if
+ * the comments name keV and do not name eV before it; otherwise eV.  STATUS_INPUT: the comments
+ * name another unit or quantity, and neither eV nor keV. */
 static enum status find_unit(const struct text_file *t, double *unit_eV, struct error *e)
 {
     static const char *const others[] = {"MeV",      "GeV", "wavelength", "wavelengths", "lambda",
@@ -385,8 +389,9 @@ static enum status read_spectra_text(const char *path, struct listed_spectra *l,
 
 /* --- spectra: HDF5 ------------------------------------------------------------------------ */
 
-/* Sizes of a data set of numbers of rank 1 or 2, as shots x points; its identity to be closed, or
- * a negative number. */
+/* Opens a data set of numbers and gets its size, shots x points.  A data set of rank 1 has one
+ * shot.  The caller closes the result with H5Dclose.  Returns a negative number if the data set
+ * is missing or has another shape. */
 static hid_t open_numbers(hid_t file, const char *path, hsize_t size[2])
 {
     const hid_t data = hdf5_open_data(file, path);
@@ -401,7 +406,7 @@ static hid_t open_numbers(hid_t file, const char *path, hsize_t size[2])
     return -1;
 }
 
-/* Takes away the median of the outer twentieths of both ends. */
+/* Subtracts the background of a spectrum: the median of the outermost twentieths of both ends. */
 static enum status level(double *photons, size_t points, struct error *e)
 {
     const size_t edge = points / 20;
@@ -419,8 +424,8 @@ static enum status level(double *photons, size_t points, struct error *e)
     return STATUS_OK;
 }
 
-/* What the energies have to be multiplied by, from their attribute `units`; without it they are in
- * eV. */
+/* Finds the factor that converts the energies to eV, from their attribute `units`.  Without this
+ * attribute the unit is eV. */
 static enum status read_unit(hid_t file, const char *path, double *unit_eV, struct error *e)
 {
     const struct nexus n = {file, path};
@@ -430,7 +435,8 @@ static enum status read_unit(hid_t file, const char *path, double *unit_eV, stru
                : STATUS_OK;
 }
 
-/* Numbers of photons have no unit but their own name. */
+/* Checks that the attribute `units` of the weights, if there is one, does not name a physical
+ * unit.  Words such as "photons" and "counts" are accepted. */
 static enum status check_weights_unit(hid_t file, const char *path, struct error *e)
 {
     static const char *const none[] = {

@@ -9,8 +9,9 @@
 
 /* --- the matrix of MOSFLM -------------------------------------------------------------- */
 
-/* Determinant over the product of the columns' lengths: the volume of the cell
- * against that of a box with the same edges.  Not finite for a zero column. */
+/* Returns the magnitude of the determinant divided by the product of the lengths of the columns.
+ * This is the volume of the cell relative to that of a box with the same edges.  The result is
+ * not finite if a column is zero. */
 static double relative_volume(const double m[9])
 {
     double length = 1.0;
@@ -19,7 +20,8 @@ static double relative_volume(const double m[9])
     return fabs(mat_determinant(m)) / length;
 }
 
-/* Numbers of a file of MOSFLM: the matrix, missets, U, the cell, missets again. */
+/* Positions of the numbers in a file of MOSFLM: the matrix, missets, U, the cell, and missets
+ * again. */
 enum { MISSETS = 9, U = 12, CELL = 21, AGAIN = 27, ALL = 30 };
 
 static enum status scan_matrix(struct text_file *t, const char **at, double matrix[9],
@@ -41,7 +43,7 @@ static enum status scan_matrix(struct text_file *t, const char **at, double matr
     return STATUS_OK;
 }
 
-/* The word at `at`, which is no number. */
+/* Sets the error that the word at `at`, after the matrix, is not a number. */
 static enum status refuse_word(struct text_file *t, const char *at, struct error *e)
 {
     enum { SHOWN = 40 };
@@ -53,7 +55,7 @@ static enum status refuse_word(struct text_file *t, const char *at, struct error
                       (int)(length < SHOWN ? length : SHOWN), at);
 }
 
-/* What follows the matrix. */
+/* Checks the numbers after the matrix, and gets the cell from them. */
 static enum status scan_rest(struct text_file *t, const char *at, double cell[6], struct error *e)
 {
     double value[ALL] = {0.0};
@@ -123,7 +125,7 @@ enum status matrix_read(const char *path, enum physics physics, double matrix[9]
 
 static const struct column {
     const char *name;
-    double min, max;  // physical mode
+    double min, max;  // limits in physical mode
 } columns[5] = {
     {"X", -1e6, 1e6},
     {"Y", -1e6, 1e6},
@@ -169,7 +171,8 @@ static enum status read_source(const struct text_file *t, enum physics physics,
     return STATUS_OK;
 }
 
-/* A position is whole, and all lines have as many columns as the first one. */
+/* Checks that a line has a complete position, and as many columns as the first line.  *first is
+ * the number of columns of the first line; 0: this is the first line. */
 static enum status check_columns(const struct text_file *t, int *first, struct error *e)
 {
     if (t->nwords < 3 || t->nwords > 5)
@@ -181,7 +184,7 @@ static enum status check_columns(const struct text_file *t, int *first, struct e
                                             t->nwords, *first);
 }
 
-/* All lines; *list grows as needed. */
+/* Reads all lines of a list of sources.  *list grows as needed. */
 static enum status read_source_list(struct text_file *t, enum physics physics, const double beam[3],
                                     double wavelength_m, struct source **list, size_t *n,
                                     struct error *e)

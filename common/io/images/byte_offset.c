@@ -9,7 +9,8 @@ const struct byte_offset_kernels *byte_offset_kernels(enum isa isa)
     return all[isa];
 }
 
-/* Takes one difference; returns its length, 0 when it is cut off or of more than 32 bits. */
+/* Decodes one difference.  Returns its length in bytes.  Returns 0 if the difference is cut off
+ * or has more than 32 bits. */
 static size_t take_difference(const uint8_t *bytes, size_t size, int32_t *difference)
 {
     int16_t two;

@@ -41,7 +41,8 @@ const struct byte_offset_kernels *byte_offset_kernels(enum isa isa);
 enum status byte_offset_decode(const uint8_t *bytes, size_t size, int32_t *pixels, size_t count,
                                struct error *e);
 
-/* From byte_offset_loop.c, which is compiled once per instruction set. */
+/* The encoders of each instruction set.  byte_offset_loop.c defines them, and is compiled once
+ * per instruction set. */
 extern const struct byte_offset_kernels byte_offset_baseline, byte_offset_avx2, byte_offset_avx512;
 
 #endif

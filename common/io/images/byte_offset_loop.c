@@ -20,14 +20,15 @@
 
 enum { LANES = 16, ALL_LANES = (1 << LANES) - 1 };
 
-/* The bytes are written in the order of the machine, which is little-endian. */
+/* Writes the bytes of *value and returns the place after them.  The bytes have the order of the
+ * machine, which is little-endian. */
 INLINE uint8_t *put(uint8_t *out, const void *value, size_t size)
 {
     memcpy(out, value, size);
     return out + size;
 }
 
-/* Writes one difference of any size. */
+/* Writes one difference in as many bytes as it needs.  Returns the place after it. */
 static uint8_t *put_difference(uint8_t *out, int32_t difference)
 {
     const int16_t two = (int16_t)difference, no_two = INT16_MIN;
@@ -49,8 +50,8 @@ INLINE int32_t minus(int32_t a, int32_t b)
     return (int32_t)((uint32_t)a - (uint32_t)b);
 }
 
-/* put_bytes writes the low bytes of the differences of at[0..15] from the pixels before
- * them; it returns a bit for each difference that is not within one byte. */
+/* put_bytes_TYPE computes the differences of at[0..15] from the previous pixels and writes the
+ * low byte of each.  It returns a mask with a bit for each difference that does not fit a byte. */
 #ifdef __AVX512BW__
 INLINE unsigned put_low_bytes(__m512i difference, uint8_t *out)
 {
@@ -74,7 +75,8 @@ INLINE unsigned put_bytes_u16(const uint16_t *at, uint8_t *out)
     return put_low_bytes(_mm512_sub_epi32(widen(at), widen(at - 1)), out);
 }
 #elif defined __SSE2__
-/* From differences within or clipped to 16 bits. */
+/* Writes the low bytes of sixteen differences and returns the mask of put_bytes_TYPE.  The
+ * differences fit 16 bits or are clipped to 16 bits. */
 INLINE unsigned put_low_bytes(__m128i first, __m128i last, uint8_t *out)
 {
     const __m128i most = _mm_set1_epi16(INT8_MAX), least = _mm_set1_epi16(-INT8_MAX);
@@ -96,13 +98,14 @@ INLINE unsigned put_bytes_i32(const int32_t *at, uint8_t *out)
                          _mm_packs_epi32(four_i32(at + 8), four_i32(at + 12)), out);
 }
 
-/* The lesser of x and a limit that no byte reaches. */
+/* Returns the smaller of x and 255, which is larger than any difference that fits a byte. */
 INLINE __m128i clip_u16(__m128i x)
 {
     return _mm_sub_epi16(x, _mm_subs_epu16(x, _mm_set1_epi16(UINT8_MAX)));
 }
 
-/* How far up, less how far down; one of them is 0. */
+/* Returns the differences of eight pixels from the previous ones.  Subtracts the clipped decrease
+ * from the clipped increase; one of the two is 0. */
 INLINE __m128i eight_u16(const uint16_t *at)
 {
     const __m128i here = _mm_loadu_si128((const __m128i *)at);
@@ -116,7 +119,8 @@ INLINE unsigned put_bytes_u16(const uint16_t *at, uint8_t *out)
     return put_low_bytes(eight_u16(at), eight_u16(at + 8), out);
 }
 #else
-/* No vectors: every difference is written alone. */
+/* Without vectors, the encoder writes each difference alone: no difference counts as fitting a
+ * byte. */
 INLINE unsigned put_bytes_i32(const int32_t *at, uint8_t *out)
 {
     (void)at, (void)out;
@@ -130,7 +134,7 @@ INLINE unsigned put_bytes_u16(const uint16_t *at, uint8_t *out)
 }
 #endif
 
-/* The encoder for pixels of `type` with their put_bytes. */
+/* Defines the encoder for pixels of `type`, which uses the function `put_bytes`. */
 #define ENCODER(name, type, put_bytes)                                                        \
     static size_t name(const type *pixels, size_t count, int32_t previous, uint8_t *out)      \
     {                                                                                         \

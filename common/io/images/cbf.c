@@ -16,8 +16,8 @@
 #include "io/images/byte_offset.h"
 #include "model/beam.h"
 
-/* Largest header before that of the binary part: fabio searches the pixels in the first 8 KiB only.
- */
+/* Largest size of the header before that of the binary part.  fabio searches the beginning of the
+ * pixels only in the first 8 KiB. */
 enum { CONTENTS_BYTES = 7680 };
 enum { TIME_SIZE = 32, SECONDS_MAX = 2000000000 };
 /* Thickness for a sensor without depth.  Without the line of the thickness, dxtbx assumes 0.45 mm
@@ -27,7 +27,8 @@ static const double THIN_M = 1e-9;
 
 /* --- makers -------------------------------------------------------------- */
 
-/* Data sheets; pixels with the gaps between modules. */
+/* Commercial detectors, according to their data sheets.  The numbers of pixels include the gaps
+ * between modules. */
 static const struct sold {
     enum cbf_header kind;
     const char *name;
@@ -83,7 +84,8 @@ enum cbf_header cbf_header_kind(const char *text)
 
 /* --- header -------------------------------------------------------------- */
 
-/* Programs want a time of day: frames follow one another by a second, from 1970 on. */
+/* Writes an artificial time of a frame, because some programs need one.  Frames follow one
+ * another at intervals of 1 s, from 1970 on. */
 static const char *made_up_time(uint64_t id, char text[TIME_SIZE])
 {
     const time_t seconds = (time_t)(id % SECONDS_MAX);
@@ -159,7 +161,7 @@ void cbf_header_make(struct header_text *h, enum cbf_header kind, const struct e
 
 /* --- writing ------------------------------------------------------------- */
 
-/* Pixels that are encoded at once, and bytes that this may take. */
+/* Number of pixels that are encoded at once, and largest number of bytes that they need. */
 enum { CHUNK = 16384, CHUNK_BYTES = BYTE_OFFSET_WORST * CHUNK + BYTE_OFFSET_SLACK };
 
 void cbf_scratch_free(struct cbf_scratch *scratch)
@@ -168,8 +170,9 @@ void cbf_scratch_free(struct cbf_scratch *scratch)
     *scratch = (struct cbf_scratch){0};
 }
 
-/* The n pixels from number `first` as int32: the image's own, or in room[CHUNK] when they
- * must be changed.  NULL when one is too large, and then *first is its number. */
+/* Returns n pixels, from number *first on, as int32.  These are the pixels of the image itself,
+ * or a copy in room[CHUNK] if the type or masked pixels must be changed.  NULL: a pixel is too
+ * large for int32; *first is then its number. */
 static const int32_t *whole_pixels(const struct image *image, const uint8_t *mask, size_t *first,
                                    size_t n, int32_t *room)
 {
@@ -191,7 +194,8 @@ static const int32_t *whole_pixels(const struct image *image, const uint8_t *mas
     return mask ? room : pixels;
 }
 
-/* Room for one more chunk after `used` bytes. */
+/* Makes room for one more chunk after `used` bytes.  `count` is the number of pixels of the
+ * image.  Returns false if there is not enough memory. */
 static bool reserve(struct cbf_scratch *scratch, size_t used, size_t count)
 {
     if (scratch->size >= used + CHUNK_BYTES)
@@ -204,7 +208,7 @@ static bool reserve(struct cbf_scratch *scratch, size_t used, size_t count)
     return true;
 }
 
-/* Encodes the image into the scratch; *bytes becomes its length. */
+/* Encodes the image into the scratch buffer.  *bytes gets the length of the encoded image. */
 static enum status encode_image(const struct image *image, const uint8_t *mask,
                                 struct cbf_scratch *scratch, size_t *bytes, struct error *e)
 {
@@ -308,7 +312,8 @@ static void md5_block(uint32_t state[4], const uint32_t sines[MD5_BLOCK], const 
     state[3] += d;
 }
 
-/* As Content-MD5 has it: base64 of the sixteen bytes. */
+/* Computes the MD5 checksum of `size` bytes as text in the form of Content-MD5: base64 of the
+ * sixteen bytes. */
 static void md5_text(const uint8_t *bytes, size_t size, char text[BASE64_CHARS + 1])
 {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -343,14 +348,14 @@ struct layout {
     size_t bytes, padding, count, fast, slow;
 };
 
-/* A value without quotes and blanks; the text is NULL where there is none. */
+/* A value in the header, without quotes and blanks.  `text` is NULL if the key is missing. */
 struct value {
     const char *text;
     size_t length;
 };
 
-/* The value after "KEY:" or "KEY=", at the start of a line or after a blank; in any capitals, as
- * MIME has it. */
+/* Returns the value after "KEY:" or "KEY=".  The key must be at the beginning of a line, or after
+ * a blank or semicolon.  Upper and lower case are equal, as in MIME. */
 static struct value find_value(const char *text, const char *key)
 {
     const size_t length = strlen(key);
@@ -368,7 +373,8 @@ static bool is_word(struct value v, const char *word)
     return v.text && v.length == strlen(word) && strncasecmp(v.text, word, v.length) == 0;
 }
 
-/* The whole number after a key; *said: the key is there. */
+/* Reads the whole number after a key.  *said: the header has the key; otherwise *value is not
+ * changed.  STATUS_INPUT: the value is not a whole number. */
 static enum status find_number(const char *path, const char *text, const char *key, bool *said,
                                size_t *value, struct error *e)
 {
@@ -387,7 +393,7 @@ static enum status find_number(const char *path, const char *text, const char *k
     return STATUS_OK;
 }
 
-/* The same of a key that must be there with a number above 0. */
+/* Reads the whole number after a key, which must be in the header.  The number must be above 0. */
 static enum status need_number(const char *path, const char *text, const char *key, size_t *value,
                                struct error *e)
 {
@@ -399,7 +405,8 @@ static enum status need_number(const char *path, const char *text, const char *k
     return s;
 }
 
-/* One kind of pixels can be read: what is said to be another one is named. */
+/* Checks that the pixels are of the only kind that can be read: int32, little-endian, in
+ * byte-offset compression.  The error names the entry of the header that differs. */
 static enum status check_kind(const char *path, const char *text, struct error *e)
 {
     static const char type_key[] = "X-Binary-Element-Type";
@@ -429,7 +436,8 @@ static enum status check_kind(const char *path, const char *text, struct error *
     return STATUS_OK;
 }
 
-/* What is said of the number of pixels must agree. */
+/* Checks that the header does not contradict itself about the number of pixels.  The third
+ * dimension, if given, must be 0 or 1. */
 static enum status check_count(const char *path, const char *text, const struct layout *l,
                                struct error *e)
 {
@@ -447,7 +455,8 @@ static enum status check_count(const char *path, const char *text, const struct 
     return s;
 }
 
-/* Several images or arrays in a file: none of them is the image. */
+/* Checks that there is no other binary section after the image.  If a file has several, it is not
+ * clear which one is the image. */
 static enum status check_single(const char *path, const char *behind, size_t left, struct error *e)
 {
     return memmem(behind, left, "\x0c\x1a\x04\xd5", 4)
@@ -490,15 +499,15 @@ static enum status read_layout(const char *text, size_t left, const char *path, 
     if (l->padding > left - l->bytes)
         return error_set(e, STATUS_INPUT, "%s: too short: %zu bytes after the pixels; expected %zu",
                          path, left - l->bytes, l->padding);
-    /* No pixel takes less than a byte. */
+    /* each pixel takes at least one byte */
     if (!size_multiply(l->fast, l->slow, &l->count) || l->count > l->bytes)
         return error_set(e, STATUS_INPUT, "%s: %zu x %zu pixels do not fit into %zu bytes", path,
                          l->fast, l->slow, l->bytes);
     return check_count(path, text, l, e);
 }
 
-/* The MIME header of the binary part, which alone says what the pixels are; the text in front of
- * it is free. */
+/* Returns the MIME header of the binary part: the text from the last section mark on.  Only this
+ * header describes the pixels; the text before it may have any content. */
 static const char *find_section(const char *content)
 {
     static const char begin[] = "--CIF-BINARY-FORMAT-SECTION--";
@@ -508,7 +517,8 @@ static const char *find_section(const char *content)
     return found;
 }
 
-/* `content` is a whole file, followed by a 0. */
+/* Reads the image from `content`, which is the whole file of `size` bytes, followed by a zero
+ * byte.  Changes `content`. */
 static enum status parse_file(char *content, size_t size, const char *path, struct image_file *f,
                               struct error *e)
 {

@@ -21,11 +21,12 @@ void header_append(struct header_text *h, const char *format, ...)
         h->length += (size_t)n < room ? (size_t)n : room - 1;
 }
 
-/* Header and style that go together. */
+/* A header, with the style in which keys are written and the lattice that is written at the
+ * moment. */
 struct writer {
     struct header_text *h;
     const struct header_style *style;
-    size_t lattice;  // keys of all but the first one end with its number
+    size_t lattice;  // number of the lattice; keys of all lattices except 0 end with it
 };
 
 static void append_key(const struct writer *w, const char *key)
@@ -50,7 +51,8 @@ static void append_list(const struct writer *w, const char *key, const double *v
     header_append(w->h, "%s", w->style->behind);
 }
 
-/* A name without what would end a key or the header. */
+/* Appends a name.  Characters other than letters and digits become `_`, because they could end a
+ * key or the header. */
 static void append_name(const struct writer *w, const char *key, const char *name)
 {
     char clean[64] = {0};
@@ -96,7 +98,8 @@ static void append_polarization(const struct writer *w, const struct beam *b)
         append_list(w, "BRAGG_POLARIZATION", values, 4);
 }
 
-/* Material, thickness in mm, mu in 1/mm and layers. */
+/* Appends the sensor: material, thickness in mm, absorption coefficient in 1/mm and number of
+ * layers. */
 static void append_sensor(const struct writer *w, const struct panel *p)
 {
     append_key(w, "BRAGG_SENSOR");
@@ -104,7 +107,8 @@ static void append_sensor(const struct writer *w, const struct panel *p)
                   p->absorption_1_m / 1e3, p->layers, w->style->behind);
 }
 
-/* Names of numbers with their values. */
+/* Appends the pulse numbers of the frame, each after its name.  Appends nothing if the experiment
+ * has none. */
 static void append_pulse(const struct writer *w, const struct experiment *x, uint64_t frame)
 {
     struct pulse_number list[PULSE_NUMBERS_MAX];
@@ -125,7 +129,8 @@ static void append_shift(const struct writer *w, const struct recipe *r)
         append_list(w, "BRAGG_SHIFT_MM", mm, 3);
 }
 
-/* A line per stage, or none. */
+/* Appends a line for each stage in the history.  If the header would become longer than `most`
+ * bytes, or if a line cannot be shortened, appends no lines of stages at all. */
 static void append_stages(const struct writer *w, const char *history, size_t most)
 {
     const size_t before = w->h->length;
@@ -134,7 +139,7 @@ static void append_stages(const struct writer *w, const char *history, size_t mo
         char text[EXPERIMENT_HISTORY_SIZE];
         const bool good = history_brief(line, text, sizeof text);
         for (char *at = text; good && (at = strchr(at, '=')); at++)
-            *at = '~';  // dxtbx takes no line of SMV with two =
+            *at = '~';  // dxtbx refuses a line of an SMV header that has two =
         header_append(w->h, "%sBRAGG_STAGE_%zu%s%s%s", w->style->before, ++number,
                       w->style->between, good ? text : "", w->style->behind);
         if (!good || w->h->length > most) {

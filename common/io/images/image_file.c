@@ -20,13 +20,15 @@ enum { CBF_HEADER_MAX = 1 << 18 };
 /* ---- headers: numbers with units
  * ----------------------------------------------------------------- */
 
-/* What a unit is in the unit of the format; the list ends with NULL. */
+/* A unit of a list: its name, and the factor that converts a value to SI units.  The first unit
+ * of a list is the default of the format.  A list ends with the name NULL. */
 struct unit {
     const char *name;
     double factor;
 };
 
-/* A header, and what was wrong with the first value that cannot be taken. */
+/* A header that is being read.  *e and `status` hold the error about the first value that is not
+ * valid. */
 struct header {
     const char *path, *text;
     bool smv;
@@ -46,7 +48,9 @@ static bool is_of_name(char c)
     return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-/* The text after a whole key, from `at` on: "KEY=" in SMV, "# KEY" in CBF; NULL: nothing. */
+/* Returns the text after the next occurrence of a key, from `at` on.  The key must be a whole
+ * word.  In SMV the form is "KEY=", in CBF "KEY" with optional `:`, `=` or `(` after it.  NULL:
+ * the key does not occur. */
 static const char *find_value(const struct header *h, const char *at, const char *key)
 {
     const size_t length = strlen(key);
@@ -63,7 +67,9 @@ static const char *find_value(const struct header *h, const char *at, const char
     return NULL;
 }
 
-/* The number of a value with a unit of the list; *end after both. */
+/* Parses a number with a unit from the list.  The default unit may be missing.  *number is in SI
+ * units.  *end is the place after number and unit.  Returns false if the text is not a number
+ * with such a unit. */
 static bool parse_quantity(const char *value, const struct unit units[], double *number,
                            const char **end)
 {
@@ -75,7 +81,7 @@ static bool parse_quantity(const char *value, const struct unit units[], double 
     const size_t length = strcspn(unit, " \t\r\n;,()");
     *end = unit + length;
     if (!length && *unit == ',')
-        return false;  // of a decimal comma
+        return false;  // a comma after the number is a decimal comma
     if (!length || strncmp(unit, "x", length) == 0) {
         *end = behind;
         *number = x * units[0].factor;
@@ -101,8 +107,8 @@ static const struct unit degrees[] = {{"deg.", M_PI / 180},
                                       {"degree", M_PI / 180},
                                       {NULL, 0}};
 
-/* The number of a key in SI units, 0 where the header does not have it; all that it says must be
- * the same.  *said: it is there. */
+/* Returns the value of a key in SI units; 0 if the header does not have the key.  If the key
+ * occurs several times, all values must be equal.  *said: the header has the key. */
 static double value_of(struct header *h, const char *key, const struct unit units[], bool *said)
 {
     double first = 0.0, number;
@@ -179,7 +185,7 @@ static enum status read_smv_header(const char *path, struct image_header *h, str
 /* ---- headers of mini-CBF
  * ------------------------------------------------------------------------- */
 
-/* "(FAST, SLOW) pixels" */
+/* Reads the beam position from a mini-CBF header: `# Beam_xy (FAST, SLOW) pixels`. */
 static void find_cbf_beam(struct header *text, struct image_header *h)
 {
     const char *value = find_value(text, text->text, "# Beam_xy"), *end = value;
@@ -202,7 +208,8 @@ static void find_cbf_beam(struct header *text, struct image_header *h)
     h->beam_slow_m = px[1] * h->pixel_m;
 }
 
-/* "A m x B m": a pixel must be a square. */
+/* Returns the edge of a pixel in m from a mini-CBF header: `# Pixel_size A m x B m`.  The pixel
+ * must be a square.  0: the header does not have the key. */
 static double find_cbf_pixel(struct header *text)
 {
     const char *value = find_value(text, text->text, "# Pixel_size"), *end;
@@ -330,8 +337,9 @@ static void swap_bytes(struct image *image)
             four[i] = __builtin_bswap32(four[i]);
 }
 
-/* d*TREK stores a count above 32767 of an image plate as a share of it: such files are readable
- * where no pixel is that bright. */
+/* Checks that no pixel is stored in the compressed form that d*TREK uses for image plates.
+ * There, values above 32767 stand for a larger count, divided by RAXIS_COMPRESSION_RATIO.  A file
+ * whose pixels are all below this limit can be read. */
 static enum status check_ratio(const char *path, const struct smv *smv, const struct image *image,
                                struct error *e)
 {
@@ -349,7 +357,9 @@ static enum status check_ratio(const char *path, const struct smv *smv, const st
     return STATUS_OK;
 }
 
-/* Pixels of two bytes whose type is not said are unsigned_short, as other readers have it. */
+/* Finds the type of the pixels, and checks the length of the file against it.  If the header does
+ * not name a type, pixels of two bytes are unsigned_short, as in other programs.  Without a type,
+ * pixels of four bytes are an error. */
 static enum status find_type(const char *path, const struct smv *smv, size_t size,
                              enum pixel_type *type, struct error *e)
 {
@@ -399,8 +409,8 @@ static bool is_text(const char *first, size_t n)
     return n >= LEAST && i == n;
 }
 
-/* Raw pixels have no mark of their own: a file that begins as another format does, or as text,
- * is refused, whatever its length. */
+/* Checks that a file can be raw pixels.  Raw pixels have no signature.  STATUS_INPUT: the first n
+ * bytes are those of another format, or are text.  The length of the file does not matter. */
 static enum status refuse_other_formats(const char *path, const char *first, size_t n,
                                         struct error *e)
 {
@@ -459,7 +469,8 @@ enum status image_file_read(const char *path, struct image_file *f, struct error
 
 /* ---- writing raw pixels ----------------------------------------------------------------- */
 
-/* Pixels first .. first + n - 1 as float32; one loop for each type, so that they are vectors. */
+/* Converts the pixels first .. first + n - 1 to float32.  Each type has its own loop, so that the
+ * compiler can vectorise the loops. */
 static void to_floats(const struct image *image, size_t first, size_t n, float *restrict out)
 {
     const uint16_t *u16 = (const uint16_t *)image->pixels + first;

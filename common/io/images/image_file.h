@@ -1,6 +1,6 @@
 /*
- * Image files of one frame, written by any program: pixels and headers are read; raw pixels are
- * also written.  Formats are SMV of 16 or 32 bits, mini-CBF, and raw float32 without a header.
+ * Reads image files of one frame, written by any program: pixels and headers.  Also writes raw
+ * pixels.  Formats are SMV with 16 or 32 bits, mini-CBF, and raw float32 without a header.
  */
 #ifndef BRAGG_IO_IMAGES_IMAGE_FILE_H
 #define BRAGG_IO_IMAGES_IMAGE_FILE_H
@@ -55,8 +55,9 @@ enum status image_header_read(const char *path, struct image_header *h, struct e
 
 /* --- raw pixels --------------------------------------------------------------- */
 
-/* Writes all pixels as little-endian float32 without a header, in their own unit; whole numbers are
- * exact up to 2^24. STATUS_FAILED when a write fails; `path` is for the message. */
+/* Writes all pixels as little-endian float32 without a header, in the unit of the image.  Whole
+ * numbers are exact up to 2^24.  `path` names the file in errors.  STATUS_FAILED: writing failed.
+ */
 enum status raw_write(FILE *out, const struct image *image, const char *path, struct error *e);
 
 #endif

@@ -7,7 +7,7 @@
 #include "base/files.h"
 #include "io/output/replace.h"
 
-/* One file of a head and `count` items. */
+/* Writes a file with `head_bytes` bytes of a header and `count` items of `size` bytes each. */
 static enum status write_file(const char *path, const void *head, size_t head_bytes,
                               const void *items, size_t count, size_t size, struct error *e)
 {

@@ -14,9 +14,9 @@
 
 /* --- the linear scale ------------------------------------------------------ */
 
-enum { SAMPLES = 1 << 13 };  // that percentiles are taken from
+enum { SAMPLES = 1 << 13 };  // largest number of pixels from which percentiles are computed
 
-/* Scale of gray values. */
+/* The pixel values that are shown as white and as black. */
 struct scale {
     double white, black;
 };
@@ -47,7 +47,7 @@ static double largest(const float *pixels, size_t n)
     return (double)most;
 }
 
-/* Moves values above `white` to the front; returns how many there are. */
+/* Moves the values above `white` to the beginning of the array.  Returns their number. */
 static size_t keep_above(float *values, size_t n, double white)
 {
     size_t kept = 0;
@@ -57,7 +57,9 @@ static size_t keep_above(float *values, size_t n, double white)
     return kept;
 }
 
-/* Where nearly all pixels are equal, as in few photons: half of the others are black. */
+/* Returns the value of black for an image in which nearly all pixels are equal, such as one with
+ * few photons: the median of the pixels above `white`.  Half of these pixels become black.
+ * Returns `white` if there are none.  Changes the order of `pixels`. */
 static double black_of_few(float *pixels, size_t n, double white)
 {
     const size_t kept = keep_above(pixels, n, white);
@@ -92,8 +94,9 @@ static struct scale find_scale(float *pixels, size_t n, bool logarithmic)
 
 /* --- the logarithmic scale ------------------------------------------------- */
 
-/* It spans three decades below black.  Gray is looked up by exponent and leading bits of
- * 1 + 999 t, which goes from 1 to 1000: less than a twentieth of a gray value off. */
+/* The logarithmic scale spans three decades below black.  The gray value is looked up in a table
+ * by the exponent and the leading bits of 1 + 999 t, which ranges from 1 to 1000.  The error is
+ * less than 0.05 gray values. */
 enum { LEADING = 10, DROPPED = 23 - LEADING, ENTRIES = (10 << LEADING) };
 static const uint32_t bits_of_1 = 0x3f800000;
 
@@ -129,7 +132,8 @@ static bool is_partial(const struct panel *p)
            p->roi.fast_max < p->fast_pixels - 1 || p->roi.slow_max < p->slow_pixels - 1;
 }
 
-/* INK_MASKED wherever no pixel of a block is computed; others keep their ink. */
+/* Sets INK_MASKED in all blocks without a computed pixel, and INK_NONE in all others.  Does
+ * nothing if all pixels of the panel are computed. */
 static void ink_masked(struct picture *p, const struct panel *panel)
 {
     if (!is_partial(panel))
@@ -143,7 +147,8 @@ static void ink_masked(struct picture *p, const struct panel *panel)
     }
 }
 
-/* As largest pixels count as float32, so does the limit. */
+/* Sets INK_SATURATED in blocks whose largest pixel is saturated.  The limit is rounded to
+ * float32, as the largest pixels are. */
 static void ink_saturated(struct picture *p, const float *reduced, double saturation)
 {
     for (int64_t i = 0; i < p->width * p->height && saturation > 0.0; i++)
@@ -163,7 +168,7 @@ static void drop_unused_ink(struct picture *p)
 
 /* --- picture --------------------------------------------------------------- */
 
-/* The values that are not masked, at `kept`. */
+/* Copies the values of all blocks that are not masked to kept[].  Returns their number. */
 static size_t copy_computed(const struct picture *p, const float *reduced, float *kept)
 {
     size_t count = 0;
@@ -237,8 +242,8 @@ enum status picture_write_pgm(FILE *out, const struct picture *p, const char *pa
 
 /* --- drawing --------------------------------------------------------------- */
 
-/* Dots of a letter: rows from the top, the highest of five bits is the left one.  'A' is the
- * angstrom sign, whose ring is above the other letters. */
+/* The dots of each letter, in rows from the top.  The highest of the five bits of a row is the
+ * left dot.  'A' is the angstrom sign, whose ring is above the height of the other letters. */
 static const struct letter {
     char name;
     uint8_t rows[LETTER_HEIGHT];
@@ -252,7 +257,8 @@ static const struct letter {
     {'c', {0, 0, 14, 16, 16, 16, 14}},   {'u', {0, 0, 17, 17, 19, 29, 16}},
     {'A', {4, 10, 10, 17, 31, 17, 17}},
 };
-static const uint8_t ring_above[LETTER_ABOVE] = {4, 10, 4, 0};  // of the angstrom sign
+static const uint8_t ring_above[LETTER_ABOVE] = {4, 10, 4, 0};  // rows of the ring of the angstrom
+                                                                // sign
 
 static uint8_t *enlarge_plane(const uint8_t *from, const struct picture *p, int64_t zoom)
 {
@@ -307,7 +313,7 @@ void picture_line(struct picture *p, int64_t x0, int64_t y0, int64_t x1, int64_t
                  y0 + (steps ? (2 * dy * i + steps) / (2 * steps) : 0), width, ink);
 }
 
-/* All pixels whose centres are nearer than half a pixel to the circle. */
+/* Draws all pixels whose centres are closer to the circle than half a pixel. */
 void picture_circle(struct picture *p, int64_t x, int64_t y, int64_t radius, enum ink ink)
 {
     const int64_t inside = (2 * radius - 1) * (2 * radius - 1),
@@ -345,7 +351,7 @@ void picture_text(struct picture *p, int64_t x, int64_t y, const char *text, int
 
 /* --- PNG, by libpng -------------------------------------------------------- */
 
-enum { OUTPUT_BYTES = 1 << 18 };  // of an IDAT chunk
+enum { OUTPUT_BYTES = 1 << 18 };  // size of an IDAT chunk
 
 static void on_error(png_structp png, png_const_charp text)
 {
@@ -359,9 +365,9 @@ static void on_warning(png_structp png, png_const_charp text)
     (void)text;
 }
 
-enum { SHADES = 256 - INKS };  // of gray in a palette; inks come after them
+enum { SHADES = 256 - INKS };  // number of gray values in a palette; inks follow them
 
-/* On white and on black. */
+/* Colours of inks on a white background, then on a black one. */
 static const png_color inks[2][INKS] = {{[INK_PAPER] = {255, 255, 255},
                                          [INK_MASKED] = {196, 212, 232},
                                          [INK_SATURATED] = {230, 20, 20},
@@ -375,7 +381,7 @@ static const png_color inks[2][INKS] = {{[INK_PAPER] = {255, 255, 255},
                                          [INK_BEAM] = {110, 170, 255},
                                          [INK_TRUTH] = {255, 90, 220}}};
 
-/* The colour of gray value 255 * light. */
+/* Returns the colour of the gray value 255 * light. */
 static png_color color_of(enum picture_colors colors, double light)
 {
     static const double stops[][3] = {// from black to white
@@ -403,7 +409,7 @@ static void set_palette(png_structp png, png_infop info, enum picture_colors col
     png_set_PLTE(png, info, palette, 256);
 }
 
-/* Row y in numbers of the palette; `row` has room for it. */
+/* Converts row y of the picture to indices of the palette, in row[]. */
 static void index_row(const struct picture *p, int64_t y, png_bytep row)
 {
     const uint8_t *gray = p->gray + y * p->width;
@@ -447,8 +453,9 @@ enum status picture_write_png(FILE *out, const struct picture *p, const char *pa
     png_set_IHDR(png, info, (png_uint_32)p->width, (png_uint_32)p->height, 8,
                  indexed ? PNG_COLOR_TYPE_PALETTE : PNG_COLOR_TYPE_GRAY, PNG_INTERLACE_NONE,
                  PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
-    /* Noise has no repeats to look for: one code per gray value is as small as zlib's best
-     * and ten times as fast, and differences to neighbours would be noisier. */
+    /* Noise has no repeated byte sequences.  Huffman codes of single gray values therefore give
+     * files as small as the best level of zlib, ten times as fast.  Filters are not used, because
+     * the differences of neighbours are noisier than the pixels. */
     png_set_filter(png, PNG_FILTER_TYPE_BASE, PNG_FILTER_NONE);
     png_set_compression_level(png, 1);
     png_set_compression_strategy(png, Z_HUFFMAN_ONLY);

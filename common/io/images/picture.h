@@ -1,6 +1,7 @@
 /*
- * Pictures for people: dark spots on white as beamline viewers show them, reduced by a whole
- * factor, with some inks of colour over the gray.  Not for measuring.
+ * Makes pictures for people: dark spots on white, as beamline viewers show them.  A picture is
+ * reduced by a whole factor, and has *inks*, which are colours over the gray values, for masked
+ * and saturated pixels and for drawings.  Pictures are not suitable for measurements.
  */
 #ifndef BRAGG_IO_PICTURE_H
 #define BRAGG_IO_PICTURE_H
@@ -13,10 +14,10 @@
 #include "model/experiment.h"
 #include "model/frame.h"
 
-/* What lies over the gray, each in a colour of its own. */
+/* The inks of a picture.  Each has its own colour and covers the gray values. */
 enum ink {
     INK_NONE,
-    INK_PAPER,      // white about letters and lines
+    INK_PAPER,      // margin of letters and lines, in the colour of the background
     INK_MASKED,     // no pixel here is computed: masked, in a gap, outside of the ROI
     INK_SATURATED,  // a pixel has the largest ADU
     INK_RING,       // resolution rings and their d
@@ -31,11 +32,11 @@ enum picture_colors { COLORS_INVERTED, COLORS_GRAY, COLORS_HEAT };
 
 struct picture {
     int64_t width, height;  // pixels
-    int64_t factor;         // edge of the block of pixels that became one
-    int64_t zoom;           // edge of the square that a block became
+    int64_t factor;         // edge of the block of image pixels that is one pixel of the picture
+    int64_t zoom;           // edge of the square that shows a block
     enum picture_colors colors;
     uint8_t *gray;  // owned; height x width, 255 = white
-    uint8_t *ink;   // owned; likewise, enum ink; NULL: none anywhere
+    uint8_t *ink;   // owned; height x width, enum ink; NULL: no ink
 };
 
 struct picture_settings {
@@ -44,20 +45,24 @@ struct picture_settings {
     bool logarithmic;
 };
 
-/* Makes the picture of an image of a panel.  A block shows its largest pixel, so that spots
- * stay, in INK_SATURATED where that is saturated; one without a computed pixel is INK_MASKED.
- * White is the 1st percentile of the rest.  Black, on the linear scale, is the
- * larger of the 99.5th percentile and the median plus ten times the spread
- * (half the distance of the 16th and 84th percentiles), or, where these are not above white,
- * the median of all that is; on the `logarithmic` scale it is the maximum.  *p is overwritten;
- * picture_free frees it. */
+/* Makes the picture of an image of a panel.  A block of pixels becomes one pixel of the picture.
+ * It shows the largest pixel of the block, so that spots stay visible.  A block has INK_SATURATED
+ * if its largest pixel is saturated, and INK_MASKED if none of its pixels is computed.
+ *
+ * White is the 1st percentile of the blocks that are not masked.  On the logarithmic scale, black
+ * is the maximum.  On the linear scale, black is the larger of the 99.5th percentile and the
+ * median plus ten times the spread, which is half the distance between the 16th and 84th
+ * percentiles.  If both are not above white, black is the median of all values above white.
+ *
+ * *p is overwritten; picture_free frees it. */
 enum status picture_make(struct picture *p, const struct image *image, const struct panel *panel,
                          const struct picture_settings *settings, struct error *e);
 
 void picture_free(struct picture *p);
 
-/* Writes PNG (libpng; gray, or a palette where there are inks or other colours) or binary PGM,
- * which knows gray only; STATUS_FAILED with `path` when that fails. */
+/* Write a picture as PNG or as binary PGM.  PNG is gray, or has a palette if the picture has inks
+ * or other colours.  PGM has only the gray values, without inks.  STATUS_FAILED, with `path`:
+ * writing failed. */
 enum status picture_write_png(FILE *out, const struct picture *p, const char *path,
                               struct error *e);
 enum status picture_write_pgm(FILE *out, const struct picture *p, const char *path,
@@ -69,17 +74,19 @@ enum status picture_write_pgm(FILE *out, const struct picture *p, const char *pa
  * other letters, in dots. */
 enum { LETTER_WIDTH = 6, LETTER_HEIGHT = 7, LETTER_ABOVE = 4 };
 
-/* Makes a square of `zoom` x `zoom` pixels of each, for small pictures. */
+/* Enlarges a small picture: each pixel becomes a square of `zoom` x `zoom` pixels.
+ * STATUS_FAILED: out of memory. */
 enum status picture_enlarge(struct picture *p, int64_t zoom, struct error *e);
 
-/* Gives the picture an empty layer of ink where it has none. */
+/* Adds an empty layer of ink to the picture if the picture has none.  The functions below need
+ * the layer.  STATUS_FAILED: out of memory. */
 enum status picture_ink(struct picture *p, struct error *e);
 
-/* From pixel to pixel, `width` wide. */
+/* Draws a line from the pixel (x0, y0) to the pixel (x1, y1), `width` pixels wide. */
 void picture_line(struct picture *p, int64_t x0, int64_t y0, int64_t x1, int64_t y1, int64_t width,
                   enum ink ink);
 
-/* One pixel thin. */
+/* Draws a circle with the centre (x, y), one pixel wide. */
 void picture_circle(struct picture *p, int64_t x, int64_t y, int64_t radius, enum ink ink);
 
 /* Draws `text`, which has the characters 0-9 . m c u, spaces, and A, which is drawn as the angstrom
@@ -91,11 +98,11 @@ void picture_text(struct picture *p, int64_t x, int64_t y, const char *text, int
 /* --- loops: picture_loop.c, compiled once per instruction set ---------------- */
 
 struct picture_kernels {
-    /* reduced[p->height x p->width] = largest finite pixel of each block, 0 if it has none;
-     * `row` has room for one row of the image in its type. */
+    /* Sets reduced[p->height x p->width] to the largest finite pixel of each block, or to 0 if
+     * the block has none.  `row` has room for one row of the image in its pixel type. */
     void (*reduce)(const struct picture *p, const struct image *image, int64_t fast, int64_t slow,
                    void *row, float *reduced);
-    /* Gray from 255 for `white` down to 0 for white + range, linearly. */
+    /* Converts values to gray values, linearly from 255 for `white` to 0 for white + range. */
     void (*shade)(const float *values, size_t count, double white, double range, uint8_t *gray);
 };
 

@@ -12,20 +12,21 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* A float32 pixel that is not finite counts as the least of all. */
+/* Returns a float32 pixel, or -INFINITY if the pixel is not finite, so that it is never the
+ * largest. */
 INLINE float nan_to_lowest(float value)
 {
     return fabsf(value) <= FLT_MAX ? value : -INFINITY;
 }
 
-/* A block without a finite pixel is shown as 0. */
+/* Returns the largest pixel of a block, or 0 if the block has no finite pixel. */
 INLINE float nan_to_zero(float value)
 {
     return value >= -FLT_MAX ? value : 0.0f;
 }
 
-/* reduce_TYPE: as reduce, for pixels of `type`, of which TAKE(x) is looked at and GIVE(x)
- * shown. */
+/* Defines reduce_TYPE, which is `reduce` of struct picture_kernels for pixels of `type`.  It
+ * compares TAKE(x) of the pixels x, and stores GIVE(x) of the largest. */
 #define REDUCE(name, type, TAKE, GIVE)                                                         \
     INLINE void name##_rows(const type *restrict pixels, int64_t fast, int64_t rows,           \
                             type *restrict row)                                                \

@@ -14,17 +14,17 @@
 #include "base/units.h"
 #include "model/beam.h"
 
-/* Longest header and edge that are believed. */
+/* Limits of the length of a header, in bytes, and of the edge of an image, in pixels. */
 enum { HEADER_MIN = 16, HEADER_MAX = 1 << 20, SIDE_MAX = 1 << 20 };
 
-/* All numbers that nanoBragg looks for. */
+/* Keys of all numbers that nanoBragg searches for in a header. */
 static const char *const number_keys[] = {
     "PIXEL_SIZE",    "DISTANCE", "CLOSE_DISTANCE", "WAVELENGTH",   "BEAM_CENTER_X",
     "BEAM_CENTER_Y", "ORGX",     "ORGY",           "PHI",          "OSC_RANGE",
     "TWOTHETA",      "SIZE1",    "SIZE2",          "HEADER_BYTES", "DETECTOR_DIMENSIONS",
 };
 
-/* Text after the last "KEY=", NULL for none. */
+/* Returns the text after the last "KEY=".  NULL: it does not occur. */
 static const char *last_value(const char *header, const char *key)
 {
     size_t length = strlen(key);
@@ -66,7 +66,8 @@ static enum status bad_size(const char *path, const char *key, double value, dou
                      path, key, value, max);
 }
 
-/* SIZE1 and SIZE2, or DETECTOR_DIMENSIONS for both when SIZE1 is 0 or missing. */
+/* Finds the size of the image in SIZE1 and SIZE2.  If SIZE1 is 0 or missing, both are
+ * DETECTOR_DIMENSIONS. */
 static enum status find_size(const char *path, struct smv *smv, struct error *e)
 {
     double side[2] = {0.0, 0.0};
@@ -91,7 +92,8 @@ static enum status find_file_size(const char *path, size_t *bytes, struct error 
     return STATUS_OK;
 }
 
-/* Reads the whole header, whose length is known; its room only when the file is as long. */
+/* Reads the whole header, whose length is known.  Allocates memory only if the file is at least
+ * as long as the header. */
 static enum status read_text(FILE *in, const char *path, struct smv *smv, struct error *e)
 {
     size_t file_bytes = 0;
@@ -111,7 +113,8 @@ static enum status read_text(FILE *in, const char *path, struct smv *smv, struct
     return STATUS_OK;
 }
 
-/* The length of the header is inside it: 512 bytes first, then the rest. */
+/* Reads the header.  The header contains its own length; therefore the first 512 bytes are read
+ * first, then the whole header. */
 static enum status read_header(FILE *in, const char *path, struct smv *smv, struct error *e)
 {
     char first[512 + 1] = {0};
@@ -142,7 +145,7 @@ static enum status read_header(FILE *in, const char *path, struct smv *smv, stru
 
 /* --- what the pixels are ------------------------------------------------------- */
 
-/* A value without the blanks around it. */
+/* A value in the header, without blanks at its ends. */
 struct value {
     const char *text;
     size_t length;
@@ -153,7 +156,8 @@ static bool is_of_name(char c)
     return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-/* The next value of a whole key from `at` on; the text is NULL where there is none. */
+/* Returns the next value of a key, from `at` on.  The key must be a whole word.  The text of the
+ * result is NULL if there is none. */
 static struct value find_value(const struct smv *smv, const char *at, const char *key)
 {
     const size_t length = strlen(key);
@@ -170,7 +174,8 @@ static struct value find_value(const struct smv *smv, const char *at, const char
     return (struct value){0};
 }
 
-/* In any capitals; writers put a blank for a _ or the other way round. */
+/* Returns true if a value equals a word.  Upper and lower case are equal.  A blank equals a `_`,
+ * because programs use one or the other. */
 static bool is_word(struct value v, const char *word)
 {
     size_t i = 0;
@@ -188,7 +193,8 @@ static enum status refuse_value(const char *path, const char *key, struct value 
                      (int)v.length, v.text, expected);
 }
 
-/* Everything that says where the pixels are and what they are must be said once, or alike. */
+/* Checks the keys that describe the position and the type of the pixels.  If such a key occurs
+ * several times, all its values must be equal. */
 static enum status check_twice(const char *path, const struct smv *smv, struct error *e)
 {
     static const char *const keys[] = {"HEADER_BYTES", "DIM",  "SIZE1",     "SIZE2",
@@ -204,7 +210,8 @@ static enum status check_twice(const char *path, const struct smv *smv, struct e
     return STATUS_OK;
 }
 
-/* d*TREK knows images of more dimensions, and packed ones. */
+/* Checks that the image has two dimensions and is not compressed.  d*TREK also writes images with
+ * more dimensions and compressed ones. */
 static enum status check_kind(const char *path, const struct smv *smv, struct error *e)
 {
     const struct value dim = find_value(smv, smv->header, "DIM"),
@@ -228,7 +235,8 @@ enum status smv_is_big_endian(const char *path, const struct smv *smv, bool *big
                : refuse_value(path, "BYTE_ORDER", v, "little_endian or big_endian", e);
 }
 
-/* The type that a key names; *said: the header has the key. */
+/* Finds the pixel type that a key names.  *said: the header has the key; otherwise *type is not
+ * changed.  STATUS_INPUT: the type is unknown. */
 static enum status type_of(const char *path, const struct smv *smv, const char *key,
                            enum pixel_type *type, bool *said, struct error *e)
 {
@@ -257,7 +265,8 @@ static enum status type_of(const char *path, const struct smv *smv, const char *
                   : STATUS_OK;
 }
 
-/* d*TREK names the type in Data_type, and says TYPE=mad. */
+/* Reads Data_type, then TYPE.  d*TREK names the type in Data_type and writes TYPE=mad, which is
+ * not a pixel type and is ignored. */
 enum status smv_type(const char *path, const struct smv *smv, enum pixel_type *type, bool *said,
                      struct error *e)
 {
@@ -306,7 +315,8 @@ enum status smv_compare_pixel(const char *name, double said_m, double pixel_m, s
 
 /* --- reading ------------------------------------------------------------------- */
 
-/* 16 bits alone; where a header does not say its type, the length of the file does. */
+/* Checks that the pixels are unsigned 16-bit integers.  If the header does not name the type, the
+ * length of the file is checked instead (see read_pixels). */
 static enum status check_type(const char *path, const struct smv *smv, struct error *e)
 {
     enum pixel_type type = PIXEL_U16;
@@ -397,7 +407,7 @@ static const char byte_order[] = "little_endian";
 static const char byte_order[] = "big_endian";
 #endif
 
-/* Spaces up to `bytes`; a longer text keeps its length. */
+/* Pads the header with blanks to the length `bytes`.  A longer header is not changed. */
 static void pad(struct header_text *h, size_t bytes)
 {
     if (h->length < bytes) {
@@ -406,9 +416,10 @@ static void pad(struct header_text *h, size_t bytes)
     }
 }
 
-/* Where the beam hits, as others count: ADXV from the left and the bottom edge, MOSFLM and DENZO
- * along slow and fast, XDS in pixels from 1 at the centre of the first, to the point that is
- * nearest to the sample.  All in mm but that; `digits` that count. */
+/* Appends the beam position in the conventions of other programs, in mm, with `digits`
+ * significant digits.  ADXV measures from the left and the bottom edge.  MOSFLM and DENZO measure
+ * along slow, then along fast; MOSFLM from the centre of the first pixel, DENZO from its outer
+ * corner. */
 static void append_centres(struct header_text *h, const struct panel *p, double slow_size_m,
                            int digits)
 {
@@ -421,6 +432,8 @@ static void append_centres(struct header_text *h, const struct panel *p, double 
                   digits, m_to_mm(p->beam_fast_m));
 }
 
+/* Appends the point of the panel that is nearest to the sample, in the convention of XDS: in
+ * pixels, where the centre of the first pixel is 1. */
 static void append_xds_origin(struct header_text *h, const struct panel *p, int digits)
 {
     header_append(h, "XDS_ORGX=%.*g;\nXDS_ORGY=%.*g;\n", digits, p->close_fast_m / p->pixel_m + 0.5,
@@ -509,9 +522,10 @@ static const char *type_name(const struct image *image)
     return "unsigned_short";
 }
 
-/* BEAM_CENTER is what dxtbx makes of it in a file of BEAMLINE=fake, FormatSMVJHSim: it puts the
- * beam at X + pixel along fast and at height - Y + pixel along slow, both from the outer corner
- * of the first pixel.  That is ADXV_CENTER less a pixel along fast and slow. */
+/* Appends the geometry.  BEAM_CENTER follows the convention of dxtbx for files with BEAMLINE=fake
+ * (FormatSMVJHSim).  dxtbx puts the beam at X + pixel along fast and at height - Y + pixel along
+ * slow, both from the outer corner of the first pixel.  BEAM_CENTER is therefore the position
+ * from the corner minus a pixel along fast and slow. */
 static void append_geometry(struct header_text *h, const struct experiment *x,
                             const struct frame *f)
 {
@@ -542,7 +556,7 @@ enum status smv_header_modern(struct header_text *h, const struct experiment *x,
         return error_set(e, STATUS_INPUT,
                          "an SMV file has one panel, but the detector has %zu. Use NXmx",
                          x->npanels);
-    /* The length is part of the text: write, and write again if it grew. */
+    /* the header contains its own length: make it again if it became longer */
     size_t bytes = MODERN_BYTES;
     for (;;) {
         h->length = 0;

@@ -24,7 +24,8 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* An entry and its names in one piece, which free() frees. */
+/* Returns a copy of an entry, with its names in the same block of memory.  The caller frees it
+ * with free().  NULL: out of memory. */
 static struct index_entry *copy_entry(const struct index_entry *entry)
 {
     const size_t length = strlen(entry->names) + 1;
@@ -36,7 +37,7 @@ static struct index_entry *copy_entry(const struct index_entry *entry)
     return copy;
 }
 
-/* Stores what an entry says instead of what was known of its frame. */
+/* Stores a copy of an entry.  Replaces the previous entry of the same frame. */
 static enum status index_remember(struct frame_index *x, const struct index_entry *entry,
                                   struct error *e)
 {
@@ -152,7 +153,8 @@ static bool skip_word(const char *line, int *used, const char *word)
     return there;
 }
 
-/* Reads a line of the index; false when it is none. */
+/* Parses the line of a frame.  `no_hits`: the line has no column HIT.  Returns false if the text
+ * is not such a line. */
 static bool parse_line(const char *line, bool no_hits, struct index_entry *listed)
 {
     int used = 0;
@@ -181,7 +183,8 @@ bool index_advance(struct index_lines *l)
     return true;
 }
 
-/* Another lineage: says what differs, where that is known. */
+/* Sets the error that the index has another lineage.  The message names the options that differ,
+ * or the two lineages if the difference is not known. */
 static enum status refuse_lineage(const struct index_lines *l, const char *lineage,
                                   const char *history, const struct frame_index_settings *settings,
                                   struct error *e)
@@ -195,7 +198,8 @@ static enum status refuse_lineage(const struct index_lines *l, const char *linea
                      l->path, what);
 }
 
-/* Whether a line, with or without its end, begins an index of a lineage. */
+/* Returns true if a line is the first line of an index with this lineage.  The line may end with
+ * a line feed. */
 static bool index_is_of(const char *line, const char *lineage)
 {
     const size_t title = strlen(TITLE), length = strlen(lineage);
@@ -204,7 +208,7 @@ static bool index_is_of(const char *line, const char *lineage)
            (!line[title + length] || line[title + length] == '\n');
 }
 
-/* What a killed process may leave of the first line. */
+/* Returns true if a text can be the incomplete first line that a killed process has left. */
 static bool is_torn_title(const char *line)
 {
     const size_t length = strlen(line), title = strlen(TITLE);
@@ -212,7 +216,8 @@ static bool is_torn_title(const char *line)
     return strncmp(line, TITLE, common) == 0 || strncmp(line, TITLE_2, common) == 0;
 }
 
-/* Reads the first lines; the line after them is then at hand, if *more. */
+/* Reads the first lines of an index.  *more: there is a line after them, which is then the
+ * current line. */
 static enum status take_head(struct index_lines *l, const struct frame_index_settings *settings,
                              bool *more, struct error *e)
 {
@@ -257,16 +262,16 @@ enum status index_parse(const struct index_lines *l, struct index_entry *entry, 
         l->number);
 }
 
-enum { WAIT_MS = 10000, POLL_MS = 50 };  // for another run that may be about to end
+enum { WAIT_MS = 10000, POLL_MS = 50 };  // longest wait for another run to end; interval
 enum {
-    TAIL_MAX = 1 << 16,  // bytes; longer than any line
-    TITLE_MAX = 64,      // bytes, likewise of the first
-    VERSION_AT = 12,     // in the first
+    TAIL_MAX = 1 << 16,  // bytes; longer than any line of a frame
+    TITLE_MAX = 64,      // bytes; longer than any first line
+    VERSION_AT = 12,     // position of the version in the first line
 };
 
 /* --- the file and its lock ----------------------------------------------- */
 
-/* The file at the path is the open one. */
+/* Returns true if the file at the path is the one that is open. */
 static bool is_in_place(const struct frame_index *x)
 {
     struct stat at, open;
@@ -274,7 +279,7 @@ static bool is_in_place(const struct frame_index *x)
            at.st_ino == open.st_ino;
 }
 
-/* Closes the file; the process is no longer one of its writers. */
+/* Closes the file.  The process is no longer registered as a writer. */
 static void index_file_close(struct frame_index *x)
 {
     if (x->file >= 0)
@@ -282,7 +287,7 @@ static void index_file_close(struct frame_index *x)
     x->file = -1;
 }
 
-/* Opens the file at the path, made if there is none, and locks it. */
+/* Opens the file at the path and locks it.  Creates the file if it does not exist. */
 static enum status index_file_open(struct frame_index *x, struct error *e)
 {
     static bool warned;
@@ -324,7 +329,8 @@ static void index_file_unlock(struct frame_index *x)
         writer_unlock(x->file);
 }
 
-/* It is at its path, begins as it did and is no shorter. */
+/* Returns true if the index is unchanged: it is at its path, has the first line of this lineage,
+ * and is not shorter than at the last access. */
 static bool index_file_is_whole(const struct frame_index *x)
 {
     char title[TITLE_MAX];
@@ -340,14 +346,15 @@ static bool index_file_is_whole(const struct frame_index *x)
 
 /* --- the content of the file ------------------------------------------------------- */
 
-/* The file is locked: removes all of it; false when that fails. */
+/* Removes the whole content of the file, which must be locked.  Returns false if that fails. */
 static bool index_file_clear(struct frame_index *x)
 {
     x->size = 0;
     return x->special || steady_truncate(x->file, 0) == 0;
 }
 
-/* The file is locked: removes an unfinished last line; false when that fails. */
+/* Removes an incomplete last line of the file, which must be locked.  Returns false if that
+ * fails. */
 static bool index_file_trim(struct frame_index *x)
 {
     char tail[TAIL_MAX];
@@ -366,7 +373,8 @@ static bool index_file_trim(struct frame_index *x)
     return !torn || steady_truncate(x->file, x->size) == 0;
 }
 
-/* The file is locked: removes all of it, and keeps that for index_file_withdraw. */
+/* Removes the whole content of the file, which must be locked.  Keeps the content in memory, so
+ * that index_file_withdraw can restore it. */
 static enum status index_file_keep(struct frame_index *x, struct error *e)
 {
     struct stat st;
@@ -384,7 +392,8 @@ static enum status index_file_keep(struct frame_index *x, struct error *e)
                                : error_errno(e, STATUS_FAILED, "%s: cannot write", x->path);
 }
 
-/* The file is locked: appends whole lines after whole lines. */
+/* Appends complete lines to the file, which must be locked.  Removes an incomplete last line
+ * before that. */
 static enum status index_file_append(struct frame_index *x, const char *line, size_t length,
                                      struct error *e)
 {
@@ -400,13 +409,13 @@ static enum status index_file_append(struct frame_index *x, const char *line, si
     if (n >= 0 && (size_t)n < length && !errno)
         errno = ENOSPC;
     error_errno(e, STATUS_FAILED, "%s: cannot write", x->path);
-    /* Should this fail too, the next reader removes the unfinished line. */
+    /* if this fails too, the next reader removes the incomplete line */
     if (n > 0 && !x->special && steady_truncate(x->file, before))
         errno = 0;
     return STATUS_FAILED;
 }
 
-/* The file is locked: writes the first lines into an empty file. */
+/* Writes the first lines if the file is empty.  The file must be locked. */
 static enum status index_file_put_head(struct frame_index *x, struct error *e)
 {
     struct stat st;
@@ -416,7 +425,7 @@ static enum status index_file_put_head(struct frame_index *x, struct error *e)
     return index_file_append(x, x->head, strlen(x->head), e);
 }
 
-/* When no process has entered a frame: removes it, or puts back what was kept. */
+/* If no process has added a frame, removes the index or restores its previous content. */
 static void index_file_withdraw(struct frame_index *x)
 {
     struct stat st;
@@ -436,7 +445,9 @@ static void index_file_withdraw(struct frame_index *x)
 
 /* --- beginning ----------------------------------------------------------- */
 
-/* Registers this process as a writer of the index; the index is locked then. */
+/* Opens the index and registers this process as a writer.  On success, the index is locked.
+ * `waits`: waits for a process of another run that may be about to end.  STATUS_FAILED: a process
+ * of another run writes to the index. */
 static enum status join(struct frame_index *x, bool waits, struct error *e)
 {
     const uint64_t begin_ns = clock_ns();
@@ -474,8 +485,9 @@ static enum status take_entries(struct frame_index *x, struct index_lines *l, bo
     return s;
 }
 
-/* Reads it, and removes an unfinished end, or all of it when no frame is in it but what cannot
- * stay. */
+/* Reads the entries of the index, and removes an incomplete last line.  Removes the whole content
+ * if there is no entry, and if the last line is incomplete or the first lines have another
+ * lineage. */
 static enum status take_in(struct frame_index *x, struct error *e)
 {
     const int copy = fcntl(x->file, F_DUPFD_CLOEXEC, 0);
@@ -506,7 +518,8 @@ static enum status start_over(struct frame_index *x, struct error *e)
     return index_file_keep(x, e);
 }
 
-/* The file is locked, and this process has joined. */
+/* Reads the existing index or begins a new one, depending on the settings.  The file must be
+ * locked, and this process must be registered (see `join`). */
 static enum status begin(struct frame_index *x, struct error *e)
 {
     const bool overwrite = x->settings.overwrite;
@@ -586,8 +599,8 @@ static void transfer_entry(const void *node, VISIT visit, void *transfer)
     t->count++;
 }
 
-/* Reads the index at the path, or begins a new one, and adds the frames of this process that are
- * missing in it. */
+/* Opens the index at the path again, or begins a new one, and adds the frames of this process
+ * that are missing in it.  Warns if frames were missing. */
 static enum status write_again(struct frame_index *x, struct error *e)
 {
     struct frame_index now = *x;

@@ -91,8 +91,8 @@ const char *frame_index_name(const char *index, const char *path);
 /* Returns true if the index lists the file at `path` for frame `id`. */
 bool frame_index_lists(const struct frame_index *x, uint64_t id, const char *path);
 
-/* STATUS_FAILED: frame `id` is in the index with another checksum.  Equal recipes must give equal
- * bytes. */
+/* Checks the checksum of the pixels of frame `id` against the index.  STATUS_FAILED: the index
+ * has the frame with another checksum.  Equal recipes must give equal bytes. */
 enum status frame_index_check(const struct frame_index *x, uint64_t id, uint32_t crc,
                               struct error *e);
 
@@ -119,7 +119,7 @@ void frame_index_close(struct frame_index *x);
 
 /* --- lines --------------------------------------------------------------- */
 
-/* State of reading an index line by line.  Public for the tests of the parser. */
+/* The state of reading an index line by line.  It is public for the tests of the parser. */
 struct index_lines {
     FILE *in;
     const char *path;  // for messages

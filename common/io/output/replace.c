@@ -14,7 +14,8 @@
 #include "base/files.h"
 #include "io/output/template.h"
 
-/* What mkstemp fills in at the end of a temporary name, and how much of it is random. */
+/* End of a temporary name, and number of its last characters that mkstemp replaces by random
+ * ones. */
 #define REPLACE_SUFFIX ".part-XXXXXX"
 enum { REPLACE_RANDOM = 6 };
 
@@ -25,8 +26,10 @@ static void forget(struct replace *r)
     *r = (struct replace){0};
 }
 
-/* Another process may take a new file for a leftover until it is locked: then it is gone.  The lock
- * is one that readers share, for it outlasts the moment when the file gets its name. */
+/* Locks a new file, and returns true if another process has already removed the file.  Another
+ * process may mistake a new file for a leftover until the file is locked.  The lock is a shared
+ * one, because it is still held for a moment after the file has got its final name, when others
+ * may read the file. */
 static bool is_gone(int file)
 {
     struct stat st;
@@ -34,7 +37,8 @@ static bool is_gone(int file)
     return fstat(file, &st) == 0 && st.st_nlink == 0;
 }
 
-/* A new file, locked where the file system has locks; its name is r->temporary. */
+/* Creates a new file with the name r->temporary, and locks it if the file system has locks.
+ * Returns its descriptor, or -1 with errno. */
 static int make_temporary(struct replace *r)
 {
     int file;
@@ -116,7 +120,7 @@ static enum status cannot_write(const struct replace *r, struct error *e)
 enum status replace_flush(struct replace *r, struct error *e)
 {
     errno = 0;
-    /* After a failed write, flushing fails again and sets errno. */
+    /* after a failed write, flushing fails again and sets errno */
     r->flushed = fflush(r->stream) == 0 && !ferror(r->stream) &&
                  (!r->sync || !r->temporary || steady_sync(r->file) == 0);
     return r->flushed ? STATUS_OK : cannot_write(r, e);
@@ -165,7 +169,7 @@ enum status replace_refuse(const char *path, struct error *e)
 enum status replace_commit(struct replace *r, struct error *e)
 {
     enum status s = r->flushed ? STATUS_OK : replace_flush(r, e);
-    const int locked = dup(r->file);  // until it has its name it is no leftover
+    const int locked = dup(r->file);  // keeps the lock until the file has its final name
     errno = 0;
     if (fclose(r->stream) != 0 && s == STATUS_OK)
         s = cannot_write(r, e);
@@ -211,7 +215,8 @@ static bool is_temporary(const struct template *t, const char *name)
     return number >= length - fixed || (number > 0 && name[before + number] == '.');
 }
 
-/* A process that writes a temporary file holds a lock on it. */
+/* Removes a temporary file if no process holds a lock on it.  A process that writes a temporary
+ * file holds such a lock. */
 static void remove_unlocked(int folder, const char *name)
 {
     const int file = openat(folder, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);

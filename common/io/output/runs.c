@@ -9,7 +9,8 @@
 
 #define AT(member) offsetof(struct run_line, member)
 
-/* Columns; a text where there is no upper end. */
+/* The columns of a list of runs, with their place in struct run_line and their limits.  A column
+ * with max = 0 is a text. */
 static const struct column {
     const char *name;
     size_t offset;

@@ -9,7 +9,8 @@
 
 enum { WIDTH_MAX = 18, NUMBER_MAX = 20, TEMPORARY_MAX = 12, NAME_MAX_BYTES = 255 - TEMPORARY_MAX };
 
-/* Length of the conversion at `text`, 0 when it is none that is allowed. */
+/* Parses the conversion at `text`, which begins with `%`, and sets the width and the fill
+ * character.  Returns its length.  0: the conversion is not allowed. */
 static size_t parse_conversion(struct template *t, const char *text)
 {
     const char *c = text + 1;
@@ -28,7 +29,7 @@ enum status template_parse(struct template *t, const char *text, struct error *e
     const char *percent = strchr(text, '%');
     if (!*base)
         return error_set(e, STATUS_USAGE, "'%.60s' is not a file name", text);
-    /* Room for the largest number and for a temporary name. */
+    /* leave room for the largest number and for a temporary name */
     if (strlen(text) + NUMBER_MAX + TEMPORARY_MAX > TEMPLATE_PATH_MAX ||
         strlen(base) + (percent ? NUMBER_MAX : 0) > NAME_MAX_BYTES)
         return error_set(e, STATUS_USAGE, "'%.60s...' is too long for a name", text);

@@ -13,7 +13,8 @@
 
 /* --- lattices ------------------------------------------------------------- */
 
-/* After all else: names of the numbers of the pulse, or their values. */
+/* Writes the last columns and the end of the line: the pulse numbers of a frame or, if `r` is
+ * NULL, their names. */
 static void write_pulse(FILE *out, const struct experiment *x, const struct recipe *r)
 {
     struct pulse_number list[PULSE_NUMBERS_MAX];
@@ -27,7 +28,7 @@ static void write_pulse(FILE *out, const struct experiment *x, const struct reci
     fputc('\n', out);
 }
 
-/* In the frame of the beam. */
+/* Writes the shift of the detector, in mm, in the coordinate system of the beam, `frame`. */
 static void write_shift(FILE *out, const struct recipe *r, const double frame[9])
 {
     double by_m[3];
@@ -58,7 +59,8 @@ static void write_reals(FILE *out, const double *values, int count)
         fprintf(out, "\t%.17g", values[i]);
 }
 
-/* `frame`: rows x, y, z of that of the beam. */
+/* Writes the columns of lattice i.  `frame`: rows x, y, z of the beam's coordinate system, in the
+ * laboratory frame. */
 static void write_lattice(FILE *out, const struct experiment *x, const struct recipe *r, size_t i,
                           const double frame[9])
 {
@@ -151,7 +153,7 @@ void reflections_write_rows(FILE *out, const struct frame *f)
 
 /* --- reflections as a stream of CrystFEL ---------------------------------- */
 
-/* Rows a*, b*, c* in 1/m of rows a, b, c in m. */
+/* Computes the rows a*, b*, c*, in 1/m, from the rows a, b, c of a cell, in m. */
 static void reciprocal(const double cell[9], double rows[9])
 {
     double bc[3];
@@ -164,13 +166,14 @@ static void reciprocal(const double cell[9], double rows[9])
     }
 }
 
-/* The row of CrystFEL's array, in which panels follow one another, where a panel begins. */
+/* Returns the first row of a panel in the array of CrystFEL, which contains the panels one after
+ * the other. */
 static int64_t first_row(const struct experiment *x, int32_t panel)
 {
     return x->panels[panel].first_pixel / x->panels[panel].fast_pixels;
 }
 
-/* 1/d of a row, in 1/nm. */
+/* Returns 1/d of a reflection, in 1/nm. */
 static double resolution(const struct lattice *l, const struct reflection_row *r)
 {
     double rows[9], q[3] = {0};
@@ -195,7 +198,8 @@ static void write_peaks(FILE *out, const struct experiment *x, const struct fram
     fputs("End of peak list\n", out);
 }
 
-/* The lattice in the middle of the rotation. */
+/* Writes the cell and the reciprocal axes of a lattice in the middle of the rotation.  `lab`:
+ * rows x, y, z of CrystFEL's laboratory frame. */
 static void write_axes(FILE *out, const struct lattice *l, const double lab[9])
 {
     const double *cell = l->cells_m + 9 * (l->nphi / 2), *a = cell, *b = a + 3, *c = b + 3;

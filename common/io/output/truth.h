@@ -57,7 +57,8 @@ void truth_direction(const struct experiment *x, const struct recipe *r, const d
 
 /* --- reflections as a table ----------------------------------------------- */
 
-/* STATUS_INPUT: the frame has no reflections.  `path` is the name of the file in the error. */
+/* Checks that a frame has reflections.  STATUS_INPUT: it has none.  `path` is the name of the
+ * file in the error. */
 enum status reflections_check(const struct frame *f, const char *path, struct error *e);
 
 /* Writes the line of names.  The columns are frame, lattice, h, k, l, panel, fast, slow (px),

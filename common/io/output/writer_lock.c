@@ -12,7 +12,8 @@
 #include "base/clock.h"
 #include "base/hash.h"
 
-/* The byte of a process is at FIRST + (run << PROCESS_BITS) + its number. */
+/* The byte that a process locks is at FIRST + (hash of the run << PROCESS_BITS) + the low bits of
+ * its process id. */
 #define FIRST (INT64_C(1) << 62)
 enum { PROCESS_BITS = 22, RUN_BITS = 39 };
 
@@ -28,8 +29,8 @@ static bool set(int file, short type, int64_t start)
     return fcntl(file, F_OFD_SETLK, &lock) == 0;
 }
 
-/* Where another descriptor holds a lock among the bytes from `start` on, `length` of them (0:
- * all); 0 for none. */
+/* Returns the position of a lock that another descriptor holds on one of the `length` bytes from
+ * `start` on.  `length` = 0: all bytes from `start` on.  Returns 0 if there is no such lock. */
 static int64_t find(int file, int64_t start, int64_t length)
 {
     struct flock lock = {
@@ -39,7 +40,7 @@ static int64_t find(int file, int64_t start, int64_t length)
 
 /* --- the process that holds a lock ---------------------------------------- */
 
-/* Whether a process has this very file open. */
+/* Returns true if a process has this file open.  `process` is its id as text. */
 static bool has_open(const char *process, const struct stat *file)
 {
     char folder[300], path[600];
@@ -90,19 +91,21 @@ static enum status refuse(int file, const char *what, long holder, struct error 
 
 enum { READERS_MS = 3000, WRITERS_MS = 30000 };
 
-/* On a busy machine a pause lasts longer than it should: the clock says how long it was. */
+/* Returns the time since begin_ns in ms.  The clock is used because pauses take longer than
+ * requested on a busy computer. */
 static int64_t ms_since(uint64_t begin_ns)
 {
     return (int64_t)((clock_ns() - begin_ns) / 1000000);
 }
 
-/* Waits a little, longer if it has waited for long already. */
+/* Waits 1 ms, or 20 ms if the caller has already waited for 20 ms or more. */
 static void pause_after(int64_t waited_ms)
 {
     (void)usleep(waited_ms < 20 ? 1000 : 20000);
 }
 
-/* The errors of a lock that another process holds. */
+/* Returns true if an errno of a failed lock means that another process holds the lock, or that
+ * the call was interrupted. */
 static bool is_held(int number)
 {
     return number == EAGAIN || number == EACCES || number == EWOULDBLOCK || number == EINTR;
@@ -123,7 +126,7 @@ enum status writer_lock_whole(int file, const char *what, struct error *e)
 enum writer_lock writer_lock(int file, const char *what, struct error *e)
 {
     const uint64_t begin_ns = clock_ns();
-    uint64_t readers_ns = begin_ns;  // since then no one but readers has held it
+    uint64_t readers_ns = begin_ns;  // since when only read locks were seen on the file
     while (!set(file, F_WRLCK, 0)) {
         struct flock held = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
         if (!is_held(errno))
@@ -150,7 +153,8 @@ void writer_unlock(int file)
 void writer_join_run(int file, uint64_t run)
 {
     const int64_t number = (int64_t)getpid() & ((1 << PROCESS_BITS) - 1);
-    (void)set(file, F_RDLCK, place_of(run) + number);  // read: hosts may agree in it
+    (void)set(file, F_RDLCK, place_of(run) + number);  // a read lock, because processes on two
+                                                       // hosts may have the same id
 }
 
 long writer_of_other_run(int file, uint64_t run)

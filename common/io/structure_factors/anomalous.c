@@ -19,8 +19,10 @@ static const char symbols[][ELEMENT_SYMBOL_SIZE] = {
 _Static_assert(sizeof symbols / sizeof *symbols == ELEMENTS_MAX + 1, "symbols of all elements");
 enum { FIRST_SHIPPED = 11 };
 
-/* Rows of the table that ships, from FIRST_SHIPPED on, put into the program by the assembler:
- * energies grow, and where they fall the next element begins. */
+/* A row of the built-in table of f' and f'' (electrons).  The assembler includes the table in the
+ * program.  The rows of an element are in ascending order of energy.  The first element has the
+ * atomic number FIRST_SHIPPED.  Where the energy decreases from one row to the next, the rows of
+ * the next element begin. */
 struct shipped {
     float energy_eV, f[2];
 };
@@ -116,7 +118,8 @@ static void interpolate_rows(const struct fprime_row *a, const struct fprime_row
         f[i] = a->f[i] + part * (b->f[i] - a->f[i]);
 }
 
-/* Where a single line of an element counts. */
+/* Returns true if the energy is within 1 % of the energy of a row.  The only measured row of an
+ * element is used within this range. */
 static bool is_near(double line_eV, double energy_eV)
 {
     static const double NEAR = 0.01;

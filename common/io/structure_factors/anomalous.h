@@ -22,10 +22,10 @@ enum { ELEMENT_SYMBOL_SIZE = 3, ELEMENTS_MAX = 92 };
  * element. */
 int element_number(const char *symbol);
 
-/* Symbol of an atomic number from 1 to ELEMENTS_MAX. */
+/* Writes the symbol of the element with this atomic number, from 1 to ELEMENTS_MAX. */
 void element_symbol(int number, char symbol[ELEMENT_SYMBOL_SIZE]);
 
-/* Measured values: rows in order of elements, then of energies. */
+/* A measured f' and f'' of an element at an energy.  Rows are sorted by element, then by energy. */
 struct fprime_row {
     int element;  // atomic number
     double energy_eV;

@@ -20,10 +20,11 @@
 
 /* --- running a program ------------------------------------------------------------------ */
 
-/* Exit statuses of a child that could not become_program the program, as those of a shell. */
+/* Exit statuses of a child process that could not execute the program.  A shell uses the same. */
 enum { NOT_THERE = 127, NOT_RUN = 126 };
 
-/* As much memory as a program may have, unless it has less already. */
+/* Limits the address space of this process to TOOL_BYTES, or leaves a lower limit unchanged.
+ * Returns false if the limit cannot be set. */
 static bool limit_memory(void)
 {
     struct rlimit l;
@@ -33,7 +34,8 @@ static bool limit_memory(void)
     return setrlimit(RLIMIT_AS, &l) == 0;
 }
 
-/* In the child: the program that came with this one. */
+/* Executes argv[0] from the folder ../libexec/braggpipe of this program.  Called in the child
+ * process.  Returns only if the program cannot be executed. */
 static void become_own(char *const argv[])
 {
     char self[PATH_MAX], path[PATH_MAX + 64];
@@ -43,7 +45,9 @@ static void become_own(char *const argv[])
     (void)execv(path, argv);
 }
 
-/* In the child. */
+/* Executes argv[0], from PATH or else from the folder of this program.  Called in the child
+ * process.  stdin is empty, stdout goes to `output`, stderr to `messages`, and `keep` stays open.
+ * The program is killed when the process `parent` ends. */
 static _Noreturn void become_program(char *const argv[], int keep, int output, int messages,
                                      pid_t parent)
 {
@@ -62,7 +66,8 @@ static _Noreturn void become_program(char *const argv[], int keep, int output, i
     _exit(errno == ENOENT ? NOT_THERE : NOT_RUN);
 }
 
-/* Adds bytes to the last line; a line that is ended stays until another begins. */
+/* Appends n bytes of output to the text `said`, which holds only the last line.  The last line is
+ * kept until the first byte of the next line arrives.  *ended: the last byte was a line feed. */
 static void keep_line(char *said, size_t size, const char *bytes, size_t n, bool *ended)
 {
     size_t length = strlen(said);
@@ -105,8 +110,9 @@ static enum status judge_exit(const char *name, int status, struct error *e)
     return error_set(e, STATUS_INPUT, "%s: failed with status %d", name, WEXITSTATUS(status));
 }
 
-/* As tool_run, where stdout of the program goes to the file `output`, from where that stands, and
- * `said` gets the last line of stderr alone; -1: as tool_run. */
+/* Runs a program like tool_run, but writes its stdout to the file `output`, at the current
+ * position of the file.  `said` then gets the last line of stderr only.  `output` = -1: `said`
+ * gets the last line of stdout or stderr, as in tool_run. */
 static enum status tool_output(char *const argv[], int keep, int output, char *said, size_t size,
                                struct error *e)
 {
@@ -137,7 +143,8 @@ enum status tool_run(char *const argv[], int keep, char *said, size_t size, stru
 enum status tool_file(const char *what, int *file, char name[TOOL_NAME_SIZE], struct error *e)
 {
     const int low = memfd_create("for a program", MFD_CLOEXEC);
-    *file = low < 0 ? -1 : fcntl(low, F_DUPFD_CLOEXEC, 3);  // 0 to 2 are the program's own
+    *file = low < 0 ? -1 : fcntl(low, F_DUPFD_CLOEXEC, 3);  // the program needs 0 to 2 for stdin,
+                                                            // stdout and stderr
     if (low >= 0)
         (void)close(low);
     if (*file < 0)
@@ -146,7 +153,8 @@ enum status tool_file(const char *what, int *file, char name[TOOL_NAME_SIZE], st
     return STATUS_OK;
 }
 
-/* In a child: waits until the parent closes `hold` or dies, then removes the name. */
+/* Waits until the parent process closes the other end of the pipe `hold`, or dies, and then
+ * removes the link `path`.  Called in a child process. */
 static _Noreturn void wait_and_remove(const char *path, int hold)
 {
     char byte;
@@ -160,7 +168,8 @@ static _Noreturn void wait_and_remove(const char *path, int hold)
     _exit(0);
 }
 
-/* A symbolic link to `target` under a name that is free. */
+/* Creates a symbolic link to `target` under an unused name, which `path` gets.  Returns false if
+ * this is not possible. */
 static bool make_link(const char *target, const char *suffix, char path[TOOL_LINK_SIZE])
 {
     enum { ATTEMPTS = 100 };
@@ -218,7 +227,8 @@ void tool_path(const char *path, char argument[TOOL_PATH_SIZE])
 
 /* --- gemmi ------------------------------------------------------------------------------- */
 
-/* All bytes of a file, and a zero. */
+/* Reads a whole file into *bytes and appends a zero byte.  The caller frees *bytes, also after an
+ * error. */
 static enum status read_output(int file, const char *what, char **bytes, struct error *e)
 {
     struct stat st;
@@ -266,7 +276,8 @@ static size_t count_lines(const char *bytes)
     return lines;
 }
 
-/* Splits lines at tabs.  Columns that are missing in a line are empty. */
+/* Splits the output of gemmi into rows at line ends and into columns at tabs.  Columns that are
+ * missing in a line become empty texts. */
 static enum status cut_fields(struct gemmi_table *t, const char *what, struct error *e)
 {
     static const char nothing[] = "";
@@ -285,7 +296,8 @@ static enum status cut_fields(struct gemmi_table *t, const char *what, struct er
     return STATUS_OK;
 }
 
-/* gemmi grep ends with 1 where it finds nothing. */
+/* Exit status 1 of gemmi grep means that it found nothing.  This is not an error: the table is
+ * empty. */
 enum status gemmi_table_read(const char *path, int keep, const char *const *tags, const char *what,
                              struct gemmi_table *t, struct error *e)
 {

@@ -77,8 +77,9 @@ static void widen(int min[3], int max[3], const int hkl[3])
     }
 }
 
-/* A rotation part: entries of -1, 0 and 1, so that nothing can overflow, and a
- * determinant of -1 or 1, so that no two reflections meet. */
+/* Returns true if R can be the rotation part of a symmetry operator.  Its entries must be -1, 0
+ * or 1, which prevents overflow of indices.  Its determinant must be -1 or 1, so that it maps
+ * different reflections to different indices. */
 static bool is_operator(const int R[9])
 {
     for (int i = 0; i < 9; i++)
@@ -106,8 +107,9 @@ static enum status check_expansion(const struct reflection *reflections, size_t 
     return STATUS_OK;
 }
 
-/* Each of `reflections` is in the table with its own F, to a thousandth, unless another took its
- * place. */
+/* Checks that the table holds the F of each reflection, to one part in a thousand.  STATUS_INPUT:
+ * a later line with the same or an equivalent reflection has overwritten F with another value.  R
+ * is the first operator of the expansion. */
 static enum status check_once(const struct reflection *reflections, size_t n, const int R[9],
                               const struct hkl_table *t, const char *path, struct error *e)
 {
@@ -125,8 +127,9 @@ static enum status check_once(const struct reflection *reflections, size_t n, co
     return STATUS_OK;
 }
 
-/* Goes where all reflections belong, with the signs from `first` down to `last`: fills the table,
- * or, where that is NULL, widens the box. */
+/* Applies all operators, times the signs from `first` down to `last`, to all reflections.  Stores
+ * F of each reflection at the resulting indices.  If `t` is NULL, extends the box min..max to
+ * include these indices instead. */
 static void place(const struct reflection *reflections, size_t n, const int (*operators)[9],
                   size_t nops, int first, int last, struct hkl_table *t, int min[3], int max[3])
 {
@@ -156,7 +159,8 @@ enum status hkl_expand(const struct reflection *reflections, size_t n, const int
     for (int fill = 0; fill < 2; fill++) {
         if (fill && (s = hkl_reserve(t, min, max, default_F, path, e)))
             return s;
-        /* reflections of the list are placed after those of their mates and overwrite them */
+        /* reflections of the list overwrite values that come from their mates, because they are
+         * stored after them */
         if (mates == HKL_MATES_OWN)
             place(reflections, n, operators, nops, -1, -1, fill ? t : NULL, min, max);
         place(reflections, n, operators, nops, 1, mates == HKL_MATES_ALIKE ? -1 : 1,
@@ -199,7 +203,9 @@ bool hkl_is_unique_part(const struct hkl_table *t)
 
 /* --- text, nanoBragg's rules --------------------------------------------- */
 
-/* First reading: the box; false when there is no reflection at all. */
+/* Finds the range of indices min..max of all reflections, up to the first token that is not a
+ * number.  This is the first of two passes through the text.  *any: there is at least one
+ * reflection. */
 static enum status scan_box(const struct text_file *t, int min[3], int max[3], bool *any,
                             struct error *e)
 {
@@ -277,8 +283,9 @@ static enum status read_reflection(const struct text_file *file, struct reflecti
     return s;
 }
 
-/* Reads lines of `h k l F`, strictly as below, up to the end of the text.  *list
- * gets *n > 0 reflections, to be freed with free(), also after an error. */
+/* Reads lines of `h k l F` or `h k l F sigma` up to the end of the text.  Any other line is an
+ * error.  *list gets *n > 0 reflections.  The caller frees *list with mem_free, also after an
+ * error. */
 static enum status read_list(struct text_file *text, struct reflection **list, size_t *n,
                              struct error *e)
 {
@@ -301,7 +308,8 @@ static enum status read_list(struct text_file *text, struct reflection **list, s
     return s;
 }
 
-/* Without symmetry when `y` is NULL. */
+/* Reads a table of reflections in physical mode, and expands it by the symmetry `y`.  NULL: no
+ * symmetry, and `mates` is ignored. */
 static enum status read_strict(struct text_file *file, const struct symmetry *y,
                                enum hkl_mates mates, double default_F, struct hkl_table *t,
                                struct error *e)
@@ -353,7 +361,8 @@ enum status hkl_write_dump(FILE *out, const struct hkl_table *t, const char *pat
     return good ? STATUS_OK : error_errno(e, STATUS_FAILED, "%s: cannot write", path);
 }
 
-/* The first line; true when it is one that hkl_write_dump writes. */
+/* Reads the first line of a dump, which has the range of the indices.  Returns false if
+ * hkl_write_dump cannot have written this line. */
 static bool read_box(FILE *in, int min[3], int max[3])
 {
     char line[128];
@@ -366,7 +375,8 @@ static bool read_box(FILE *in, int min[3], int max[3])
     return true;
 }
 
-/* Whether the rest of the file holds the box and its planes of zeros, no more. */
+/* Checks the length of the rest of the file.  It must be exactly that of the box of indices with
+ * one additional plane of zeros per axis.  The position in the file does not change. */
 static enum status check_length(FILE *in, const int min[3], const int max[3], const char *path,
                                 struct error *e)
 {
@@ -454,7 +464,8 @@ static double to_stol_1_m(double value, enum stol_unit unit)
     return value * 1e10;
 }
 
-/* A row takes four bytes at least ("1 2" and what separates it from the next). */
+/* Allocates enough rows for the table in the text.  A row takes at least four bytes: "1 2" and a
+ * separator. */
 static enum status reserve_stol(const struct text_file *t, struct stol_table *table,
                                 struct error *e)
 {
@@ -479,8 +490,9 @@ static void read_stol_faithful(const struct text_file *t, enum stol_unit unit,
         add_stol(table, column1, F, unit);
 }
 
-/* Comments before the numbers must not name another axis or unit than the one that is read, as the
- * headers of programs do that integrate images.  F(q) names a function. */
+/* Checks the comments before the numbers.  They must not name a quantity or unit other than that
+ * of `unit`.  Programs that integrate images write such comments.  "F(q)" is accepted, because it
+ * names a function and not the quantity of the first column. */
 static enum status check_stol_head(const struct text_file *t, enum stol_unit unit, struct error *e)
 {
     static const char *const others[] = {"nm^-1",  "nm-1",      "1/nm",     "2th_deg",

@@ -18,7 +18,7 @@
 
 enum {
     HKL_INDEX_MAX = 100000,   // |h|, |k|, |l|
-    HKL_CELLS_MAX = 1 << 26,  // cells of the box: 512 MiB, as for 400 x 400 x 400 indices
+    HKL_CELLS_MAX = 1 << 26,  // cells of the box: 512 MiB, enough for 400 x 400 x 400 indices
 };
 
 struct reflection {
@@ -34,15 +34,15 @@ struct reflection {
 enum status hkl_reserve(struct hkl_table *t, const int min[3], const int max[3], double default_F,
                         const char *path, struct error *e);
 
-/* Frees F and empties the box; default_F stays. */
+/* Frees F and empties the box.  Does not change default_F. */
 void hkl_free(struct hkl_table *t);
 
-/* Returns the place of F of these indices; NULL: outside the box. */
+/* Returns the address of F for these indices.  NULL: the indices are outside the box. */
 double *hkl_find(const struct hkl_table *t, const int hkl[3]);
 
-/* How F of a reflection h applies to its Friedel mate -h. */
+/* Says whether F of a reflection h also applies to its Friedel mate -h. */
 enum hkl_mates {
-    HKL_MATES_APART,  // not at all
+    HKL_MATES_APART,  // F of h does not apply to -h
     HKL_MATES_ALIKE,  // Friedel's law: both have the same F
     HKL_MATES_OWN,    // both have the same F, unless the list has the mate itself
 };
@@ -63,22 +63,21 @@ bool hkl_is_centric(const int hkl[3], const int (*operators)[9], size_t nops);
 struct symmetry;
 struct text_file;
 
-/* Reads text into *t (overwritten; hkl_free frees it).
+/* Reads structure factors from text into *t, which is overwritten.  hkl_free frees *t.
  *
- * Faithful [3.8]: white-space separated tokens, lines do not matter.  A first
- * reading takes all four as reals and sets the box, up to the first token that is
- * no number; a second takes indices as integers and ends at the first that is not.
- * No reflections: an empty box.
+ * Faithful mode [3.8]: the text consists of tokens that white space separates; line ends do not
+ * matter.  Two passes read the text.  The first pass reads h, k, l and F as real numbers, up to
+ * the first token that is not a number, and finds the range of the indices.  The second pass reads
+ * the indices as integers, and ends at the first token that is not one.  If a reflection is listed
+ * twice, the later F is used.  A text without reflections gives an empty box.
  *
- * Physical: a reflection a line, `h k l F` and perhaps a fifth column, its sigma, that is
- * ignored; `#` starts a comment; each reflection once.  Anything else is STATUS_INPUT with
- * FILE:LINE.
+ * Physical mode: each line has one reflection, `h k l F`, and optionally a fifth column, sigma,
+ * which is ignored.  `#` starts a comment.  Each reflection may be listed once.  STATUS_INPUT, with
+ * FILE:LINE: any other line.  If `y` is not NULL, the list contains the unique part of the
+ * reflections, or more.  It is expanded by the symmetry `y`, and to -h according to `mates`.
  *
- * With a symmetry `y`, not NULL and in physical mode alone, the list holds the unique part, or
- * more, and is expanded by it and, as `mates` says, to -h.
- *
- * Both: default_F where the file has none; F must be finite (physical: up to
- * HKL_F_MAX) and the box within the limits above.  Faithful: later duplicates win. */
+ * Both modes: reflections that are not in the file get default_F.  F must be finite (physical mode:
+ * up to HKL_F_MAX), and the box must be within the limits above. */
 enum status hkl_read(const char *path, enum physics physics, const struct symmetry *y,
                      enum hkl_mates mates, double default_F, struct hkl_table *t, struct error *e);
 
@@ -86,17 +85,18 @@ enum status hkl_read(const char *path, enum physics physics, const struct symmet
  * or more that differ from default_F, and fewer than one in twenty has its mate -h. */
 bool hkl_is_unique_part(const struct hkl_table *t);
 
-/* Writes nanoBragg's Fdump [3.8]: `hmin hmax kmin kmax lmin lmax`, bytes 0A 0C, then
- * native doubles with one plane of zeros behind each axis. */
+/* Writes the table as nanoBragg's Fdump.bin [3.8]: the line `hmin hmax kmin kmax lmin lmax`, the
+ * bytes 0A 0C, then F as native doubles.  One plane of zeros follows at the end of each axis. */
 enum status hkl_write_dump(FILE *out, const struct hkl_table *t, const char *path, struct error *e);
 
-/* Reads such a dump into *t (overwritten; hkl_free frees it).  The length of the
- * file must be exactly what its first line says, and every F finite. */
+/* Reads a dump in the format of hkl_write_dump into *t, which is overwritten.  hkl_free frees *t.
+ * STATUS_INPUT: the length of the file is not that which its first line implies, or an F is not
+ * finite. */
 enum status hkl_read_dump(const char *path, double default_F, struct hkl_table *t, struct error *e);
 
 /* --- F against the scattering angle ------------------------------------------------ */
 
-/* The quantity in the first column, in 1/A. */
+/* The quantity in the first column of a table of F, in 1/A. */
 enum stol_unit {
     STOL_STOL,   // sin(theta)/lambda
     STOL_4STOL,  // 4 sin(theta)/lambda
@@ -126,9 +126,10 @@ void stol_free(struct stol_table *table);
 
 /* --- the crystal that ships, lysozyme.c ----------------------------------------------- */
 
-/* Orthorhombic hen egg-white lysozyme, calculated from PDB entry 1AKI (scripts/make-lysozyme): cell
- * edges in A, angles in rad, and |F| of all reflections to 1.4 A by point
- * group mmm, 0 beyond.  *t is overwritten; hkl_free frees it. */
+/* Returns the built-in crystal: orthorhombic hen egg-white lysozyme, computed from the PDB entry
+ * 1AKI (scripts/make-lysozyme).  Sets the cell edges in A and the cell angles in rad.  *t gets
+ * |F| in electrons of all reflections to 1.4 A, expanded by the point group mmm.  Other
+ * reflections get 0.  *t is overwritten; hkl_free frees it. */
 enum status lysozyme_table(double cell_A[3], double cell_rad[3], struct hkl_table *t,
                            struct error *e);
 

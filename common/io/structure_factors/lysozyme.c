@@ -6,8 +6,9 @@
 
 #include "base/alloc.h"
 
-/* |F| in electrons of the reflections of is_listed, h slowest, l fastest.  The assembler includes
- * the file lysozyme.f32 (float32, little-endian) of this folder into the program. */
+/* |F| in electrons of the reflections for which is_listed returns true, in ascending order of h,
+ * then k, then l.  The assembler includes the file lysozyme.f32 (float32, little-endian) of this
+ * folder in the program. */
 __asm__(".pushsection .rodata\n"
         ".global lysozyme_F_begin, lysozyme_F_end\n"
         ".hidden lysozyme_F_begin, lysozyme_F_end\n"
@@ -19,7 +20,7 @@ extern const char lysozyme_F_begin[], lysozyme_F_end[];
 static const double EDGES_A[3] = {59.062, 68.451, 30.517};
 static const double DMIN_A = 1.4;
 
-/* Rotation parts of P 21 21 21. */
+/* Rotation parts of the operators of the space group P 21 21 21. */
 static const int operators[4][9] = {
     {1, 0, 0, 0, 1, 0, 0, 0, 1},
     {-1, 0, 0, 0, -1, 0, 0, 0, 1},
@@ -27,8 +28,9 @@ static const int operators[4][9] = {
     {-1, 0, 0, 0, 1, 0, 0, 0, -1},
 };
 
-/* Reflections to 1.4 A with indices that are not negative, but 0 0 0 and those along one axis
- * that the screw axes extinguish. */
+/* Returns true if the built-in table has this reflection.  The table has the reflections to 1.4 A
+ * without negative indices, except 0 0 0 and the axial reflections that the screw axes
+ * extinguish. */
 static bool is_listed(const int hkl[3])
 {
     double q_sqr = 0.0;
@@ -41,7 +43,8 @@ static bool is_listed(const int hkl[3])
     return q_sqr * DMIN_A * DMIN_A < 1.0 && zeros < 3 && !(zeros == 2 && odd);
 }
 
-/* As many of them as there is room for, into *list; returns how many there are. */
+/* Writes the reflections of the built-in table to list[], at most `room` of them.  Returns the
+ * number of reflections in the table. */
 static size_t list_reflections(struct reflection *list, size_t room)
 {
     int end[3], hkl[3];

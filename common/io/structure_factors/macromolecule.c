@@ -13,24 +13,27 @@
 
 /* --- non-crystallographic symmetry: MTRIXn of a PDB file, _struct_ncs_oper of mmCIF ------- */
 
-/* `gemmi convert --expand-ncs` is not used, because gemmi 0.6 refuses it where a model has axes of
- * its own (SCALEn). */
+/* `gemmi convert --expand-ncs` is not used, because gemmi 0.6 refuses to expand a model with axes
+ * of its own (SCALEn). */
 
-/* A rotation and a shift in A, of atoms in the coordinates of the file. */
+/* An operator of the non-crystallographic symmetry: x' = R x + t, in the coordinates of the file,
+ * in A. */
 struct ncs_operator {
     double R[9], t_A[3];
 };
 
-/* All of them; the first is the identity. */
+/* All operators of the non-crystallographic symmetry of a file.  The first is the identity. */
 struct ncs {
     size_t count;
     struct ncs_operator *list;  // owned
 };
 
-/* Images of an atom that are as near as this are one, as for gemmi. */
+/* Images of an atom that are closer than this distance count as one.  gemmi uses the same
+ * distance. */
 static const double NEAR_A = 0.2;
 
-/* How far rows of R may be from those of a rotation; files have three to six decimals. */
+/* Largest allowed deviation of the scalar products of the rows of R from those of a rotation.
+ * Files have three to six decimals. */
 static const double ORTHONORMAL = 0.01;
 
 static double dot(const double a[3], const double b[3])
@@ -49,7 +52,9 @@ static bool is_rotation(const double R[9])
     return good;
 }
 
-/* Rows: code, then three rows of R, each with its t. */
+/* Stores the operators of a table in *ncs, after the identity.  The columns of the table are:
+ * code, and for each of the three rows of R its elements and t in A.  Skips operators with the
+ * code `given`: the file already contains their atoms. */
 static enum status take_operators(const struct molecule_reader *r, const struct gemmi_table *t,
                                   struct ncs *ncs, struct error *e)
 {
@@ -83,7 +88,7 @@ static enum status take_operators(const struct molecule_reader *r, const struct 
 static void move(const struct ncs_operator *o, struct molecule_atom *a)
 {
     double at[3], U[9], RU[9];
-    static const int index[9] = {0, 3, 4, 3, 1, 5, 4, 5, 2};  // of 11 22 33 12 13 23
+    static const int index[9] = {0, 3, 4, 3, 1, 5, 4, 5, 2};  // places of the matrix in U_A2[]
     for (int i = 0; i < 3; i++)
         at[i] = dot(o->R + 3 * i, a->at) + o->t_A[i];
     memcpy(a->at, at, sizeof at);
@@ -95,7 +100,8 @@ static void move(const struct ncs_operator *o, struct molecule_atom *a)
         a->U_A2[index[k]] = dot(RU + 3 * (k / 3), o->R + 3 * (k % 3));
 }
 
-/* Whether two places, of the cell's edges, are one by the symmetry of the crystal. */
+/* Returns true if the symmetry of the crystal makes two positions equal, within NEAR_A.  x and y
+ * are fractional coordinates. */
 static bool is_one_place(const struct molecule *m, const double x[3], const double y[3])
 {
     for (size_t o = 0; o < m->operators.count; o++) {
@@ -113,8 +119,9 @@ static bool is_one_place(const struct molecule *m, const double x[3], const doub
     return false;
 }
 
-/* Images of an atom; those at one place become the first of them, with their occupancies, but with
- * no more than 1.  The others get the occupancy -1. */
+/* Computes the images of an atom under all operators, and their fractional coordinates x.  If
+ * several images are at one position, the first gets the sum of their occupancies, but at most 1
+ * or the occupancy of the atom if that is larger.  The others get the occupancy -1. */
 static void make_images(const struct molecule *m, const struct ncs *ncs,
                         const struct molecule_atom *a, struct molecule_atom *image, double (*x)[3])
 {
@@ -132,7 +139,8 @@ static void make_images(const struct molecule *m, const struct ncs *ncs,
     }
 }
 
-/* Adds the images of all atoms, those of an operator together. */
+/* Adds the images of all atoms to the model, in the order of the operators.  Images with the
+ * occupancy -1 are not added. */
 static enum status add_images(struct molecule_reader *r, const struct ncs *ncs, struct error *e)
 {
     struct molecule *m = r->m;
@@ -178,7 +186,8 @@ static enum status ncs_expand(struct molecule_reader *r, const char *from, int k
     return s;
 }
 
-/* By which SCALEn may differ from the cell, of its edges. */
+/* Largest allowed relative difference between the edges of the reciprocal cell from SCALEn and
+ * those from the cell. */
 static const double ALIKE = 0.01;
 
 /* --- what gemmi would guess ---------------------------------------------------------- */
@@ -196,7 +205,9 @@ static double number_at(const char *line, int first, int last)
     return end != text + blank && !end[strspn(end, " \t\r\n")] ? value : (double)INFINITY;
 }
 
-/* What gemmi reads as 0: coordinates that are not numbers, occupancies and B that are missing. */
+/* Checks an atom of a PDB file for errors that gemmi would read as 0.  STATUS_INPUT: a
+ * coordinate, occupancy or B factor is not a number, or a coordinate is missing.  Counts missing
+ * occupancies and B factors. */
 static enum status check_line(struct molecule_reader *r, const char *line, long number,
                               struct error *e)
 {
@@ -226,10 +237,11 @@ static enum status check_line(struct molecule_reader *r, const char *line, long 
     return STATUS_OK;
 }
 
-/* REMARK 290 lists the operators by which the depositors made symmetry mates. */
+/* The operators in REMARK 290 of a PDB file, which the depositors used to generate symmetry
+ * mates. */
 struct remark {
-    size_t count;                               // rows
-    double row[3 * SYMMETRY_OPERATORS_MAX][4];  // of operators, of A
+    size_t count;                               // number of rows
+    double row[3 * SYMMETRY_OPERATORS_MAX][4];  // three rows for each operator, in A
 };
 
 static void take_remark(struct remark *m, const char *line)
@@ -242,7 +254,7 @@ static void take_remark(struct remark *m, const char *line)
         m->count++;
 }
 
-/* Reads the lines of a PDB file. */
+/* Checks the atoms of a PDB file, line by line, and reads its REMARK 290 into *remark. */
 static enum status check_lines(struct molecule_reader *r, struct remark *remark, struct error *e)
 {
     char line[256];
@@ -260,7 +272,9 @@ static enum status check_lines(struct molecule_reader *r, struct remark *remark,
     return s;
 }
 
-/* R_A = O R M of every operator is there, of A. */
+/* Checks that the operators in REMARK 290 are those of the space group.  REMARK 290 has R_A = O R
+ * M of each operator R, for coordinates in A, where M converts to fractional coordinates and O is
+ * the inverse of M. */
 static enum status check_remark(const struct molecule_reader *r, const struct remark *remark,
                                 struct error *e)
 {
@@ -293,7 +307,8 @@ static enum status check_remark(const struct molecule_reader *r, const struct re
                             r->path, remark->count / 3, o->name);
 }
 
-/* SCALEn, where it is not that of the cell: its edges must be the cell's all the same. */
+/* Uses the axes of SCALEn instead of the standard axes, if the file has them.  STATUS_INPUT:
+ * SCALEn contradicts the edges and angles of the cell. */
 static enum status take_axes(struct molecule_reader *r, const struct gemmi_table *t,
                              struct error *e)
 {
@@ -321,7 +336,8 @@ static enum status take_axes(struct molecule_reader *r, const struct gemmi_table
     return STATUS_OK;
 }
 
-/* Rows of what gemmi wrote: type, x, y, z, occupancy, B, model and id. */
+/* Adds the atoms in the output of gemmi to the model.  The columns of the table are: type, x, y,
+ * z, occupancy, B, model and id. */
 static enum status take_atoms(struct molecule_reader *r, const struct gemmi_table *t,
                               struct error *e)
 {
@@ -350,7 +366,8 @@ static enum status take_atoms(struct molecule_reader *r, const struct gemmi_tabl
     return s;
 }
 
-/* Rows of id and U, in the order of the atoms. */
+/* Stores the anisotropic U of the atoms.  The columns of the table `t` are: id and six elements
+ * of U.  Its rows have the order of the atoms, but atoms without U have no row. */
 static void take_tensors(struct molecule_reader *r, const struct gemmi_table *atoms,
                          const struct gemmi_table *t)
 {
@@ -439,7 +456,8 @@ static enum status read_converted(struct molecule_reader *r, const char *from, i
     return s ? s : ncs_expand(r, from, keep, e);
 }
 
-/* gemmi writes one block, where the file may hold several. */
+/* Checks that the file has only one structure.  This check is needed because gemmi converts only
+ * one block of a file that has several. */
 static enum status check_blocks(const struct molecule_reader *r, struct error *e)
 {
     static const char *const cell[] = {"_cell.length_a", NULL};
@@ -452,7 +470,8 @@ static enum status check_blocks(const struct molecule_reader *r, struct error *e
     return s;
 }
 
-/* The values that gemmi makes 0 or 1 when they are missing. */
+/* Checks the coordinates, occupancies and B factors of an mmCIF file, and counts missing
+ * occupancies and B factors.  gemmi would replace them by 0 or 1. */
 static enum status count_missing(struct molecule_reader *r, struct error *e)
 {
     static const char *const tags[] = {"_atom_site.id",

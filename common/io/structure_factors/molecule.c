@@ -1,5 +1,5 @@
-/* Reads a model of atoms: what kind of file it is, small molecules, and what all models must have.
- */
+/* Reads a model of atoms: recognises the kind of file, reads small molecules, and checks the
+ * atoms of all models. */
 #include "io/structure_factors/molecule.h"
 
 #include <ctype.h>
@@ -20,12 +20,14 @@
 
 #define B_OF_U (8.0 * M_PI * M_PI)
 
-/* An element out of a type such as Fe3+ or a label such as C12. */
+/* Extracts the symbol of the element from an atom type, such as Fe3+, or from a label, such as
+ * C12.  The symbol is empty if the text does not begin with a letter. */
 static void take_symbol(const char *type, char symbol[MOLECULE_SYMBOL_SIZE])
 {
     size_t n = isalpha((unsigned char)type[0]) ? 1 : 0;
     n += n && islower((unsigned char)type[1]);
-    if (n == 1 && isupper((unsigned char)type[1])) {  // FE and CL, but not CA1 of a label
+    if (n == 1 && isupper((unsigned char)type[1])) {  // accepts FE and CL1, but not CA of the
+                                                      // label CAB
         char two[3] = {type[0], type[1], '\0'};
         static const char *const known =
             " AC AG AL AM AR AS AT AU BA BE BI BR CD CE CL CR CS CU DY "
@@ -40,10 +42,11 @@ static void take_symbol(const char *type, char symbol[MOLECULE_SYMBOL_SIZE])
     (void)snprintf(symbol, MOLECULE_SYMBOL_SIZE, "%.*s", (int)n, type);
 }
 
-/* Images of an atom at its own place count as one. */
+/* Divides the occupancy of an atom on a special position by the number of operators that map the
+ * atom to itself.  Its images at that position then count as one atom. */
 static void share_special_position(const struct molecule *m, struct molecule_atom *a)
 {
-    static const double near_A = 0.4;  // as gemmi
+    static const double near_A = 0.4;  // the distance that gemmi uses
     size_t here = 0;
     for (size_t o = 0; o < m->operators.count; o++) {
         const struct symmetry_operator *op = &m->operators.list[o];
@@ -59,7 +62,9 @@ static void share_special_position(const struct molecule *m, struct molecule_ato
     a->occupancy /= here ? (double)here : 1.0;
 }
 
-/* Rows: label, type, x, y, z, occupancy, U, B, flag of dummies. */
+/* Adds the atoms of a small molecule.  The columns of the table `t` are: label, type, x, y, z,
+ * occupancy, U, B and the flag of dummy atoms.  The columns of `tensors` are: label, six elements
+ * of U and six elements of B. */
 static enum status take_sites(struct molecule_reader *r, const struct gemmi_table *t,
                               const struct gemmi_table *tensors, struct error *e)
 {
@@ -69,7 +74,7 @@ static enum status take_sites(struct molecule_reader *r, const struct gemmi_tabl
         struct molecule_atom a = {0};
         const char *label = gemmi_table_text(t, row, 0), *type = gemmi_table_text(t, row, TYPE);
         if (strcasecmp(gemmi_table_text(t, row, FLAG), "dum") == 0)
-            continue;  // a place without an atom
+            continue;  // a dummy atom marks a position without an atom
         take_symbol(*type ? type : label, a.symbol);
         if (!*a.symbol)
             return molecule_refuse_atom(r, row, label, "its element is not known", e);
@@ -101,8 +106,8 @@ static enum status take_sites(struct molecule_reader *r, const struct gemmi_tabl
     return s;
 }
 
-/* Reads all of a CIF file of a small molecule, whose sites are the rows of a table: label, type, x,
- * y, z, occupancy, U, B, flag of dummies. */
+/* Reads the cell, space group and atoms of a small molecule from a CIF file.  `sites` is the
+ * table of its atoms; see take_sites. */
 static enum status small_molecule_read(struct molecule_reader *r, const struct gemmi_table *sites,
                                        struct error *e)
 {
@@ -134,7 +139,7 @@ static enum status small_molecule_read(struct molecule_reader *r, const struct g
     return s;
 }
 
-/* The largest sum of the occupancies of one place, in all models of an ensemble. */
+/* Largest allowed sum over the models of an ensemble of their mean occupancies. */
 static const double FULL = 1.02;
 
 /* --- kinds of files ---------------------------------------------------------------- */
@@ -145,7 +150,8 @@ static bool ends_in(const char *path, const char *suffix)
     return n >= k && strcasecmp(path + n - k, suffix) == 0;
 }
 
-/* Whether a text, perhaps compressed, is CIF: its first word is data_. */
+/* Finds out whether the file is CIF or PDB, compressed or not.  A file is CIF if its first word
+ * begins with data_ or global_.  Sets r->cif. */
 static enum status find_kind(struct molecule_reader *r, struct error *e)
 {
     char line[256] = "";
@@ -179,7 +185,8 @@ static enum status find_kind(struct molecule_reader *r, struct error *e)
     return s;
 }
 
-/* What is wrong with all atoms together. */
+/* Checks the atoms as a whole: number, occupancies and positions.  Warns about missing values and
+ * about a model that has only hydrogen. */
 static enum status check_atoms(const struct molecule_reader *r, struct error *e)
 {
     const struct molecule *m = r->m;

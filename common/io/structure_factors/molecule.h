@@ -21,18 +21,19 @@ enum { MOLECULE_SYMBOL_SIZE = 8 };
 struct molecule_atom {
     char symbol[MOLECULE_SYMBOL_SIZE];  // of the element, as gemmi writes it ("SE")
     double at[3];                       // macromolecule: A, orthogonal; small: fractional
-    double occupancy;                   // of each image under the operators
+    double occupancy;                   // occupancy of each image of the atom under the operators
     double B_A2;
     bool anisotropic;
     double U_A2[6];  // 11 22 33 12 13 23, along x y z, or a* b* c* of a small molecule
 };
 
-/* All models of an ensemble are one list. */
+/* A model of atoms.  All models of an ensemble are in one list. */
 struct molecule {
     bool small;
     double cell_A[3], cell_rad[3];
     double fraction[12];  // rows of M, v: x = M at + v is fractional
-    bool own_axes;        // M is not that of the usual axes: a along x, b in the plane of x and y
+    bool own_axes;        // M is for axes other than the standard ones: a along x, b in the plane
+                          // of x and y
     struct operators operators;
     size_t count, room;
     struct molecule_atom *atoms;  // owned

@@ -8,7 +8,7 @@
 #include "base/alloc.h"
 #include "base/units.h"
 
-/* Cells that an atom may be away from the origin, and the least edge of a crystal in A. */
+/* Largest distance of an atom from the origin, in cells, and shortest edge of a cell in A. */
 static const double FARTHEST = 100.0, EDGE_MIN_A = 2.0;
 
 enum status molecule_refuse(const struct molecule_reader *r, struct error *e, const char *why)
@@ -18,7 +18,8 @@ enum status molecule_refuse(const struct molecule_reader *r, struct error *e, co
 
 /* --- tags and the cell ------------------------------------------------------------- */
 
-/* M of a along x and b in the plane of x and y; false for angles that make no cell. */
+/* Computes M, which converts coordinates in A to fractional coordinates, for the standard axes: a
+ * along x, b in the plane of x and y.  Returns false if the angles do not make a cell. */
 static bool set_fraction(struct molecule *m)
 {
     double cosine[3], *M = m->fraction;
@@ -30,7 +31,7 @@ static bool set_fraction(struct molecule *m)
     memset(M, 0, sizeof m->fraction);
     if (!(c_z_sqr > 1e-6))
         return false;
-    for (int i = 0; i < 3; i++) {  // of 1 A along each axis
+    for (int i = 0; i < 3; i++) {  // fractional coordinates of a vector of 1 A along each axis
         const double z = (i == 2) / (m->cell_A[2] * sqrt(c_z_sqr));
         const double y = ((i == 1) - z * m->cell_A[2] * c_y) / (m->cell_A[1] * sine);
         M[8 + i] = z;
@@ -41,7 +42,7 @@ static bool set_fraction(struct molecule *m)
     return true;
 }
 
-/* Six columns of the first row. */
+/* Stores the cell from the first row of the table: edges in A, then angles in degrees. */
 enum status molecule_take_cell(struct molecule_reader *r, const struct gemmi_table *t,
                                struct error *e)
 {
@@ -75,7 +76,7 @@ enum status molecule_read_tags(const struct molecule_reader *r, const char *cons
     return gemmi_table_read(from, keep, tags, r->path, t, e);
 }
 
-/* The first of the tags that says something, in text[]; empty where none does. */
+/* Copies the value of the first tag that has one to text[].  Empty: no tag has a value. */
 enum status molecule_find_tag(const struct molecule_reader *r, const char *const *names,
                               const char *from, int keep, char *text, size_t size, struct error *e)
 {
@@ -121,7 +122,8 @@ enum status molecule_refuse_atom(const struct molecule_reader *r, size_t row, co
     return error_set(e, STATUS_INPUT, "%s: atom %zu (%s): %s", r->path, row + 1, label, why);
 }
 
-/* Occupancy and B, which may be missing. */
+/* Stores occupancy and B of an atom, with 1 and 0 for missing values, and counts the missing
+ * values. */
 enum status molecule_take_weights(struct molecule_reader *r, const struct gemmi_table *t,
                                   size_t row, size_t occupancy, size_t B, struct molecule_atom *a,
                                   struct error *e)
@@ -142,7 +144,8 @@ enum status molecule_take_weights(struct molecule_reader *r, const struct gemmi_
     return STATUS_OK;
 }
 
-/* Three coordinates from a column on. */
+/* Stores the three coordinates of an atom, beginning with the given column.  STATUS_INPUT: they
+ * are not numbers, or are more than FARTHEST cells from the origin. */
 enum status molecule_take_position(const struct molecule_reader *r, const struct gemmi_table *t,
                                    size_t row, size_t column, struct molecule_atom *a,
                                    struct error *e)
@@ -176,7 +179,8 @@ double molecule_square_A2(const struct molecule *m, const double d[3])
 
 /* --- the space group: name, number and operators must agree ------------------------------ */
 
-/* Number of the International Tables, 0 where the file gives none. */
+/* Compares the space group number in the file, if the file has one, with that of the operators.
+ * STATUS_INPUT: the numbers differ. */
 enum status space_group_check_number(const struct molecule_reader *r, const char *from,
                                      struct error *e)
 {
@@ -195,7 +199,8 @@ enum status space_group_check_number(const struct molecule_reader *r, const char
                      r->path, o->name, o->number, number);
 }
 
-/* Operators that the file lists, if any. */
+/* Reads the symmetry operators that the file lists.  The count is 0 if there are none.
+ * STATUS_INPUT: an operator is not valid, or the operators are not a group. */
 static enum status read_operators(const struct molecule_reader *r, struct operators *o,
                                   struct error *e)
 {
@@ -225,7 +230,8 @@ static enum status read_operators(const struct molecule_reader *r, struct operat
     return s;
 }
 
-/* Whether the listed operators are those of the symbol, at either origin. */
+/* Compares the operators that the file lists with those of its space group symbol.  If the symbol
+ * is ambiguous, compares with both origins.  STATUS_INPUT: the operators differ. */
 static enum status compare_operators(const struct molecule_reader *r, const char *symbol,
                                      const struct operators *listed, const struct operators *named,
                                      bool ambiguous, struct error *e)
@@ -274,7 +280,7 @@ enum status space_group_find(struct molecule_reader *r, struct error *e)
                                  &cause)
                 : STATUS_OK;
     if (s == STATUS_INPUT && listed.count && !m->operators.count)
-        s = STATUS_OK;  // gemmi does not know the name, and the operators suffice
+        s = STATUS_OK;  // gemmi does not know the name, but the operators are sufficient
     if (s)
         return error_set(e, s, "%s", cause.text);
     if (listed.count && m->operators.count &&

@@ -15,7 +15,8 @@
 #include "io/structure_factors/hkl.h"
 #include "io/structure_factors/symmetry.h"
 
-/* Limits of the child: time, and address space beyond what it has and must have. */
+/* Limits of the child process: CPU time, elapsed time, and address space in addition to that for
+ * the file and its rows. */
 #define CPU_S 0.3
 #define CPU_S_PER_BYTE (1.0 / (8 << 20))
 #define WALL_S 5.0
@@ -23,16 +24,16 @@ enum { SPACE_BYTES = 64 << 20 };
 
 #define MAGIC 0x7a746d2d67676172u
 
-/* What the child sends before the rows. */
+/* The message that the child process sends before the rows. */
 struct reply {
     uint64_t magic, nrows, noperators;
-    uint64_t bad_row;  // from 1, with nothing behind the reply; 0: all are good
+    uint64_t bad_row;  // number of the first bad row, from 1; no rows follow then. 0: all are good
     struct symmetry_operator operators[SYMMETRY_OPERATORS_MAX];
 };
 
 /* --- the child ----------------------------------------------------------- */
 
-/* What it reads. */
+/* The file that the child process reads. */
 struct work {
     const char *path;
     const struct mtz_layout *layout;
@@ -43,8 +44,9 @@ static bool is_whole(double x, int limit)
     return fabs(x) <= limit && x == rint(x);
 }
 
-/* A take_number of a row; NaN where it is missing, or there is no such column.  The value that
- * stands for a missing one may be any; infinite ones count as such, too. */
+/* Returns the number in a column of a row.  NaN: the value is missing, or there is no such column
+ * (-1).  A file may mark missing values with any number, also with infinity; an infinite value
+ * therefore counts as a value that is not possible. */
 static double take_number(const float *row, const int *missing, int64_t column)
 {
     if (column < 0)
@@ -53,7 +55,8 @@ static double take_number(const float *row, const int *missing, int64_t column)
     return missing[column] && !isinf(at) ? (double)NAN : (double)at;
 }
 
-/* A row of the file, whose F may be missing; false when it makes no sense. */
+/* Converts a row of the file to *out.  Values may be missing.  Returns false if an index or a
+ * value is out of range. */
 static bool take_row(const struct mtz_layout *m, const float *row, const int *missing,
                      struct mtz_row *out)
 {
@@ -82,10 +85,11 @@ static bool take_row(const struct mtz_layout *m, const float *row, const int *mi
     return good;
 }
 
-/* x' = R x + t; ends the child when it can be none. */
+/* Converts a symmetry operator x' = R x + t.  Ends the child process if the elements of R are not
+ * -1, 0 or 1. */
 static void take_operator(float sym[4][4], struct symmetry_operator *to)
 {
-    enum { PARTS = 24 };  // of a cell's edge, in which translations are counted
+    enum { PARTS = 24 };  // translations are multiples of 1/24 of a cell edge
     for (int i = 0; i < 9; i++) {
         const double x = (double)sym[i / 3][i % 3];
         if (!is_whole(x, 1))
@@ -96,7 +100,8 @@ static void take_operator(float sym[4][4], struct symmetry_operator *to)
         to->t[i] = rint((double)sym[i][3] * PARTS) / PARTS;
 }
 
-/* Reads with libccp4 and sends all rows whose F is there. */
+/* Reads the file with libccp4 and sends the operators and all rows that have at least one value.
+ * Runs in the child process. */
 static void read_and_send(const void *what, int to)
 {
     const struct work *w = what;
@@ -133,7 +138,8 @@ static void read_and_send(const void *what, int to)
 
 /* --- the parent ---------------------------------------------------------- */
 
-/* Takes what the child sends; false unless it is whole and makes sense. */
+/* Receives the reply and the rows from the child process.  Returns false if they are incomplete
+ * or not valid. */
 static bool take_reply(const struct confined *c, const struct mtz_layout *m, struct reply *reply,
                        struct mtz_row **rows)
 {
@@ -154,7 +160,7 @@ static bool take_reply(const struct confined *c, const struct mtz_layout *m, str
     return true;
 }
 
-/* Runs the child; *rows is to be freed with mem_free. */
+/* Reads the file in a child process.  The caller frees *rows with mem_free. */
 static enum status read_in_child(const char *path, const struct mtz_layout *m, struct reply *reply,
                                  struct mtz_row **rows, struct error *e)
 {
@@ -179,8 +185,9 @@ static enum status read_in_child(const char *path, const struct mtz_layout *m, s
     return why ? error_set(e, STATUS_INPUT, "%s: corrupt MTZ (%s)", path, why) : STATUS_OK;
 }
 
-/* The operators must be a group, that which the file names, and a symmetry of the cell: one of them
- * is wrong otherwise. */
+/* Checks that the operators of the file are a group, that the group is the one that the file
+ * names, and that it fits the cell.  STATUS_INPUT: they contradict each other, so one of them is
+ * wrong. */
 static enum status check_symmetry(const char *path, const struct mtz_layout *m,
                                   const struct mtz_rows *rows, struct error *e)
 {
@@ -207,10 +214,11 @@ static enum status check_symmetry(const char *path, const struct mtz_layout *m,
     return symmetry_compare(rows->operators, rows->noperators, m->group, m->group_name, path, e);
 }
 
-/* Reflections that the operators forbid, with an F that is more than noise. */
+/* Warns if the operators forbid reflections whose F is larger than noise.  `values` is the number
+ * of amplitudes in a row. */
 static void doubt_absences(const char *path, const struct mtz_rows *rows, size_t values)
 {
-    static const double noise = 0.25;  // of the root mean square of F
+    static const double noise = 0.25;  // as a fraction of the root mean square of F
     double sum = 0.0, largest = 0.0;
     size_t count = 0, absent = 0;
     const struct mtz_row *worst = NULL;
@@ -236,8 +244,8 @@ static void doubt_absences(const char *path, const struct mtz_rows *rows, size_t
                  path, absent, largest, worst->hkl[0], worst->hkl[1], worst->hkl[2]);
 }
 
-/* Reads the rows of a file; errors are those of mtz_read.  The child may compute for 0.3 s, and 1 s
- * more for every 8 MiB of the file.  mtz_rows_free frees *rows, after an error, too. */
+/* Reads the rows of a file.  Errors are those of mtz_read.  The child process may compute for 0.3
+ * s, plus 1 s for each 8 MiB of the file.  mtz_rows_free frees *rows, also after an error. */
 static enum status read_rows(const char *path, const struct mtz_labels *labels,
                              struct mtz_rows *rows, struct error *e)
 {
@@ -272,11 +280,12 @@ void mtz_rows_free(struct mtz_rows *rows)
 }
 
 enum { HANDS = 2 };          // h and -h
-enum { LABELS_SIZE = 256 };  // of two, with the names of their data sets
+enum { LABELS_SIZE = 256 };  // two labels, with the names of their data sets
 
 /* --- reflections ----------------------------------------------------------- */
 
-/* Adds a value of h, or with sign -1 of -h, if it is there. */
+/* Adds F as the value of the reflection h (sign 1) or -h (sign -1) to the list.  Does nothing if
+ * F is NaN. */
 static void put_value(struct reflection *list, size_t *n, const struct mtz_row *row, int sign,
                       double F)
 {
@@ -288,8 +297,8 @@ static void put_value(struct reflection *list, size_t *n, const struct mtz_row *
     ++*n;
 }
 
-/* Drops F(-) of rows whose F(+) is there and where symmetry makes both one; returns how many say
- * otherwise. */
+/* Removes F(-) of the rows in which symmetry makes h and -h equivalent, and which have F(+).
+ * Returns the number of such rows whose F(-) differs from F(+). */
 static size_t join_centric(struct reflection *list, size_t *n, const int (*rotations)[9],
                            size_t nrotations)
 {
@@ -306,7 +315,8 @@ static size_t join_centric(struct reflection *list, size_t *n, const int (*rotat
     return split;
 }
 
-/* The value of each row or, unless mates are alike, F(+) and F(-) of it, expanded by symmetry. */
+/* Expands the first value of each row by symmetry.  If `F` is not NULL, expands F(+) and F(-) of
+ * each row, F[i], instead, and sets *split as mtz_read_hands does. */
 static enum status expand_rows(const struct mtz_rows *rows, const double (*F)[HANDS],
                                enum hkl_mates mates, const char *path, double default_F,
                                struct hkl_table *t, size_t *split, struct error *e)
@@ -357,7 +367,8 @@ static void take_cell(const struct mtz_rows *rows, double cell_A[3], double cell
     memcpy(cell_rad, rows->cell_rad, sizeof rows->cell_rad);
 }
 
-/* Two labels with a comma between them, kept in first[]; nothing where none are given. */
+/* Splits `label` at the comma into the two labels of *to, which point into first[].  Does nothing
+ * if `label` is NULL.  STATUS_USAGE: there is no comma; `what` ends the message. */
 static enum status split_label(const char *path, const char *label, const char *what,
                                char first[LABELS_SIZE], struct mtz_labels *to, struct error *e)
 {
@@ -397,7 +408,7 @@ enum status mtz_read(const char *path, const char *label, double default_F, stru
     return s;
 }
 
-/* I(+) and I(-), where there are any. */
+/* Expands I(+) and I(-) of the rows into *t.  *t stays empty if no row has them. */
 static enum status expand_mates(const struct mtz_rows *rows, const char *path, struct hkl_table *t,
                                 struct error *e)
 {

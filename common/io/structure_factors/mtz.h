@@ -60,13 +60,15 @@ enum status mtz_read_hands(const char *path, const char *label, double default_F
                            struct hkl_table *t, double cell_A[3], double cell_rad[3], size_t *split,
                            struct error *e);
 
-/* Reads merged intensities, expanded like in mtz_read.  A missing intensity is NaN.  hkl_free frees
- * both tables.
- *   - *mean has one intensity for both Friedel mates: the first column of type J, or else the mean
- * of
- *     I(+) and I(-), the first two columns of type K, or else the square of the first of type F.
- *   - *mates has separate intensities of the mates: the columns of type K.  It is empty without
- *     them. */
+/* Reads merged intensities, and expands them like mtz_read.  A missing intensity is NaN.
+ * hkl_free frees both tables.
+ *
+ * *mean has one intensity for both Friedel mates: the first column of type J.  If the file has no
+ * such column, *mean is the mean of I(+) and I(-), the first two columns of type K.  If the file
+ * has neither, *mean is the square of the first column of type F.
+ *
+ * *mates has separate intensities of the mates, from the columns of type K.  It is empty without
+ * these columns. */
 enum status mtz_read_intensities(const char *path, struct hkl_table *mean, struct hkl_table *mates,
                                  double cell_A[3], double cell_rad[3], struct error *e);
 
@@ -114,10 +116,10 @@ enum mtz_wanted { MTZ_AMPLITUDES, MTZ_HANDS, MTZ_PHASES, MTZ_INTENSITIES };
 /* The columns from which values are read. */
 struct mtz_labels {
     enum mtz_wanted wanted;
-    const char *F, *second;  // NULL: the first that will do
+    const char *F, *second;  // labels of the columns; NULL: the first column of a suitable type
 };
 
-/* Content of the header. */
+/* The content of the header of an MTZ file. */
 struct mtz_layout {
     int64_t size;        // bytes of the file
     int64_t ncol, nref;  // columns, reflections
@@ -125,7 +127,8 @@ struct mtz_layout {
     int group;           // number of the space group, 0: none is given
     char group_name[MTZ_GROUP_SIZE];
     double cell[6];    // A and degrees
-    int64_t F_column;  // from 0; h, k, l are columns 0, 1, 2; -1: the mean of mates
+    int64_t F_column;  // counted from 0; h, k, l are columns 0, 1, 2; -1: use the mean of the
+                       // mates
     int64_t second;    // column of F(-), of F(+) - F(-), or of the phase; -1: none
     bool difference;   // `second` is F(+) - F(-)
     int64_t mates[2];  // columns of I(+) and I(-); -1: none
@@ -133,8 +136,9 @@ struct mtz_layout {
     bool squared;      // intensities are the squares of F_column
 };
 
-/* Checks magic, machine stamp, place of the header, its records and counts, and the
- * sizes against the length of the file; finds the columns. */
+/* Checks the layout of a file: magic, machine stamp, position of the header, its records and
+ * counts, and the sizes against the length of the file.  Finds the columns and stores the content
+ * of the header in *m. */
 enum status mtz_check(const char *path, const struct mtz_labels *labels, struct mtz_layout *m,
                       struct error *e);
 

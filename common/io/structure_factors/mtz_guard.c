@@ -23,11 +23,11 @@ enum {
     SET_NAME = 15
 };
 
-/* A column whose label is wanted. */
+/* A column whose label is one of those that the caller requests. */
 struct named {
     int64_t column, set;
     char type;
-    bool whole;  // the whole label, without the name of a data set before it, says so
+    bool whole;  // the requested label equals that of the column, without a data set in front
 };
 
 /* A data set: its number, its name, and its cell, if there is one. */
@@ -40,24 +40,27 @@ struct set {
 
 enum { FIRST, SECOND };
 
-/* The header while it is being read. */
+/* The state of reading the header. */
 struct guard {
     const char *path;
     const struct mtz_labels *labels;
     struct mtz_layout *m;
-    int64_t columns, symm;  // records seen
+    int64_t columns, symm;  // number of COLUMN and SYMM records so far
     bool vers, ncol, cell, syminf, end;
-    bool wrong_type;               // a label is there, with another type
-    struct named named[2][NAMED];  // FIRST and SECOND
+    bool wrong_type;               // a requested label exists, but its column has another type
+    struct named named[2][NAMED];  // columns with the labels FIRST and SECOND
     size_t nnamed[2], nsets;
     struct set sets[SETS];
     int64_t *set_of;                             // owned: data set of each column
     int64_t pair[2], mates[2];                   // the first two of types G and K; -1: none
-    int64_t first_F, first_D, first_P, first_J;  // of these types
-    bool amplitudes, intensities;                // there are columns of them
-    char others[200];                            // " LABEL:TYPE" of the columns but for the indices
-    const char *record;                          // the record at hand, of RECORD bytes
-    char text[RECORD + 1];                       // its words
+    int64_t first_F, first_D, first_P, first_J;  // the first columns of types F, D, P and J; -1:
+                                                 // none
+    bool amplitudes, intensities;                // the file has columns of amplitudes or
+                                                 // intensities
+    char others[200];                            // " LABEL:TYPE" of all columns except the indices
+    const char *record;                          // current record, of RECORD bytes
+    char text[RECORD + 1];                       // the words of the record, each ended by a zero
+                                                 // byte
     char *word[WORDS];
     int nwords;
 };
@@ -80,7 +83,7 @@ static void split(struct guard *g, const char *record)
             g->word[g->nwords++] = w;
 }
 
-/* The bytes of a record from `first` to `last`, without blanks at both ends. */
+/* Copies the bytes `first` to `last` of the record to text[], without blanks at both ends. */
 static void trim_record(const struct guard *g, int first, int last, char text[RECORD])
 {
     while (first <= last && isspace((unsigned char)g->record[first]))
@@ -101,7 +104,8 @@ static enum status take_int(const struct guard *g, int i, int64_t min, int64_t m
     return STATUS_OK;
 }
 
-/* Six numbers from a word on. */
+/* Parses six words of the record, from the word `first`, as edges (A) and angles (degrees) of a
+ * cell. */
 static enum status take_six(const struct guard *g, int first, double cell[6], struct error *e)
 {
     struct error cause;
@@ -120,7 +124,8 @@ static enum status take_cell(struct guard *g, struct error *e)
     return take_six(g, 1, g->m->cell, e);
 }
 
-/* The data set of a number, which is made where there is room. */
+/* Returns the data set with this number.  Adds it if it is new.  NULL: there is no room for
+ * another one. */
 static struct set *find_set(struct guard *g, int64_t number)
 {
     for (size_t i = 0; i < g->nsets; i++)
@@ -132,7 +137,8 @@ static struct set *find_set(struct guard *g, int64_t number)
     return &g->sets[g->nsets++];
 }
 
-/* DATASET: number, name; DCELL: number, cell, where zeros say nothing. */
+/* Parses a DATASET record (number, name) or, if `cell` is true, a DCELL record (number, cell).  A
+ * cell of zeros means that the data set has no cell of its own. */
 static enum status take_set(struct guard *g, bool cell, struct error *e)
 {
     int64_t number;
@@ -154,7 +160,8 @@ static enum status take_set(struct guard *g, bool cell, struct error *e)
     return zero ? STATUS_OK : take_six(g, 2, set->cell, e);
 }
 
-/* SYMINF: operators, those without centring, lattice, number and name in quotes, point group. */
+/* Parses a SYMINF record: number of operators, number of operators without centring, lattice
+ * type, space group number, its name in quotes, and point group. */
 static enum status take_group(struct guard *g, struct error *e)
 {
     int64_t number = 0;
@@ -175,7 +182,7 @@ static enum status take_group(struct guard *g, struct error *e)
     return STATUS_OK;
 }
 
-/* NCOL: columns, reflections, batches (0 in a merged file). */
+/* Parses an NCOL record: numbers of columns, of reflections and of batches (0 in a merged file). */
 static enum status take_ncol(struct guard *g, struct error *e)
 {
     int64_t batches;
@@ -196,14 +203,14 @@ static enum status take_ncol(struct guard *g, struct error *e)
     return g->set_of ? STATUS_OK : error_memory(e, g->path);
 }
 
-/* Keeps a column where it is the first of its kind. */
+/* Stores a column in *first if *first is still -1. */
 static void keep_first(int64_t *first, int64_t column)
 {
     *first = *first < 0 ? column : *first;
 }
 
-/* A column, if its label is one of those that are wanted: alone, or behind the name of its data set
- * and a slash. */
+/* Adds a column to g->named if its label is one of the requested labels.  A requested label may
+ * have the name of the data set and a slash in front of the label of the column. */
 static void take_labelled(struct guard *g, int64_t column, char type)
 {
     const char *const labels[2] = {g->labels->F, g->labels->second};
@@ -224,7 +231,9 @@ static bool is_wanted(const struct guard *g, int which, char type)
     return g->labels->wanted == MTZ_PHASES ? type == 'P' : amplitude || type == 'D';
 }
 
-/* Whether a column is the one that the label means. */
+/* Returns true if the requested label means this column.  `whole`: the label must equal that of
+ * the column in full.  Otherwise the part before the last slash must be the name of the data set
+ * of the column; without a slash, the label must be equal in full. */
 static bool is_meant(const struct guard *g, const struct named *n, const char *label, bool whole)
 {
     const char *slash = strrchr(label, '/');
@@ -237,7 +246,8 @@ static bool is_meant(const struct guard *g, const struct named *n, const char *l
     return false;
 }
 
-/* The one column of a label; a label that several data sets have is refused. */
+/* Finds the column of a requested label.  STATUS_INPUT: several data sets have a column with this
+ * label.  No such column, or one of the wrong type, is not an error here; see refuse_columns. */
 static enum status choose_labelled(struct guard *g, int which, const char *label, struct error *e)
 {
     const struct named *found = NULL;
@@ -268,7 +278,8 @@ static enum status choose_labelled(struct guard *g, int which, const char *label
     return STATUS_OK;
 }
 
-/* Likewise where types say what is wanted. */
+/* Remembers the first columns of each type, from which columns are chosen if no label is
+ * requested. */
 static void take_typed(struct guard *g, int64_t column, char type)
 {
     if (type == 'F')
@@ -285,7 +296,8 @@ static void take_typed(struct guard *g, int64_t column, char type)
         keep_first(&g->mates[g->mates[0] >= 0], column);
 }
 
-/* What is wanted, of all columns. */
+/* Chooses the columns to read by their types, after all columns are known.  Does nothing if a
+ * label is requested. */
 static void choose_typed(const struct guard *g)
 {
     const enum mtz_wanted wanted = g->labels->wanted;
@@ -308,8 +320,9 @@ static void choose_typed(const struct guard *g)
     g->m->difference = wanted == MTZ_HANDS && g->m->second >= 0 && !pair;
 }
 
-/* A label is one word; programs that keep to places of the record write others, too: the type then
- * stands behind the place of the label, and libccp4 takes a word of the label for it. */
+/* Checks that the label in a COLUMN record is one word.  Some programs write labels with blanks,
+ * because they use fixed positions in the record.  libccp4 would then mistake a word of the label
+ * for the type.  Such a record has the type at its fixed position after the label. */
 static enum status check_label(const struct guard *g, struct error *e)
 {
     enum { LABEL = 7, LABEL_END = 36, TYPE = 38 };
@@ -328,7 +341,8 @@ static enum status check_label(const struct guard *g, struct error *e)
     return STATUS_OK;
 }
 
-/* COLUMN: label, type, ... in the order of the file. */
+/* Parses a COLUMN record: label, type, range, and the number of the data set.  The records have
+ * the order of the columns in the file. */
 static enum status take_column(struct guard *g, struct error *e)
 {
     const int64_t column = g->columns++;
@@ -379,7 +393,8 @@ static enum status take_record(struct guard *g, struct error *e)
     return STATUS_OK;
 }
 
-/* No column will do: says which there are, and where amplitudes come from. */
+/* Sets an error that says which columns are missing and which the file has.  If the file has no
+ * amplitudes, the message names programs that compute them. */
 static enum status refuse_columns(const struct guard *g, struct error *e)
 {
     const struct mtz_labels *l = g->labels;
@@ -411,7 +426,8 @@ static enum status refuse_columns(const struct guard *g, struct error *e)
             : ". gemmi sfcalc and bragg-geometry --model compute amplitudes from a model");
 }
 
-/* The cell of the data set of a column; that of the file where the set has none. */
+/* Returns the cell of the data set of a column, or the cell of the file if the data set has none.
+ */
 static const double *cell_of(const struct guard *g, int64_t column)
 {
     for (size_t i = 0; i < g->nsets && column >= 0; i++)
@@ -420,7 +436,7 @@ static const double *cell_of(const struct guard *g, int64_t column)
     return g->m->cell;
 }
 
-/* The data set of a column, in words. */
+/* Returns the name of the data set of a column.  Empty: the column has no data set. */
 static const char *name_set(const struct guard *g, int64_t column)
 {
     for (size_t i = 0; i < g->nsets; i++)
@@ -429,9 +445,9 @@ static const char *name_set(const struct guard *g, int64_t column)
     return "";
 }
 
-/* A column must belong to a data set that the file defines, where it defines any; and columns that
- * are taken for their types must be of one: F of one crystal goes with phases of another only by
- * name. */
+/* Checks the data sets of n columns.  If the file defines data sets, each column must belong to
+ * one of them.  Columns that were chosen by type must belong to the same data set.  Only labels
+ * can combine F of one crystal with phases of another. */
 static enum status check_sets(const struct guard *g, const int64_t *columns, size_t n,
                               struct error *e)
 {
@@ -454,7 +470,8 @@ static enum status check_sets(const struct guard *g, const int64_t *columns, siz
     return STATUS_OK;
 }
 
-/* The cell of the columns that are read: those of other data sets may differ. */
+/* Stores the cell of the columns that are read.  STATUS_INPUT: their cells differ.  Other data
+ * sets may have other cells. */
 static enum status choose_cell(struct guard *g, struct error *e)
 {
     struct mtz_layout *m = g->m;
@@ -478,7 +495,7 @@ static enum status choose_cell(struct guard *g, struct error *e)
     return STATUS_OK;
 }
 
-/* Checks that need the whole header: required records and counts. */
+/* Makes the checks that need the whole header: required records, counts, columns and cell. */
 static enum status check_counts(struct guard *g, int64_t data_words, struct error *e)
 {
     const struct mtz_layout *m = g->m;
@@ -528,7 +545,8 @@ static enum status check_header(struct guard *g, const char *header, int64_t rec
     return check_counts(g, data_words, e);
 }
 
-/* Finds and reads the header: word 2 says where it begins, counted from 1. */
+/* Finds and reads the header.  Word 2 of the file is the position of the header in words, counted
+ * from 1. */
 static enum status check_stream(struct guard *g, FILE *in, struct error *e)
 {
     unsigned char start[12];

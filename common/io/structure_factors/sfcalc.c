@@ -24,7 +24,8 @@
 
 static const int axis_of[6][2] = {{0, 0}, {1, 1}, {2, 2}, {0, 1}, {0, 2}, {1, 2}};
 
-/* The inverse of the upper triangle of M, x = M at: at = O x, in A. */
+/* Computes O, which converts fractional coordinates x to coordinates `at` in A along the standard
+ * axes: at = O x.  O is the inverse of M for these axes. */
 static void orthogonal(const double cell_A[3], const double cell_rad[3], double O[9])
 {
     double cosine[3];
@@ -52,7 +53,7 @@ static void multiply(const double A[9], const double B[9], double to[9])
                 A[3 * (k / 3) + 2] * B[6 + k % 3];
 }
 
-/* U becomes A U A^T. */
+/* Replaces U by A U A^T. */
 static void turn_tensor(const double A[9], double U[6])
 {
     double whole[9], turned[9], back[9], transposed[9];
@@ -66,7 +67,8 @@ static void turn_tensor(const double A[9], double U[6])
         U[i] = back[3 * axis_of[i][0] + axis_of[i][1]];
 }
 
-/* The image of an atom, of A along the axes of the cell or, of a small molecule, of its edges. */
+/* Replaces the position and U of an atom by those of its image under an operator.  The new
+ * position is in A along the standard axes, or fractional for a small molecule. */
 static void move_atom(const struct molecule *m, const struct symmetry_operator *op,
                       struct molecule_atom *a)
 {
@@ -81,7 +83,8 @@ static void move_atom(const struct molecule *m, const struct symmetry_operator *
         R[k] = op->R[k];
         M[k] = m->fraction[4 * (k / 3) + k % 3];
     }
-    if (m->small) {  // U of a unit along a*, b*, c*: beta = a*_i a*_j U turns as coordinates do
+    if (m->small) {  // U is in units along a*, b*, c*; beta = a*_i a*_j U transforms like
+                     // coordinates
         double star[3];
         for (int i = 0; i < 3; i++)
             star[i] = sqrt(M[3 * i] * M[3 * i] + M[3 * i + 1] * M[3 * i + 1] +
@@ -150,7 +153,8 @@ static void put_atom(FILE *out, bool small, bool tensor, size_t number,
                       a->symbol, a->symbol, a->at[0], a->at[1], a->at[2], a->occupancy, a->B_A2);
 }
 
-/* All atoms, or the tensors of those that have one. */
+/* Writes all atoms.  If `tensors` is true, writes U of the anisotropic atoms instead.  `expand`:
+ * writes the images under all operators. */
 static void put_atoms(FILE *out, const struct molecule *m, bool expand, bool tensors)
 {
     const size_t images = expand ? m->operators.count : 1;
@@ -170,8 +174,9 @@ static void put_atoms(FILE *out, const struct molecule *m, bool expand, bool ten
         }
 }
 
-/* Writes what gemmi sfcalc takes, mmCIF or the CIF of a small molecule, to an empty file: in its
- * own space group or, with `expand`, all atoms of the cell in P 1. */
+/* Writes the model to an empty file as input of gemmi sfcalc: as mmCIF, or as CIF of a small
+ * molecule.  The model has its own space group or, if `expand` is true, all atoms of the cell in
+ * P 1. */
 static enum status write_model(const struct molecule *m, bool expand, int file, const char *path,
                                struct error *e)
 {
@@ -198,13 +203,14 @@ static enum status write_model(const struct molecule *m, bool expand, int file, 
 #define NO_WAVELENGTH "--wavelength=0"
 enum { SAID = 200, FIRST_OF_SOLVENT = 6 };
 
-/* gemmi looks for indices up to 1 / (a* d), too few in oblique cells: it is asked for more, on the
- * grid that it would take for D by itself (a rate of 1.5). */
+/* gemmi generates indices up to 1 / (a* d), which are too few in oblique cells.  A resolution
+ * that is finer by the factor BEYOND or FAR_BEYOND is therefore requested.  The grid stays that
+ * which gemmi would use for the original resolution, with its default rate of 1.5. */
 static const double BEYOND = 1.2, FAR_BEYOND = 1.5, OWN_RATE = 1.5;
 
-/* What is asked for, and where it goes. */
+/* A computation by gemmi sfcalc: its input, its parameters and its result. */
 struct job {
-    const char *path, *place;  // the model, and where to keep what comes of it or NULL
+    const char *path, *place;  // path of the model; path in the cache for the result, NULL: none
     bool small;
     char dmin[40], rate[40];  // "--dmin=...", "--rate=..."
     struct mtz_rows *rows;
@@ -218,7 +224,7 @@ static enum status read_file(const char *path, const struct job *j, struct error
 
 /* --- what is kept --------------------------------------------------------- */
 
-/* Continues *hash over a file. */
+/* Adds the content of a file to *hash. */
 static enum status hash_file(int file, const char *path, uint64_t *hash, struct error *e)
 {
     char bytes[1 << 16];
@@ -228,7 +234,8 @@ static enum status hash_file(int file, const char *path, uint64_t *hash, struct 
     return n ? error_errno(e, STATUS_FAILED, "%s: cannot read", path) : STATUS_OK;
 }
 
-/* The file for a hash, in a folder that is made; false when there is no place for it. */
+/* Writes the path of the cache file for a hash, and creates its folder.  Returns false if neither
+ * XDG_CACHE_HOME nor HOME is an absolute path, or if the path is too long. */
 static bool find_place(uint64_t hash, char *path, size_t size)
 {
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
@@ -245,7 +252,8 @@ static bool find_place(uint64_t hash, char *path, size_t size)
     return true;
 }
 
-/* Where that fails nothing is kept. */
+/* Copies the output of gemmi to the cache.  If this fails, nothing is cached; this is not an
+ * error. */
 static void keep_rows(const struct job *j, int file)
 {
     struct replace r;
@@ -266,7 +274,7 @@ static void keep_rows(const struct job *j, int file)
 
 /* --- gemmi ---------------------------------------------------------------- */
 
-/* Its name and version. */
+/* Gets the name and version of gemmi.  STATUS_FAILED: gemmi is not installed. */
 static enum status find_gemmi(char version[SAID], struct error *e)
 {
     char *argv[] = {"gemmi", "--version", NULL};
@@ -279,13 +287,15 @@ static enum status find_gemmi(char version[SAID], struct error *e)
                      "it with `apt install gemmi`, or give structure factors with --mtz");
 }
 
-/* What to do about what gemmi says. */
+/* Returns a hint for the user about a message of gemmi.  Empty: no hint. */
 static const char *advice(const char *said)
 {
     return strstr(said, "bad_alloc") ? ": more than 8 GiB of memory; expected a larger --dmin" : "";
 }
 
-/* Between small molecules there is no solvent. */
+/* Runs gemmi sfcalc for the file `model`.  gemmi writes its result to `file`, which has the path
+ * `name`.  Small molecules have no bulk solvent between them, so the options of the solvent are
+ * omitted. */
 static enum status run_sfcalc(const struct job *j, char *model, int file, const char *name,
                               struct error *e)
 {
@@ -298,7 +308,8 @@ static enum status run_sfcalc(const struct job *j, char *model, int file, const 
     if (j->small)
         argv[FIRST_OF_SOLVENT] = NULL;
     const enum status s = tool_run(argv, file, said, sizeof said, &cause);
-    char *options = strstr(said, ". Add --");  // advice on options of gemmi, useless to our users
+    char *options = strstr(said, ". Add --");  // advice on options of gemmi, which users of this
+                                               // program cannot give
     if (options)
         *options = '\0';
     const char *why = strncmp(said, "ERROR: ", 7) == 0 ? said + 7 : said;
@@ -328,7 +339,8 @@ static enum status compute_and_keep(const struct job *j, char *model, struct err
     return s;
 }
 
-/* The link that gives the model's file a name is this process's, as gemmi cannot see its files. */
+/* Runs gemmi on the model in the file `model`, through a link whose name ends in `.cif`.  The
+ * link points into /proc/PID/fd of this process, because the file is not open in gemmi. */
 static enum status compute_linked(const struct job *j, int model, struct error *e)
 {
     char target[TOOL_NAME_SIZE];
@@ -344,7 +356,8 @@ static enum status compute_linked(const struct job *j, int model, struct error *
 
 /* --- all ------------------------------------------------------------------- */
 
-/* From the cache or from gemmi, of the model in a file. */
+/* Gets the structure factors of the model in the file `model` from the cache, or computes them
+ * with gemmi. */
 static enum status find_rows(struct job *j, int model, const char *version, double dmin_A,
                              struct error *e)
 {
@@ -364,7 +377,8 @@ static enum status find_rows(struct job *j, int model, const char *version, doub
     return compute_linked(j, model, e);
 }
 
-/* How much finer than D gemmi is asked: beyond a a* and its sisters. */
+/* Sets the options --dmin and --rate of gemmi.  The requested resolution must be finer than
+ * grid_A by a factor larger than a a*, b b* and c c*; see BEYOND. */
 static void set_resolution(struct job *j, const struct molecule *m, double grid_A)
 {
     double most = 1.0;
@@ -383,7 +397,7 @@ static void set_resolution(struct job *j, const struct molecule *m, double grid_
     (void)snprintf(j->rate, sizeof j->rate, "--rate=%.17g", rate);
 }
 
-/* The symmetry that gemmi used must be that of the model, as it is read here. */
+/* Checks that gemmi used the symmetry operators of the model as this program has read them. */
 static enum status check_operators(const struct mtz_rows *rows, const struct molecule *m,
                                    const char *path, struct error *e)
 {
@@ -396,8 +410,10 @@ static enum status check_operators(const struct mtz_rows *rows, const struct mol
                            path, m->operators.name);
 }
 
-/* gemmi 0.5 leaves out half of the reflections of trigonal crystals, and later ones those of small
- * molecules, too: these are computed in P 1. */
+/* Computes the structure factors of a model to the resolution grid_A.  Trigonal crystals and
+ * small molecules are computed in P 1, because gemmi omits some of their reflections in their own
+ * space group.  gemmi 0.5 omits half of the reflections of trigonal crystals; later versions also
+ * omit reflections of small molecules. */
 static enum status compute_molecule(const struct molecule *m, const char *path, const char *version,
                                     double grid_A, struct mtz_rows *rows, struct error *e)
 {

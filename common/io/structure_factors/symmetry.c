@@ -19,16 +19,17 @@
 /* --- rotations, by name ----------------------------------------------------------------- */
 
 #define FILE_OF_CCP4 "/usr/share/ccp4/syminfo.lib"
-#define OWN_FILE "../share/braggpipe/syminfo.lib"  // from the folder of the program
+#define OWN_FILE "../share/braggpipe/syminfo.lib"  // relative to the folder of the program
 enum {
     TABLES_SIZE = PATH_MAX + 64,
-    NAME_BYTES = 20,       // of the symbols there
-    CCP4_SETTINGS = 1000,  // CCP4 counts the settings of a group by thousands
+    NAME_BYTES = 20,       // length of a symbol in the tables
+    CCP4_SETTINGS = 1000,  // CCP4 adds a multiple of 1000 to the number of a group for other
+                           // settings
 };
 
 static const struct confined_limits LIMITS = {.cpu_s = 2.0, .wall_s = 5.0, .bytes = 64 << 20};
 
-/* What the child looks up, and where. */
+/* The input of the child process: the space group to look up, and the file with the tables. */
 struct work {
     const char *name, *tables;
 };
@@ -38,7 +39,8 @@ static bool is_number(const char *name)
     return *name && name[strspn(name, "0123456789")] == '\0';
 }
 
-/* The tables name the file in the environment. */
+/* Looks up a space group in the tables and sends its rotations.  Runs in the child process.
+ * libccp4 gets the path of the tables from the environment. */
 static void find_and_send(const void *what, int to)
 {
     static struct symmetry y;
@@ -56,7 +58,8 @@ static void find_and_send(const void *what, int to)
     confined_leave(STATUS_OK);
 }
 
-/* The file of CCP4's own installation, else the one that came with this program, else libccp4's. */
+/* Returns the path of the tables: the file of the CCP4 installation in CLIBD, or else the file
+ * installed with this program, or else that of the package libccp4. */
 static const char *find_tables(char path[TABLES_SIZE])
 {
     char self[PATH_MAX];
@@ -98,7 +101,7 @@ enum status symmetry_find(const char *name, struct symmetry *y, struct error *e)
 
 /* --- operators, by number and name ------------------------------------------------- */
 
-/* What operators are compared with. */
+/* Operators, and the space group whose operators they should be. */
 struct claim {
     const struct symmetry_operator *list;
     size_t count;
@@ -106,10 +109,11 @@ struct claim {
     const char *name, *tables;
 };
 
-/* A group of the tables, as the child found it; number 0: not found. */
+/* A space group of the tables, as the child process found it. */
 struct found {
-    int number, rotations;  // of the International Tables; operators without those of centring
-    bool alike;             // it has the rotations that are compared
+    int number, rotations;  // number in the International Tables, 0: not found; operators without
+                            // centring
+    bool alike;             // the group has all rotations that are compared with it
     char name[NAME_BYTES + 1];
 };
 
@@ -117,7 +121,7 @@ struct findings {
     struct found own, numbered, named;
 };
 
-/* Whether each rotation of the claim is one of the group. */
+/* Returns true if the group has the rotations of all operators in *c. */
 static bool has_rotations(const CCP4SPG *group, const struct claim *c)
 {
     for (size_t i = 0; i < c->count; i++) {
@@ -177,8 +181,10 @@ static enum status find_claim(const struct claim *c, struct findings *f, struct 
     return why ? error_set(e, STATUS_FAILED, "%s: %s", c->tables, why) : STATUS_OK;
 }
 
-/* Whether the operators can be those of a group that the file names: the number of the group is
- * theirs or, in a setting that the tables do not have, the number of rotations. */
+/* Returns true if the operators can be those of the group `said`, which the file names.  The
+ * number of the group must be that of the operators.  If the operators are a setting that the
+ * tables do not have, the number of rotations must agree.  A group that is not in the tables is
+ * accepted. */
 static bool agrees(const struct findings *f, const struct found *said, size_t rotations)
 {
     if (!said->number)
@@ -186,7 +192,7 @@ static bool agrees(const struct findings *f, const struct found *said, size_t ro
     return f->own.number ? f->own.number == said->number : (size_t)said->rotations == rotations;
 }
 
-/* Rotations that differ from each other. */
+/* Returns the number of different rotations among the operators. */
 static size_t count_rotations(const struct claim *c)
 {
     size_t n = 0;
@@ -231,7 +237,7 @@ enum status symmetry_compare(const struct symmetry_operator *list, size_t count,
 
 /* --- cells --------------------------------------------------------------------------- */
 
-/* The scalar products of the edges i and k. */
+/* Returns the scalar product of the edges i and k of a cell. */
 static double edge_product(const double cell[3], const double cell_rad[3], int i, int k)
 {
     return cell[i] * cell[k] * (i == k ? 1.0 : cos(cell_rad[3 - i - k]));
@@ -243,7 +249,7 @@ bool symmetry_fits(const struct symmetry *y, const double cell[3], const double 
     for (size_t o = 0; o < y->count; o++)
         for (int i = 0; i < 9; i++) {
             const int column = i / 3, row = i % 3, *R = y->operators[o];
-            double turned = 0.0;  // the scalar edge_product of the edges that these two become
+            double turned = 0.0;  // scalar product of the images of the two edges
             for (int k = 0; k < 9; k++)
                 turned += R[3 * (k / 3) + column] * R[3 * (k % 3) + row] *
                           edge_product(cell, cell_rad, k / 3, k % 3);
@@ -253,11 +259,12 @@ bool symmetry_fits(const struct symmetry *y, const double cell[3], const double 
     return fits;
 }
 
-static const double SAME = 1e-3;  // of an edge
+static const double SAME = 1e-3;  // tolerance of translations, as a fraction of a cell edge
 
 /* --- operators: one ------------------------------------------------------------------ */
 
-/* A number such as 1/2 or 0.5 at *at, which moves behind it. */
+/* Parses a number such as 1/2 or 0.5 at *at, and moves *at past it.  Returns false if there is
+ * none. */
 static bool take_shift(const char **at, double *shift)
 {
     char *end;
@@ -275,7 +282,8 @@ static bool take_shift(const char **at, double *shift)
     return isfinite(*shift);
 }
 
-/* One of three parts of a triplet, without blanks. */
+/* Parses one of the three parts of an operator, such as `-x+1/2`, without blanks, into a row of R
+ * and t.  Returns false if the text is not such a part. */
 static bool take_part(const char *at, int R[3], double *t)
 {
     memset(R, 0, 3 * sizeof *R);
@@ -298,7 +306,8 @@ static bool take_part(const char *at, int R[3], double *t)
     return R[0] || R[1] || R[2];
 }
 
-/* Within 0 and 1. */
+/* Returns the translation t modulo 1.  Translations that are closer to a whole number than SAME /
+ * 2 become 0. */
 static double wrapped(double t)
 {
     t -= floor(t + SAME / 2.0);
@@ -307,7 +316,7 @@ static double wrapped(double t)
 
 bool operators_add(struct operators *o, const char *text)
 {
-    enum { PARTS = 24 };  // of a cell's edge, in which translations are counted
+    enum { PARTS = 24 };  // translations are multiples of 1/24 of a cell edge
     char bare[128], *rest = bare;
     size_t n = 0;
     if (o->count == SYMMETRY_OPERATORS_MAX)
@@ -321,7 +330,7 @@ bool operators_add(struct operators *o, const char *text)
         const char *part = strsep(&rest, ",");
         if (!part || !take_part(part, to->R + 3 * i, &to->t[i]))
             return false;
-        const double nearest = rint(to->t[i] * PARTS) / PARTS;  // 0.3333 is a third
+        const double nearest = rint(to->t[i] * PARTS) / PARTS;  // 0.3333 becomes 1/3
         to->t[i] = wrapped(fabs(nearest - to->t[i]) < SAME ? nearest : to->t[i]);
     }
     o->count += !rest;
@@ -348,7 +357,7 @@ static bool has_operator(const struct operators *o, const struct symmetry_operat
     return false;
 }
 
-/* First b, then a. */
+/* Returns the product of two operators: first b is applied, then a. */
 static struct symmetry_operator multiply_operators(const struct symmetry_operator *a,
                                                    const struct symmetry_operator *b)
 {
@@ -400,9 +409,10 @@ static int rotation_determinant(const int R[9])
            R[2] * (R[3] * R[7] - R[4] * R[6]);
 }
 
-/* Turns of a third are there, and neither those of a sixth nor, as in cubic crystals, of half a
- * turn that commute with none of them: a cubic group has_operator more than two turns of a third.
- */
+/* Counts the different rotations of the operators; an improper operator counts as its proper
+ * part.  A rotation by a third of a turn has the trace 0, one by a sixth has the trace 2.  A
+ * trigonal group has exactly two rotations by a third of a turn, and none by a sixth.  A cubic
+ * group has more than two by a third. */
 bool operators_are_trigonal(const struct operators *o)
 {
     struct operators turns = {0};
@@ -425,7 +435,8 @@ bool operators_are_trigonal(const struct operators *o)
 
 /* --- by name -------------------------------------------------------------------------- */
 
-/* What `gemmi sg` prints about a group; a name that it does not know need not be a failure. */
+/* Gets the name, number and operators of a space group from the output of `gemmi sg`.
+ * STATUS_INPUT: gemmi does not know the symbol; the caller may ignore this error. */
 static enum status ask_gemmi(const char *what, char *symbol, struct operators *o, struct error *e)
 {
     static const char title[] = "Extended H-M: ", number[] = "Number: ";
@@ -458,7 +469,8 @@ static enum status ask_gemmi(const char *what, char *symbol, struct operators *o
                      what, symbol);
 }
 
-/* Endings of the ICSD for origins and axes become those of gemmi. */
+/* Converts the endings that the ICSD uses for origins and axes to those of gemmi, such as " S" to
+ * ":1". */
 static void translate_name(const char *symbol, char to[OPERATORS_NAME_SIZE])
 {
     static const struct {

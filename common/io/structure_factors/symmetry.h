@@ -13,7 +13,8 @@
 
 enum { SYMMETRY_OPERATORS_MAX = 192 };
 
-/* Rotation parts R of the operators x' = R x + t: row-major, of -1, 0 and 1. */
+/* The rotation parts R of the operators x' = R x + t of a space group.  R is row-major; its
+ * elements are -1, 0 and 1. */
 struct symmetry {
     size_t count;
     int operators[SYMMETRY_OPERATORS_MAX][9];
@@ -24,8 +25,8 @@ struct symmetry {
  * space group.  STATUS_FAILED: the tables are missing. */
 enum status symmetry_find(const char *name, struct symmetry *y, struct error *e);
 
-/* Whether a cell (edges in any unit, angles in rad) has this symmetry: no operator changes the
- * scalar product of two edges by more than a hundredth of theirs. */
+/* Returns true if a cell (edges in any unit, angles in rad) has this symmetry: no operator
+ * changes the scalar product of two edges by more than 1 % of the product of their lengths. */
 bool symmetry_fits(const struct symmetry *y, const double cell[3], const double cell_rad[3]);
 
 /* Checks that operators are those of the space group with a number (of the International Tables or
@@ -54,13 +55,14 @@ bool operators_add(struct operators *o, const char *text);
  * none is listed twice. */
 bool operators_are_group(const struct operators *o);
 
-/* Whether both have the same members, in any order. */
+/* Returns true if both have the same operators, in any order. */
 bool operators_are_same(const struct operators *a, const struct operators *b);
 
-/* Whether a cell (edges in any unit, angles in rad) has this symmetry, as symmetry_fits. */
+/* Returns true if a cell (edges in any unit, angles in rad) has this symmetry, with the tolerance
+ * of symmetry_fits. */
 bool operators_fit(const struct operators *o, const double cell[3], const double cell_rad[3]);
 
-/* Whether the crystal is trigonal: of Laue class -3 or -3m. */
+/* Returns true if the group is trigonal: of Laue class -3 or -3m. */
 bool operators_are_trigonal(const struct operators *o);
 
 /* Finds the operators of a Hermann-Mauguin symbol with the program `gemmi sg`.  If the symbol does

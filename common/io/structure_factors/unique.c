@@ -8,7 +8,7 @@
 
 /* --- spacings ---------------------------------------------------------------------- */
 
-/* The products of a*, b* and c*, 1/A^2. */
+/* Computes the scalar products of a*, b* and c*, in 1/A^2. */
 static void reciprocal_metric(const struct mtz_rows *rows, double G[9])
 {
     const double *cell = rows->cell_A;
@@ -76,7 +76,8 @@ static int order(const int a[3], const int b[3])
     return 0;
 }
 
-/* The last, in order, of all mates of a reflection. */
+/* Finds, among all equivalents of a reflection and their Friedel mates, the last one in ascending
+ * order of h, then k, then l. */
 static void last_mate(const int hkl[3], const struct operators *o, int last[3])
 {
     memcpy(last, hkl, 3 * sizeof *last);
@@ -101,7 +102,8 @@ enum status unique_reduce(struct mtz_rows *rows, const struct operators *o, stru
         struct mtz_row row = rows->list[i];
         int last[3];
         last_mate(row.hkl, o, last);
-        if (order(row.hkl, last) != 0) {  // the other half of reciprocal space has it
+        if (order(row.hkl, last) != 0) {  // the chosen equivalent may be -h, whose phase has the
+                                          // opposite sign
             for (int k = 0; k < 3; k++)
                 row.hkl[k] = -row.hkl[k];
             row.value[1] = -row.value[1];
@@ -118,7 +120,7 @@ enum status unique_reduce(struct mtz_rows *rows, const struct operators *o, stru
 
 /* --- what is missing ------------------------------------------------------------------ */
 
-/* A bit for each reflection. */
+/* A set of reflections, with a bit for each reflection within +-max[]. */
 struct box {
     int max[3];
     uint64_t *bits;  // owned
@@ -155,7 +157,9 @@ static void mark(struct box *b, const struct mtz_rows *rows)
         }
 }
 
-/* Reflections of half of reciprocal space that are not there, and those that should be. */
+/* Counts, in one half of reciprocal space to the spacing dmin_A, the allowed reflections (*all),
+ * and those of them that are missing in the box (*missing).  example[] gets the indices of the
+ * first missing reflection. */
 static void count(const struct box *b, const struct mtz_rows *rows, const double G[9],
                   double dmin_A, size_t *missing, size_t *all, int example[3])
 {
