@@ -21,7 +21,7 @@ enum crc32c_way {
     CRC32C_FASTEST = CRC32C_FOLDED
 };
 
-/* crc32c_has returns true if the CPU supports a way. crc32c_by computes the same checksum in a
+/* crc32c_has returns true if the CPU supports a way.  crc32c_by computes the same checksum in a
  * given way, for tests. */
 bool crc32c_has(enum crc32c_way way);
 uint32_t crc32c_by(enum crc32c_way way, uint32_t crc, const void *data, size_t size);

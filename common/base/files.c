@@ -378,7 +378,8 @@ static enum status write_in_place(const char *path, const void *bytes, size_t le
     if (write_and_close(file, bytes, length) == 0)
         return STATUS_OK;
     (void)cannot_write(path, e);
-    // nothing, rather than a half; the error is already known, so a second one changes nothing
+    // leaves an empty file instead of an incomplete one; an error of truncate is ignored, because
+    // the first error is reported
     if (!target_is_special(path) && truncate(path, 0))
         errno = 0;
     return STATUS_FAILED;

@@ -62,6 +62,7 @@ static const struct listed_program *program_with_option(const char *name)
 
 enum { TABLE_MAX = 160 };
 
+/* State of opt_parse. */
 struct parse {
     const struct opt_program *program;
     const struct opt *entry[TABLE_MAX];  // rows of both tables, one table after the other

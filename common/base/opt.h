@@ -26,28 +26,29 @@ enum opt_type {
     OPT_CHOICE,  // int: index into `choices`
     OPT_TEXTS,   // struct opt_texts; the only type that may be repeated
     OPT_GROUP,   // a heading of the rows below it in --help; only `doc` is used
-    OPT_MARKS,   // ends the table; `offset` is that of a struct opt_marks
+    OPT_MARKS,   // ends the table; `offset` is the offset of a struct opt_marks
 };
 
 enum { OPT_TEXTS_MAX = 64, OPT_REALS_MAX = 8 };
 
+/* Values of an option that may be repeated, in the order in which they were given. */
 struct opt_texts {
     size_t count;
     const char *text[OPT_TEXTS_MAX];
 };
 
 enum {
-    OPT_BYTES = 1,         // a change of this option changes the bytes of the output (lineage)
+    OPT_BYTES = 1,         // the value changes the bytes of the output; it is in the lineage
     OPT_REQUIRED = 2,      // the option must be given
     OPT_OPEN_MIN = 4,      // min itself is not allowed ("greater than")
     OPT_CONTENT = 8,       // names something whose content is in the output, such as a file
     OPT_WHOLE = 16,        // OPT_REALS: only whole numbers
     OPT_INPUT = 32,        // OPT_TEXT that names a file to be read: the value is its input_path
     OPT_ONE_FOR_ALL = 64,  // OPT_REALS, OPT_INTS: a single number sets all elements
-    OPT_KEYS = 128,  // OPT_TEXTS: the rows after it are keys of its values, too, and are checked
-                     // with each value
-    OPT_WHEN_SET = 512,  // OPT_BYTES: in the lineage only if the option is given
-    OPT_BARE = 256,      // --NAME without a value means the default; a value needs an =
+    OPT_KEYS = 128,        // OPT_TEXTS: the rows below are also keys inside each value, and are
+                           // checked for each value
+    OPT_WHEN_SET = 512,    // OPT_BYTES: in the lineage only if the option is given
+    OPT_BARE = 256,        // --NAME without a value means the default; a value needs an =
 };
 
 /* One bit per row of a table, which is set if the option was given.  The marks are a member of
@@ -60,25 +61,26 @@ struct opt_marks {
         .type = OPT_MARKS, .offset = offsetof(options, member) \
     }
 
+/* One option: a row of an option table. */
 struct opt {
     const char *name;     // long option, full words: "distance"
     const char *metavar;  // unit or shape of the value: "MM", "X,Y,Z"
     const char *doc;      // one sentence for --help; a default in words ends it: "(all)"
     enum opt_type type;
-    size_t offset;        // of the value in the program's options struct
+    size_t offset;        // offset of the value in the program's options struct
     double min, max;      // inclusive limits of numbers, in the unit that is typed
     int count;            // OPT_REALS, OPT_INTS: number of elements, at most OPT_REALS_MAX
     const char *choices;  // OPT_CHOICE: "reference|cpu"
     unsigned flags;
     const char *unit;  // unit of numbers, if `metavar` does not begin with it: "mm"
     enum si si;        // converts the typed value to SI units; the lineage converts it back
-    bool always;  // OPT_BYTES: typing the default is the same as not typing it: the lineage has it
-                  // either way (never with OPT_WHEN_SET), and opt_words never
+    bool always;  // OPT_BYTES: giving the default is the same as not giving the option: the lineage
+                  // has the value in both cases (with OPT_WHEN_SET in neither), opt_words omits it
     /* Names of other options, separated by blanks.  Names that are joined by | are alternatives:
      * "cell|matrix".  An OPT_CHOICE or OPT_TEXT may have a value: "engine=cuda". */
     const char *excludes, *needs;
     bool first;  // --help lists it in the first group, "Most used options", instead of its own
-    /* Default value, as a user would type it. --help shows it after `doc`, unless `doc` ends in
+    /* Default value, as a user would type it.  --help shows it after `doc`, unless `doc` ends in
      * parentheses.  NULL: 0, off, no text, or the first of `choices`.  "": NaN, or -1 for whole
      * numbers and choices. */
     const char *usual;
@@ -110,7 +112,7 @@ enum status opt_defaults(const struct opt *table, void *options, struct error *e
 /* Sets the defaults and parses argv with one or two tables.  Each table ends with an entry whose
  * name and doc are NULL.  Values of the first table are stored in `options`, and values of the
  * second table in `more`; both structs must be all 0 before, and both may be NULL.  Operands are
- * stored in operands[0..*noperands-1], at most `max_operands`. --help and --version print to
+ * stored in operands[0..*noperands-1], at most `max_operands`.  --help and --version print to
  * stdout and end the program with status 0.  STATUS_USAGE: argv is invalid. */
 enum status opt_parse(const struct opt_program *program, const struct opt *table, void *options,
                       const struct opt *more_table, void *more, int argc, char **argv,

@@ -1,4 +1,5 @@
-/* The text of --help: the option tables as groups with headings, in the order of their rows. */
+/* Writes the text of --help: the options of the tables in groups with headings, in the order of
+ * the rows. */
 #include "base/opt.h"
 
 #include <stdlib.h>

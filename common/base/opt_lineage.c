@@ -1,4 +1,4 @@
-/* The options that decide about the bytes of frames: as lines for the lineage, and as words. */
+/* Writes the options that affect the bytes of frames: as lines for the lineage, and as words. */
 #include "base/opt.h"
 
 #include <inttypes.h>

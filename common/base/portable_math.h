@@ -20,12 +20,12 @@
 #define HD static inline
 #endif
 
-/* ln 2 in two parts: the first has 32 trailing zero bits, so that small whole
- * multiples of it are exact. */
+/* ln 2 as the sum of two parts.  The first part ends with 32 zero bits, so that its product with
+ * a small whole number is exact. */
 #define PORTABLE_LN2_HIGH 0x1.62e42feep-1
 #define PORTABLE_LN2_LOW 0x1.a39ef35793c76p-33
 
-/* Returns ln x for normal x > 0. x = m 2^k with m in [sqrt(1/2), sqrt(2)), and ln m = 2 atanh(s)
+/* Returns ln x for normal x > 0.  x = m 2^k with m in [sqrt(1/2), sqrt(2)), and ln m = 2 atanh(s)
  * with s = (m-1)/(m+1), |s| < 0.1716, from the power series of atanh.  The function has no
  * branch, so that compilers can vectorise loops that call it. */
 HD double portable_log(double x)

@@ -12,6 +12,7 @@
 
 enum { SHARED_FILE_NAME_SIZE = 64 };
 
+/* Name of a shared memory, which can be sent to other processes of the host. */
 struct shared_file_name {
     unsigned char bytes[SHARED_FILE_NAME_SIZE];
 };

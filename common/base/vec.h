@@ -45,7 +45,7 @@ HD void vec_scale(const double v[3], double factor, double out[3])
     vec_set(out, factor * v[0], factor * v[1], factor * v[2]);
 }
 
-/* out = v / |v|, or the zero vector for |v| = 0.  Returns |v|. out may be v. */
+/* out = v / |v|, or the zero vector for |v| = 0.  Returns |v|.  out may be v. */
 HD double vec_unit(const double v[3], double out[3])
 {
     const double length = vec_length(v);
@@ -108,7 +108,7 @@ HD void mat_multiply(const double a[9], const double b[9], double out[9])
             out[3 * i + j] = a[3 * i] * b[j] + a[3 * i + 1] * b[3 + j] + a[3 * i + 2] * b[6 + j];
 }
 
-/* out = the inverse of m, from the cross products of the rows of m. out may not be m. */
+/* out = the inverse of m, from the cross products of the rows of m.  out may not be m. */
 HD void mat_invert(const double m[9], double out[9])
 {
     const double volume = mat_determinant(m);

@@ -26,6 +26,7 @@
 #include "wire/codec.h"
 #include "wire/recording.h"
 
+/* State of --loop. */
 struct replay_loop {
     uint64_t count;   // frames per round; frame `id` is number id % count of a round
     uint64_t *ids;    // owned; recorded numbers of the frames of a round
@@ -91,6 +92,7 @@ static void replay_loop_free(struct replay_loop *l)
     mem_free(l->ids);
 }
 
+/* State of bragg-replay; the options come first. */
 struct replay {
     /* options */
     const char *frames, *speed, *loop;

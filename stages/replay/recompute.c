@@ -32,6 +32,7 @@
 #include "stages/write/output.h"
 #include "wire/codec.h"
 
+/* A recomputed frame that is compared with files. */
 struct recomputed {
     const struct experiment *experiment;
     const struct frame *frame;
@@ -384,6 +385,7 @@ struct made {
     struct message copy;  // copy of the message before the frame took its pixels
 };
 
+/* State of --recompute: the origin of the frame, the recomputed frame, and the result. */
 struct again {
     struct provenance origin;
     struct recording recording;  // recording of the recomputed frame

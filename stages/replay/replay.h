@@ -38,6 +38,7 @@ enum status rerun_stages(const char *history, uint64_t id, const char *record, c
 
 enum { PROVENANCE_FILES_MAX = 8, PROVENANCE_PATH_MAX = 4096 };
 
+/* Origin of a frame: how it was made, and where it is stored. */
 struct provenance {
     uint64_t id;
     char history[EXPERIMENT_HISTORY_SIZE];  // history of the stages before bragg-write

@@ -240,6 +240,7 @@ struct entry {
     bool nxmx;
 };
 
+/* Image files that are played, and the experiment that was made from the first one. */
 struct replay_images {
     struct entry *entries;  // owned
     size_t count, room;

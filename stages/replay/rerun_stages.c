@@ -23,11 +23,12 @@ enum { STAGES_MAX = 16, WORDS_MAX = 256, NAME_MAX_BYTES = 40 };
 
 extern char **environ;
 
+/* The processes of the stages that run again, which are connected by pipes. */
 struct chain {
     pid_t pids[STAGES_MAX + 1];
     size_t count;
     int input;  // pipe from the stage before; stdin of the next stage
-    int said;
+    int said;   // file for the messages of the stages
 };
 
 static volatile sig_atomic_t interrupted;
@@ -197,7 +198,7 @@ enum status rerun_stages(const char *history, uint64_t id, const char *record, c
     for (size_t i = 0; i < COUNT; i++)
         (void)sigaction(numbers[i], &action, &before[i]);
     const enum status s = run_all(history, id, record, said, e);
-    /* a signal after this point is not noticed */
+    /* from here on signals have their previous effect; an earlier one is reported below */
     for (size_t i = 0; i < COUNT; i++)
         (void)sigaction(numbers[i], &before[i], NULL);
     return interrupted ? error_set(e, STATUS_INTERRUPTED, "interrupted") : s;

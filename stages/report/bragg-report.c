@@ -14,6 +14,7 @@
 #include "stage/stage.h"
 #include "stages/shared/frame_facts.h"
 
+/* State of bragg-report; the options come first. */
 struct report {
     /* options */
     int64_t pictures;

@@ -22,6 +22,7 @@
 #include "model/recipe.h"
 #include "wire/message.h"
 
+/* Values of the options of bragg-serve. */
 struct serve_options {
     int protocol, socket, policy, dtype;  // dtype: 0 for auto, else 1 + enum pixel_type
     const char *bind, *client_keys;
@@ -52,6 +53,7 @@ struct key_note {
 
 struct key_row;
 
+/* The file of --key, and the rows that wait for the fate of their messages. */
 struct serve_key {
     const char *path;  // borrowed; NULL: no file is written
     bool stream;
@@ -108,6 +110,7 @@ struct outgoing {
     struct key_row *row;  // NULL: no --key
 };
 
+/* State of the sender. */
 struct sender {
     struct gateway *gateway;       // borrowed
     struct serve_key *key;         // borrowed
@@ -135,6 +138,7 @@ void outgoing_free(struct outgoing *o);
 
 enum { RAMP_QUANTILES = 3 };
 
+/* Result of --ramp. */
 struct serve_ramp_result {
     struct ramp ramp;
     uint64_t times;                      // number of processing times; 0 if clients do not ask

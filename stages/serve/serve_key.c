@@ -12,6 +12,7 @@
 #include "io/output/truth.h"
 #include "physics/detector/panels.h"
 
+/* Row of the file of --key about one message, in a list of rows. */
 struct key_row {
     struct key_row *next;
     uint64_t number;  // number of the message at the gateway, from 0

@@ -21,6 +21,7 @@
 
 enum { GROUP_TEXT = 48 };
 
+/* State of bragg-tap; the options come first. */
 struct tap {
     /* options */
     const char *record;

@@ -17,6 +17,7 @@
 #include "run/display/view.h"
 #include "run/local/source_monitor.h"
 
+/* Values of the options. */
 struct options {
     bool once, json, insecure;
     const char *keys;
@@ -56,6 +57,7 @@ static const struct opt_program program = {
 static const uint64_t PATIENCE_NS = UINT64_C(5000000000), PATIENCE_NOBODY_NS = UINT64_C(700000000);
 static const char hide_cursor[] = "\033[?25l", show_cursor[] = "\033[?25h";
 
+/* State of bragg-top. */
 struct top {
     struct options options;
     char endpoint[ENDPOINT_SIZE], name[FIND_NAME_SIZE];  // name: name of the pipeline file

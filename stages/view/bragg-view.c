@@ -302,7 +302,7 @@ static char *view_story(const struct experiment *x, const struct preview *p,
 
 /* State of the stream at the time when a frame was kept for the pages. */
 struct view_point {
-    double time_s;  // since the start of the program
+    double time_s;  // time since the start of the program
     uint64_t came, hits;
     double brightness;  // mean pixel value of that frame
 };
@@ -368,6 +368,7 @@ enum { GROUP_TEXT = 48, PLANE_EDGE = 4096, REST = 3 };
 static const uint64_t UNSEEN_NS = 1000000000;
 static const double HISTORY_S = 0.5;  // least time between two points of the history
 
+/* State of bragg-view; the options come first. */
 struct view {
     /* options */
     const char *bind, *token, *host, *title, *ring_list;

@@ -18,6 +18,7 @@
  * short runs also have a last status.  WAIT_MS is the longest wait for an answer. */
 enum { ASK_FIRST_NS = 100000000, ASK_NS = 1000000000, WAIT_MS = 100 };
 
+/* State of the thread that requests the status of the source. */
 struct view_pipeline {
     struct web *web;
     struct watch watch;

@@ -1,6 +1,7 @@
 /*
- * What a run cost: the table of --stats, the merged trace of --trace, and the page of --report,
- * which shows result, cost and messages inside the page of bragg-report about the frames.
+ * Reports the cost of a run: the table of --stats, the merged trace of --trace, and the page of
+ * --report.  The page is that of bragg-report about the frames, with the result, the cost and the
+ * messages of the run added.
  *
  * Each process writes its statistics and its trace into the private folder (command_file).
  */

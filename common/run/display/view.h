@@ -1,5 +1,5 @@
 /*
- * What people see of a run while it goes on.
+ * Shows the progress of a run to the user.
  *
  * A view is what an observer derives from status messages: rates and fractions of time over the
  * last statuses, the remaining time, and the bottleneck.  It is printed as a table or as JSON, or
@@ -29,6 +29,8 @@ struct view_row {
     bool bottleneck;
 };
 
+/* What an observer knows of a run: its latest statuses, and the rates and rows that were derived
+ * from them. */
 struct view {
     size_t count;
     struct run_status statuses[VIEW_STATUSES];  // owned; the latest statuses, the oldest first

@@ -9,6 +9,7 @@ enum launcher { LAUNCHER_NONE, LAUNCHER_SSH, LAUNCHER_SLURM };  // order of --la
 
 enum { HOSTS_MAX = 1024, HOST_TYPED_SIZE = 256, HOST_ADDRESS_SIZE = 46 };
 
+/* A host of the run. */
 struct host {
     char name[HOST_TYPED_SIZE];       // name for the launcher; ".": this host
     char self[HOST_SIZE];             // name that the host reports about itself
@@ -17,6 +18,7 @@ struct host {
     size_t nports;
 };
 
+/* All hosts of the run, and how processes are started on them. */
 struct hosts {
     enum launcher launcher;
     size_t count;

@@ -26,7 +26,7 @@
 enum { LINE_SIZE = 512 };
 static const uint64_t PATIENCE_NS = 20 * SECOND;
 
-/* The check of one host. */
+/* State of the check of one host. */
 struct question {
     struct host *host;
     pid_t pid;

@@ -201,6 +201,7 @@ int launch_status(int code)
 
 enum { REMOTE_LACKING_MAX = 8 };
 
+/* Items of a check of this host, and what was found missing. */
 struct remote_check {
     char lacking[REMOTE_LACKING_MAX][64];  // programs that were not found
     size_t nlacking;
@@ -313,7 +314,7 @@ static int take_port(const char *address, int wanted)
     return good ? atoi(port) : 0;
 }
 
-/* Returns a random number from 0 to n - 1. arc4random_uniform is not used because glibc has it
+/* Returns a random number from 0 to n - 1.  arc4random_uniform is not used because glibc has it
  * only since version 2.36. */
 static int random_below(int n)
 {
@@ -381,6 +382,7 @@ static enum status take_check_item(struct remote_check *c, const char *name, con
 
 static const uint64_t PATIENCE_NS = 1200 * MS;  // between SIGTERM and SIGKILL
 
+/* State of bragg-run --remote, which runs one process or checks its host. */
 struct remote {
     char item[REMOTE_ITEM_MAX];
     size_t length;

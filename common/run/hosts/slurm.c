@@ -220,6 +220,7 @@ static void keep_number(char *words)
 static const uint64_t ASK_NS = UINT64_C(2000000000), LOOK_NS = UINT64_C(500000000);
 enum { WAIT_MS = 200, STATE_SIZE = 32, OUTPUT_SIZE = 4096, SILENT_MAX = 5 };
 
+/* State of the progress display of a job. */
 struct job_display {
     const char *job, *dir;
     struct bar bar;

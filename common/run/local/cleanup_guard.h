@@ -12,9 +12,10 @@
 
 enum { PRIVATE_FOLDER_SIZE = 1024 };
 
+/* A private folder and its guard. */
 struct cleanup_guard {
     char folder[PRIVATE_FOLDER_SIZE];  // private folder (mode 0700); "": none
-    int pipe;                          // to the guard, which cleans up when this end is closed
+    int pipe;                          // pipe to the guard, which cleans up when this end is closed
     int lock;                          // locked file in the folder: the run is alive; -1: none
     pid_t process;                     // the guard
 };

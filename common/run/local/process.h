@@ -30,6 +30,7 @@ struct life {
     const char *reason;     // why bragg-run killed it or the source excluded it; NULL: neither
 };
 
+/* One process of the run: its state, its latest output, and its result. */
 struct process {
     const struct command *command;
     pid_t pid;  // number of the process or its launcher, and of the process group; 0: not running

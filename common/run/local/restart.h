@@ -33,6 +33,7 @@ bool oom_happened(struct oom *o);
 
 enum { FRUITLESS_MAX = 10 };  // this many deaths in a row without a finished frame end the run
 
+/* State of the decisions about restarts, and of the requests to the source. */
 struct restarts {
     size_t count;
     struct process *processes;  // borrowed

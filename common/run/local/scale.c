@@ -19,6 +19,7 @@
 
 enum { REQUEST_ID_SIZE = 20, REQUEST_TEXT_SIZE = 80 };
 
+/* A request to add processes to a stage, or to remove processes from it. */
 struct scale_request {
     char id[REQUEST_ID_SIZE];
     bool remove;

@@ -147,6 +147,7 @@ static bool is_folder(const char *path, char *found)
     return lstat(file, &what) == 0 && S_ISLNK(what.st_mode) && what.st_uid == getuid();
 }
 
+/* A search for runs in private folders, and its result. */
 struct search {
     const char *where;                               // run to be found; NULL: any
     bool (*is_one)(const char *folder, char *what);  // test of a private folder; sets *what

@@ -27,6 +27,7 @@ static const uint64_t BEGUN_NS = 10000 * MS;  // time for a source to prepare it
 static const uint64_t LATE_NS = 10000 * MS;   // time for a passive sink to finish
 static const uint64_t PATIENCE_NS = 3000 * MS;  // between SIGTERM and SIGKILL
 
+/* State of the main loop of bragg-run. */
 struct supervisor {
     const struct supervisor_settings *settings;
     struct environment env;

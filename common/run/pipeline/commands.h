@@ -38,6 +38,7 @@ struct place {
     int out, in, control;
 };
 
+/* Host and ports of each process of a run on several hosts. */
 struct placement {
     struct place *list;  // owned; the processes at the start of the run, in the order of the file
     size_t count;
@@ -45,6 +46,7 @@ struct placement {
     int64_t counts[PIPELINE_STAGES_MAX];  // number of processes of each stage
 };
 
+/* Settings from which the command lines of all processes are made. */
 struct command_settings {
     const char *folder;         // private folder: sockets, statistics and traces
     const char *workdir;        // working folder of all stages; NULL: the current one
@@ -57,6 +59,7 @@ struct command_settings {
     struct wrap wraps[WRAPS_MAX];
 };
 
+/* The command line of one process, and the properties of the process. */
 struct command {
     char name[PROCESS_NAME_SIZE];
     const struct pipeline_stage *stage, *before;  // before: NULL in a stage without input
@@ -80,6 +83,7 @@ struct command {
  * and the keys. */
 #define COMMANDS_KEYS "$dir/keys"
 
+/* The command lines of all processes of a run. */
 struct commands {
     bool makes_keys;  // the script of commands_print has to make keys
     char *beside;     // folder of the pipeline file, from malloc; NULL: the current one

@@ -1,4 +1,4 @@
-/* The CPUs and GPUs of a host that a process has for itself. */
+/* Restricts a process to some of the CPUs and GPUs of its host. */
 #ifndef BRAGG_RUN_CPU_AFFINITY_H
 #define BRAGG_RUN_CPU_AFFINITY_H
 

@@ -159,6 +159,7 @@ void program_pipelines(void (*take)(void *data, const char *name, const char *pa
     globfree(&files);
 }
 
+/* State of a search for the shipped pipeline whose name is most similar to the typed name. */
 struct meant {
     const char *typed;
     char *name;

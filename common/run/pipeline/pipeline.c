@@ -1,4 +1,5 @@
-/* Questions about the stages of a pipeline, and the changes that the command line makes to them. */
+/* Finds properties of the stages of a pipeline, and applies the changes of the command line to
+ * them. */
 #include "run/pipeline/pipeline.h"
 
 #include <inttypes.h>

@@ -30,15 +30,16 @@
 
 enum {
     PIPELINE_STAGES_MAX = 64,
-    PIPELINE_ARGS_MAX = 128,    // of a stage
-    PIPELINE_COUNT_MAX = 1000,  // processes of a stage
-    PIPELINE_NAME_SIZE = 33,    // with the terminator
+    PIPELINE_ARGS_MAX = 128,    // greatest number of args of a stage
+    PIPELINE_COUNT_MAX = 1000,  // greatest number of processes of a stage
+    PIPELINE_NAME_SIZE = 33,    // bytes of the name of a stage, with the terminator
     PIPELINE_BYTES_MAX = 1 << 20,
 };
 
 /* Value of the key `compress` of a stage; COMPRESS_NOT_SAID: the key is missing. */
 enum compress { COMPRESS_NOT_SAID, COMPRESS_FALSE, COMPRESS_TRUE };
 
+/* One stage of a pipeline, with the values of its keys. */
 struct pipeline_stage {
     char name[PIPELINE_NAME_SIZE];
     char *program;                      // owned
@@ -54,6 +55,7 @@ struct pipeline_stage {
     long line;  // line of its name in the file
 };
 
+/* A pipeline: its stages in the order of the file. */
 struct pipeline {
     const char *path;  // borrowed; path of the file, for messages
     size_t nstages;

@@ -47,6 +47,7 @@ struct yaml_stage {
     size_t nargs;
 };
 
+/* All stages of a pipeline file, as texts. */
 struct yaml_stages {
     size_t count;
     struct yaml_stage stage[PIPELINE_STAGES_MAX];
