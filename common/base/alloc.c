@@ -7,12 +7,12 @@
 
 enum {
     GROW_MIN = 4,             // items
-    LARGE_BYTES = 1 << 20,    // bytes: an allocation above this size ...
-    RESERVE_BYTES = 4 << 20,  // ... must leave this number of bytes free
+    LARGE_BYTES = 1 << 20,    // bytes: leaves_reserve is checked for larger allocations
+    RESERVE_BYTES = 4 << 20,  // bytes: they must be left after such an allocation
 };
 
-/* Returns true if a large allocation leaves a reserve for small ones.  Libraries such as libzmq
- * abort if a small allocation fails. */
+/* Returns true if RESERVE_BYTES can still be mapped, which are left for small allocations.
+ * Libraries such as libzmq abort if a small allocation fails. */
 static bool leaves_reserve(void)
 {
     void *reserve = mmap(NULL, RESERVE_BYTES, PROT_READ | PROT_WRITE,

@@ -1,4 +1,4 @@
-/* Overflow-checked, aligned, zeroed memory. */
+/* Allocates memory that is zeroed and aligned, and checks sizes for overflow. */
 #ifndef BRAGG_BASE_ALLOC_H
 #define BRAGG_BASE_ALLOC_H
 
@@ -32,7 +32,7 @@ void *mem_copy(const void *items, size_t count, size_t size);
  * NULL: memory runs out; the old array is unchanged and still valid. */
 void *mem_grow(void *items, size_t count, size_t more, size_t size, size_t *capacity);
 
-/* Frees memory of the functions above.  NULL does nothing. */
+/* Frees memory that one of the functions above returned.  NULL: does nothing. */
 void mem_free(void *memory);
 
 #endif

@@ -1,7 +1,8 @@
 /*
- * Time: intervals on a clock of this host, and the time of day in files.  A simulation does not use
- * the real time of day, because the same recipe must give the same bytes.  Its clock begins at a
- * time that the environment sets.
+ * Reads the clock of this host to measure intervals, and writes the time of day for files.
+ *
+ * A simulation does not use the real time of day, because the same recipe must give the same
+ * bytes.  The clock of a simulation begins at a time that the environment sets.
  */
 #ifndef BRAGG_BASE_CLOCK_H
 #define BRAGG_BASE_CLOCK_H
@@ -23,7 +24,8 @@ enum { UTC_SIZE = 21 };  // bytes of "1970-01-01T00:00:00Z"
  * the end of the year 9999. */
 enum status utc_begin(uint64_t *begin_s, struct error *e);
 
-/* Writes the time `later_s` seconds after begin_s in ISO 8601; at most the last second of 9999. */
+/* Writes the time `later_s` seconds after begin_s to `text`, in ISO 8601.  The largest time is
+ * the last second of the year 9999. */
 void utc_text(uint64_t begin_s, uint64_t later_s, char text[UTC_SIZE]);
 
 #endif

@@ -2,7 +2,8 @@
 
 #include <string.h>
 
-/* One table of 16: four bits at a time is slow but small, and rarely used. */
+/* Returns the checksum register after four more bits.  A table of 16 entries is slower than a
+ * larger one, but small, and almost never used. */
 static uint32_t nibble(uint32_t crc)
 {
     static const uint32_t table[16] = {0x00000000, 0x105ec76f, 0x20bd8ede, 0x30e349b1,
@@ -21,8 +22,8 @@ static uint32_t crc32c_portable(uint32_t crc, const void *data, size_t size)
     return ~crc;
 }
 
-/* Checksums are polynomials over GF(2) with reversed bits: the highest bit is the coefficient of 1.
- * Returns the product of two polynomials modulo that of Castagnoli. */
+/* Returns the product of two polynomials over GF(2), modulo the polynomial of Castagnoli.  A
+ * checksum is such a polynomial with reversed bits: its highest bit is the coefficient of 1. */
 static uint32_t multiply(uint32_t a, uint32_t b)
 {
     uint32_t product = 0;
@@ -33,7 +34,8 @@ static uint32_t multiply(uint32_t a, uint32_t b)
     return product;
 }
 
-/* x^8 and x^-8: factors that add a zero byte to a checksum and remove it again. */
+/* The polynomials x^8 and x^-8.  The product of a checksum and x^8 is the checksum of the data
+ * with a zero byte appended; x^-8 removes that byte. */
 static const uint32_t BYTE_MORE = 0x00800000, BYTE_LESS = 0xfde39562;
 
 static uint32_t power(uint32_t square, size_t exponent)
@@ -92,7 +94,7 @@ __attribute__((target("sse4.2"))) static uint32_t crc32c_sse42(uint32_t crc, con
     return ~(uint32_t)sum;
 }
 
-enum { STREAM = 1024 };  // bytes of each of the three pieces that are summed in parallel
+enum { STREAM = 1024 };  // bytes of each of the three pieces that are processed in parallel
 
 /* Returns the register `sum` after n zero bytes.  `power` is x^(8 n - 33) modulo the polynomial,
  * with reversed bits.  The exponent has -33 because the instruction multiplies by x^32, and because
@@ -104,7 +106,8 @@ __attribute__((target("sse4.2,pclmul"))) static uint64_t shifted(uint64_t sum, u
     return (uint64_t)_mm_cvtsi128_si64(product);
 }
 
-/* The instruction takes three cycles, and three can run at the same time: three pieces at once. */
+/* Computes the checksum of three pieces in parallel.  The instruction takes three cycles, and
+ * the CPU can run three of them at the same time. */
 __attribute__((target("sse4.2,pclmul"))) static uint32_t
 crc32c_streams(uint32_t crc, const void *data, size_t size)
 {
@@ -123,10 +126,11 @@ crc32c_streams(uint32_t crc, const void *data, size_t size)
     return crc32c_sse42(~(uint32_t)sum, bytes, size);
 }
 
-/* Folding: a lane of 128 bits is replaced by another one, `bits` further on, that leaves the same
- * remainder: both halves are multiplied by powers of x, as in "Fast CRC Computation for Generic
- * Polynomials Using PCLMULQDQ Instruction" (Gopal et al., Intel 2009).  As in shifted() the factors
- * are x^(bits + 31) for the half that comes first, x^(bits - 33) for the other. */
+/* Folding replaces a lane of 128 bits by a lane that is `bits` further on in the data and leaves
+ * the same remainder.  Both halves of the lane are multiplied by powers of x, as in "Fast CRC
+ * Computation for Generic Polynomials Using PCLMULQDQ Instruction" (Gopal et al., Intel 2009).
+ * As in shifted() the factor is x^(bits + 31) for the half that comes first, and x^(bits - 33)
+ * for the other half. */
 #define FOLDS __attribute__((target("avx512f,vpclmulqdq,pclmul,sse4.2")))
 
 FOLDS static __m512i factors(uint64_t first, uint64_t second)
@@ -148,7 +152,7 @@ FOLDS static __m128i fold_lane(__m128i lane, __m128i onto)
                                              _mm_clmulepi64_si128(lane, by, 0x11)));
 }
 
-enum { ROUND = 4 * sizeof(__m512i) };  // bytes that are folded at once, at least
+enum { ROUND = 4 * sizeof(__m512i) };  // least number of bytes that can be folded
 
 FOLDS static uint32_t crc32c_folded(uint32_t crc, const void *data, size_t size)
 {
@@ -201,7 +205,7 @@ uint32_t crc32c_by(enum crc32c_way way, uint32_t crc, const void *data, size_t s
 uint32_t crc32c(uint32_t crc, const void *data, size_t size)
 {
     enum crc32c_way way = CRC32C_FASTEST;
-    if (size < STREAM && crc32c_has(CRC32C_SSE42))  // more gains nothing
+    if (size < STREAM && crc32c_has(CRC32C_SSE42))  // other ways are not faster for few bytes
         return crc32c_sse42(crc, data, size);
     while (!crc32c_has(way))
         way--;

@@ -6,11 +6,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Continues `crc` (0 to begin) over `size` bytes, in the fastest way that the CPU supports. */
+/* Returns the checksum of the data before, which is `crc` (0: no data), continued over `size`
+ * more bytes.  Uses the fastest way that the CPU supports. */
 uint32_t crc32c(uint32_t crc, const void *data, size_t size);
 
-/* Ways to compute the checksum, slowest first: with a table, with the instruction of SSE4.2, with
- * three such instructions in parallel (and PCLMUL), by folding (AVX-512 with VPCLMUL). */
+/* Ways to compute the checksum, slowest first: with a table, with the instruction of SSE4.2,
+ * with three such instructions in parallel (and PCLMUL), and with folding (AVX-512 with
+ * VPCLMUL). */
 enum crc32c_way {
     CRC32C_PORTABLE,
     CRC32C_SSE42,
@@ -19,12 +21,13 @@ enum crc32c_way {
     CRC32C_FASTEST = CRC32C_FOLDED
 };
 
-/* crc32c_has returns true if the CPU supports a way.  crc32c_by computes the same checksum in that
- * way, for comparison. */
+/* crc32c_has returns true if the CPU supports a way.  crc32c_by computes the same checksum in a
+ * given way, for tests. */
 bool crc32c_has(enum crc32c_way way);
 uint32_t crc32c_by(enum crc32c_way way, uint32_t crc, const void *data, size_t size);
 
-/* A piece of data with a checksum of its own, which begins with 0. */
+/* Checksum and size of a piece of data.  The checksum is that of the piece alone: it begins with
+ * 0. */
 struct crc32c_piece {
     uint32_t sum;
     size_t bytes;

@@ -5,11 +5,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The room in which a text is made before error_line shortens it: paths have up to 4096 bytes. */
+/* Size of the buffer in which a text is formatted before error_line shortens it.  Paths have up
+ * to 4096 bytes. */
 enum { WHOLE_SIZE = 3 * 4096 };
 
-/* Bytes of the UTF-8 character at `text`; 0 where there is none, or one that a terminal obeys: C0
- * and C1 controls, line separators, and those that reverse the direction of writing. */
+/* Returns the number of bytes of the UTF-8 character at `text`.  Returns 0 if the bytes are not
+ * a valid character, or if a terminal would interpret the character: C0 and C1 controls, line
+ * separators, and characters that reverse the direction of writing. */
 static size_t measure_character(const unsigned char *text)
 {
     const unsigned lead = text[0];
@@ -36,7 +38,7 @@ void error_line(char *text, size_t size, const char *format, va_list args)
     char whole[WHOLE_SIZE];
     (void)vsnprintf(whole, sizeof whole, format, args);
     size_t length = strlen(whole);
-    if (length >= size) {  // the name of a file begins a message, the reason ends it
+    if (length >= size) {  // a message begins with the name of a file and ends with the reason
         const size_t head = size / 3, tail = size - head - sizeof gap;
         memmove(whole + head + sizeof gap - 1, whole + length - tail, tail + 1);
         memcpy(whole + head, gap, sizeof gap - 1);

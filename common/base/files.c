@@ -27,8 +27,8 @@ int steady_open(const char *path, int flags, mode_t mode)
     return file;
 }
 
-/* A failed attempt leaves a name in the template, so the template is restored before the next one.
- */
+/* Makes a temporary file as mkstemp does.  A failed attempt leaves a name in the template, so
+ * the template is restored before the next attempt. */
 int steady_make(char *template)
 {
     static const char end[] = "XXXXXX";
@@ -105,7 +105,8 @@ ssize_t steady_read_at(int file, void *to, size_t size, off_t offset)
 
 /* --- streams --------------------------------------------------------------- */
 
-/* The pointer contains the file descriptor itself, so there is nothing to free. */
+/* Returns the file descriptor of a stream.  The pointer contains the descriptor itself, so there
+ * is nothing to free. */
 static int file_of(void *cookie)
 {
     return (int)(intptr_t)cookie;
@@ -119,7 +120,7 @@ static ssize_t stream_read(void *cookie, char *to, size_t size)
     return n;
 }
 
-/* The C library expects 0 for an error. */
+/* Writes all bytes to the file of a stream.  Returns 0 on an error, as the C library expects. */
 static ssize_t stream_write(void *cookie, const char *bytes, size_t size)
 {
     const ssize_t n = steady_write(file_of(cookie), bytes, size);
@@ -132,7 +133,8 @@ static int stream_seek(void *cookie, off64_t *offset, int whence)
     return *offset < 0 ? -1 : 0;
 }
 
-/* A close that was interrupted has closed the file. */
+/* Closes the file of a stream.  Returns -1 on an error other than EINTR: a close that was
+ * interrupted has closed the file. */
 static int stream_close(void *cookie)
 {
     return close(file_of(cookie)) < 0 && errno != EINTR ? -1 : 0;
@@ -149,16 +151,16 @@ FILE *steady_stream(int file, const char *mode)
 
 enum { PATIENCE_MS = 1000 };
 
-/* A path that join has made. */
+/* A path that `join` has made, in a list. */
 struct made {
     struct made *next;
-    size_t given_at;  // where the given name begins in the path
+    size_t given_at;  // offset of the given name in `path`
     char path[];
 };
 
 static _Thread_local struct made *all;
 
-/* Returns FOLDER/GIVEN; NULL: out of memory. */
+/* Returns the path FOLDER/GIVEN, which is never freed; NULL: out of memory. */
 static const char *join(const char *folder, const char *given)
 {
     const size_t size = strlen(folder) + strlen(given) + 2;
@@ -204,7 +206,8 @@ void input_seen(const char *path, char *text, size_t size)
         (void)snprintf(text, size, "%s/%s", here, path);
 }
 
-/* Returns true if the file can be read, or its writer has closed it, within `ms`; -1: no limit. */
+/* Waits up to `ms` milliseconds (-1: without limit) until the file has data or its writer has
+ * closed it.  Returns false after that time. */
 static bool await(int file, int ms)
 {
     struct pollfd p = {.fd = file, .events = POLLIN};
@@ -215,13 +218,15 @@ static bool await(int file, int ms)
     return n != 0;
 }
 
-/* Waits until a pipe has data.  Returns its first byte if that had to be read, else -1. */
+/* Waits until a pipe has data or its writer has closed it.  Returns the first byte if it had to
+ * be read to find this out, otherwise -1. */
 static int await_writer(int file, const char *path)
 {
     unsigned char byte;
     if (await(file, PATIENCE_MS))
         return -1;
-    /* A pipe without a writer is at its end.  A pipe with a slow writer has no data yet. */
+    /* A read distinguishes the two cases: a pipe without a writer is at its end, and a pipe with
+     * a slow writer has no data yet. */
     ssize_t n;
     while ((n = read(file, &byte, 1)) < 0 && errno == EINTR)
         continue;
@@ -241,7 +246,7 @@ FILE *input_open(const char *path)
         return NULL;
     const bool pipe = fstat(file, &st) == 0 && S_ISFIFO(st.st_mode);
     const int first = pipe ? await_writer(file, path) : -1;
-    (void)fcntl(file, F_SETFL, 0);  // reads wait
+    (void)fcntl(file, F_SETFL, 0);  // reads wait for data again
     FILE *in = steady_stream(file, "rb");
     if (!in)
         (void)close(file);
@@ -326,7 +331,7 @@ enum status target_check_kind(const char *path, const char *what, const char *co
                             path, what);
 }
 
-/* Returns true for a named pipe that no process reads. */
+/* Returns true if open(2) has just failed because `path` is a named pipe that no process reads. */
 static bool is_unread(const char *path)
 {
     struct stat st;
@@ -352,7 +357,7 @@ static enum status cannot_write(const char *path, struct error *e)
     return error_errno(e, STATUS_FAILED, "%s: cannot write", path);
 }
 
-/* Writes all bytes and closes the file.  Returns -1, with errno, on failure. */
+/* Writes all bytes and closes the file.  Returns 0, or -1 with errno on an error. */
 static int write_and_close(int file, const void *bytes, size_t length)
 {
     const bool written = steady_write(file, bytes, length) == (ssize_t)length;
@@ -373,7 +378,8 @@ static enum status write_in_place(const char *path, const void *bytes, size_t le
     if (write_and_close(file, bytes, length) == 0)
         return STATUS_OK;
     (void)cannot_write(path, e);
-    // nothing, rather than a half; the error is already known, so a second one changes nothing
+    // leaves an empty file instead of an incomplete one; an error of truncate is ignored, because
+    // the first error is reported
     if (!target_is_special(path) && truncate(path, 0))
         errno = 0;
     return STATUS_FAILED;
@@ -403,8 +409,9 @@ enum status target_replace(const char *path, const void *bytes, size_t length, s
     return STATUS_FAILED;
 }
 
-/* Removes the `part` bytes of a line at the end of the file, unless another process has written
- * since.  Also removes the file, if this process made it for the line. */
+/* Removes an incomplete line of `part` bytes from the end of the file, after writing the line
+ * has failed.  Also removes the file if this process made it for the line (`made`) and it is
+ * otherwise empty. */
 static void take_away(int file, const char *path, off_t part, bool made)
 {
     struct stat st;

@@ -49,14 +49,16 @@ FILE *steady_stream(int file, const char *mode);
 #define INPUT_FROM "BRAGG_FROM"
 #define INPUT_BESIDE "BRAGG_BESIDE"
 
-/* Returns the path to open for a name.  It is valid until the process ends.  NULL: out of memory.
- */
+/* Returns the path to open for the file name `given`.  The path is valid until the process ends.
+ * NULL: out of memory. */
 const char *input_path(const char *given);
 
-/* Returns the name that was given for a path of input_path, in the same thread. */
+/* Returns the name from which input_path made `path`, in the same thread.  Returns `path` itself
+ * if input_path did not make it. */
 const char *input_given(const char *path);
 
-/* Writes the name of a file that this process makes to text[size], as the user would type it. */
+/* Writes the name of a file that this process makes to text[size], relative to the folder of the
+ * user, as the user would type it. */
 void input_seen(const char *path, char *text, size_t size);
 
 /* Opens a file, device or pipe for reading.  The caller closes it with fclose.  NULL, with errno:
@@ -71,16 +73,19 @@ FILE *input_open(const char *path);
  * something other than a file or a device. */
 enum status target_check(const char *path, struct error *e);
 
-/* The same check for a file that is written in place: a writable file is enough. */
+/* Does the check of target_check for a file that is written in place.  If the file exists and is
+ * writable, its folder is not checked. */
 enum status target_check_in_place(const char *path, struct error *e);
 
-/* STATUS_FAILED for a symbolic link to a file, or to nothing: a new file would replace the link, or
- * would be made at its target. */
+/* Checks that `path` is not a symbolic link to a file that exists or is missing.  A new file
+ * would replace the link, or would be made at its target.  STATUS_FAILED: it is such a link. */
 enum status target_check_link(const char *path, struct error *e);
 
-/* The same check for a file of the kind `what`, which may exist already.  STATUS_FAILED for a
- * symbolic link, and for a file that is not empty and does not begin with one of `begins`, a list
- * that NULL ends.  Such files are therefore neither written to nor replaced. */
+/* Does the checks of target_check_in_place and target_check_link for a file of the kind `what`,
+ * which may exist already.  Also checks that an existing file is empty or begins with one of
+ * `begins`, a list that ends with NULL.  A file of another kind is therefore neither written to
+ * nor replaced.
+ * STATUS_FAILED: one of the checks failed. */
 enum status target_check_kind(const char *path, const char *what, const char *const *begins,
                               struct error *e);
 
@@ -94,8 +99,8 @@ bool target_is_special(const char *path);
  * to.  STATUS_FAILED: a call on the file fails. */
 enum status target_replace(const char *path, const void *bytes, size_t length, struct error *e);
 
-/* Appends a line of `length` bytes: the whole line or nothing.  STATUS_FAILED: it was not written.
- */
+/* Appends a line of `length` bytes to the file `path`: the whole line or nothing.
+ * STATUS_FAILED: the line was not appended. */
 enum status target_append(const char *path, const char *line, size_t length, struct error *e);
 
 /* Opens a special file for writing, with O_WRONLY and `flags` of open(2), and stores its descriptor
@@ -103,13 +108,13 @@ enum status target_append(const char *path, const char *line, size_t length, str
  * within a second.  The wait is limited because no signal would end it. */
 enum status target_open(const char *path, int flags, int *file, struct error *e);
 
-/* Renames `from` to `to`, unless `to` exists: returns -1 with errno EEXIST then.  Check and rename
- * are one operation if the file system supports that.  Returns -1 with errno on other errors. */
+/* Renames `from` to `to`, unless `to` exists.  Returns 0, or -1 with errno; EEXIST: `to` exists.
+ * Check and rename are one operation if the file system supports that. */
 int target_rename_new(const char *from, const char *to);
 
 /* --- folders --------------------------------------------------------------- */
 
-/* Removes a folder with its content, as far as possible.  Follows no links. */
+/* Removes a folder with its content, as far as possible.  Does not follow links. */
 void folder_remove(const char *path);
 
 #endif

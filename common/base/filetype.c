@@ -6,7 +6,8 @@
 
 enum { WINDOW = 16 << 10 };
 
-/* Bytes at the very beginning, or at that of the first line that is neither blank nor a comment. */
+/* Bytes that identify a file type: at the beginning of a file (first_bytes), or at the beginning
+ * of the first line that is neither blank nor a comment (first_line). */
 struct mark {
     enum filetype type;
     size_t length;
@@ -64,7 +65,7 @@ static bool has(const char *bytes, size_t n, const char *text)
     return memmem(bytes, n, text, strlen(text)) != NULL;
 }
 
-/* Bytes of blanks and comments before anything else. */
+/* Returns the number of bytes of white space and comments before the first other byte. */
 static size_t skip(const char *bytes, size_t n)
 {
     size_t i = 0;
@@ -75,14 +76,16 @@ static size_t skip(const char *bytes, size_t n)
     return i;
 }
 
-/* Whether `second` is the next after `first` in text without regard to blanks. */
+/* Returns true if the first character of a text is `first` and the next one is `second`, without
+ * regard to white space and comments. */
 static bool begins(const char *bytes, size_t n, char first, char second)
 {
     const size_t i = skip(bytes, n), k = i < n ? i + 1 + skip(bytes + i + 1, n - i - 1) : n;
     return k < n && bytes[i] == first && bytes[k] == second;
 }
 
-/* Two kinds of images begin with keys in braces. */
+/* Returns the type of an image that begins with keys in braces, SMV or EDF.  FILETYPE_OTHER: it
+ * is neither. */
 static enum filetype by_braces(const char *bytes, size_t n)
 {
     enum { KEYS = 512 };
@@ -131,7 +134,7 @@ enum filetype filetype_of_file(FILE *in)
 
 /* --- what to do with a file of the wrong type ------------------------------------------ */
 
-/* Types that a reader accepts besides its own. */
+/* Types of files that a reader of the type `wanted` accepts, besides `wanted` itself. */
 static const struct {
     enum filetype wanted, type;
 } accepted[] = {
@@ -157,8 +160,8 @@ static bool is_accepted(enum filetype type, enum filetype wanted)
 
 #define DIALS_IMPORT "dials.import %s makes an experiment list, for bragg-geometry --expt"
 
-/* What to type next.  The first row counts whose type is that of the file and whose `wanted` is
- * what was expected, or FILETYPE_OTHER.  %s is the file. */
+/* What to type next, for a file of the type `type` where `wanted` was expected (FILETYPE_OTHER:
+ * any type was expected).  The first row that matches is used. %s is the name of the file. */
 static const struct {
     enum filetype type, wanted;
     const char *text;
@@ -220,7 +223,7 @@ static const char *name_of(enum filetype type)
     return names[type];
 }
 
-/* Puts ". What to type next" into text[]; "" if there is nothing to add. */
+/* Writes ".  What to type next" to text[size]; "" if there is no advice. */
 static void advise(const char *path, enum filetype type, enum filetype wanted, char *text,
                    size_t size)
 {

@@ -11,8 +11,8 @@
 
 #include "base/error.h"
 
-/* One line per type: symbol and name in messages, after "is" or "expected".  The first group can be
- * expected, but is never recognized. */
+/* One line per type: its symbol, and its name in messages, after "is" or "expected".  The types
+ * before PIPELINE can be expected, but are never recognized. */
 #define FILETYPE_MAP(X)                                                              \
     X(OTHER, "a text file of another kind")                                          \
     X(HKL, "lines of h k l F")                                                       \
@@ -73,8 +73,9 @@ enum filetype filetype_of(const char *bytes, size_t n);
 /* Returns the type of an open file, which must be seekable.  Changes the file position. */
 enum filetype filetype_of_file(FILE *in);
 
-/* STATUS_INPUT, with "PATH: is TYPE; expected WANTED. What to type next": the type is recognized,
- * and a reader of `wanted` does not accept it.  STATUS_OK for FILETYPE_OTHER. */
+/* Checks that a reader of `wanted` accepts a file of the type `type`.  STATUS_INPUT, with "PATH:
+ * is TYPE; expected WANTED.  What to type next": it does not.  Returns STATUS_OK for
+ * FILETYPE_OTHER, because the type is not known. */
 enum status filetype_check(const char *path, enum filetype type, enum filetype wanted,
                            struct error *e);
 
@@ -82,8 +83,9 @@ enum status filetype_check(const char *path, enum filetype type, enum filetype w
  * not a regular file or cannot be opened: the reader of the file reports that. */
 enum status filetype_check_file(const char *path, enum filetype wanted, struct error *e);
 
-/* Puts what the file `path` is, and how it can be used, into text[]: ": is TYPE. What to type
- * next". It is empty if the file is not a regular file or its type is not recognized. */
+/* Writes what the file `path` is, and how it can be used, to text[size]: ": is TYPE.  What to
+ * type next".  The text is empty if `path` is not a regular file, or if its type is not
+ * recognized. */
 void filetype_tell(const char *path, char *text, size_t size);
 
 /* Returns true if `path` is a regular file that can be opened and begins with these n <= 64

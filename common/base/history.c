@@ -22,7 +22,7 @@ void history_append(char *history, size_t size, const char *name, const char *mo
             *at = '\t';
     if (!fits)
         return;
-    /* the last word ends the line */
+    /* the last tab becomes the newline */
     if (history[used + (size_t)length - 1] == '\t')
         history[used + (size_t)length - 1] = '\n';
     else if (history[used + (size_t)length] == 0)
@@ -31,7 +31,7 @@ void history_append(char *history, size_t size, const char *name, const char *mo
 
 /* --- words ---------------------------------------------------------------- */
 
-/* A stretch of text. */
+/* A part of a text, without a terminator.  `at` is NULL if there is none. */
 struct word {
     const char *at;
     size_t length;
@@ -42,7 +42,8 @@ static bool equal(struct word a, struct word b)
     return a.length == b.length && (a.length == 0 || memcmp(a.at, b.at, a.length) == 0);
 }
 
-/* Takes off the front of *rest up to one of `ends`; the end itself is dropped. */
+/* Removes the text up to the first of the characters `ends` from the front of *rest, and returns
+ * it.  The character itself is removed as well, but not returned. */
 static struct word take(struct word *rest, const char *ends)
 {
     struct word w = {rest->at, 0};
@@ -54,7 +55,7 @@ static struct word take(struct word *rest, const char *ends)
     return w;
 }
 
-/* The value of NAME in a line; its `at` is NULL when there is none. */
+/* Returns the value of `name` in a line; its `at` is NULL if the line does not have that name. */
 static struct word find_value(struct word line, struct word name)
 {
     while (line.length) {
@@ -65,7 +66,7 @@ static struct word find_value(struct word line, struct word name)
     return (struct word){0};
 }
 
-/* The line at `text`, without its end. */
+/* Returns the first line of `text`, without its newline. */
 static struct word first_line(const char *text)
 {
     return (struct word){text, strcspn(text, "\n")};
@@ -103,7 +104,8 @@ bool history_brief(const char *line, char *text, size_t size)
 
 /* --- compare ------------------------------------------------------------- */
 
-/* How something was said, which makes no difference. */
+/* Returns true if `name` is HISTORY_GIVEN.  The words in which options were given make no
+ * difference between two histories. */
 static bool is_words(struct word name)
 {
     return equal(name, (struct word){HISTORY_GIVEN, strlen(HISTORY_GIVEN)});
@@ -131,7 +133,8 @@ static void say_value(char text[HISTORY_DIFFERENCE_SIZE], struct word stage, str
                    is.length ? is_length : 7, is.length ? is.at : "not set");
 }
 
-/* Compares what two lines of the same stage say: first all that the new one has. */
+/* Compares two lines of the same stage, first the values of the new line `is`, then the values
+ * that only `was` has.  Returns true, and writes the first difference to `text`, if they differ. */
 static bool line_difference(struct word stage, struct word was, struct word is, char *text)
 {
     for (struct word rest = is; rest.length;) {

@@ -14,7 +14,7 @@
 
 enum { HISTORY_DIFFERENCE_SIZE = 256 };
 
-/* Name of the words that give the options again. */
+/* Name of the value whose words give the options again. */
 #define HISTORY_GIVEN "options given"
 
 /* Appends one line to `history` (`size` bytes): `name`, and `more`, which has lines of NAME=VALUE.

@@ -51,7 +51,8 @@ bool id_set_covers(const struct id_set *set, struct id_range range)
            set->ranges[i].last >= range.last;
 }
 
-/* Those that it overlaps or touches become part of it. */
+/* Adds the range from `first` to `last`.  Existing ranges that the new range overlaps or touches
+ * become part of it.  Returns false if memory runs out. */
 static __attribute__((noinline)) bool merge(struct id_set *set, uint64_t first, uint64_t last)
 {
     struct id_range range = {first, last};
@@ -77,7 +78,7 @@ bool id_set_add_range(struct id_set *set, struct id_range range)
     if (!top || top->first > range.first || range.first - top->first > top->last - top->first + 1)
         return merge(set, range.first, range.last);
     top->last = top->last > range.last ? top->last : range.last;
-    return true;  // as mostly: it continues the highest one
+    return true;  // the usual case: the range continues the highest one
 }
 
 bool id_set_remove_range(struct id_set *set, struct id_range range)

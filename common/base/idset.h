@@ -1,4 +1,5 @@
-/* A set of frame ids as sorted ranges: small as long as frames come nearly in order. */
+/* A set of frame ids, stored as sorted ranges.  The set is small if frames arrive nearly in
+ * order. */
 #ifndef BRAGG_BASE_IDSET_H
 #define BRAGG_BASE_IDSET_H
 
@@ -46,7 +47,7 @@ enum status id_set_parse(struct id_set *set, const char *text, const char *optio
 /* Returns the number of ids; the set of all 2^64 ids is too large to count. */
 uint64_t id_set_size(const struct id_set *set);
 
-/* Both leave an empty set.  id_set_clear frees the memory, id_set_empty keeps it. */
+/* Remove all ids from a set.  id_set_clear frees the memory of the set, id_set_empty keeps it. */
 void id_set_clear(struct id_set *set);
 static inline void id_set_empty(struct id_set *set)
 {

@@ -1,4 +1,4 @@
-/* The instruction sets that hot loops are compiled for; the Makefile has the flags. */
+/* The instruction sets for which hot loops are compiled.  The Makefile has the compiler flags. */
 #ifndef BRAGG_BASE_ISA_H
 #define BRAGG_BASE_ISA_H
 

@@ -1,4 +1,4 @@
-/* Messages for people, on stderr, each "program: text".  stdout is for data. */
+/* Prints messages for users to stderr, in the form "program: text". stdout is for data. */
 #ifndef BRAGG_BASE_LOG_H
 #define BRAGG_BASE_LOG_H
 
@@ -42,11 +42,12 @@ bool log_is_part(void);
 /* A word for log_tell: the source has acknowledged all frames of the run, as far as known here. */
 #define LOG_COMPLETE "complete"
 
-/* Names the program (kept, not copied) and starts at LOG_WARNING. */
+/* Sets the name of the program in messages (the text is stored, not copied).  The level is
+ * LOG_WARNING until log_set_level is called. */
 void log_open(const char *program);
 
-/* Shows messages up to and including `level`.  On a terminal LOG_WARNING also shows those of
- * LOG_TELL. */
+/* Shows messages up to and including `level`.  On a terminal the level LOG_WARNING also shows
+ * messages of LOG_TELL. */
 void log_set_level(enum log_level level);
 
 /* Returns true if stderr is a terminal that shows messages of LOG_TELL to a user. */

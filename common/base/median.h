@@ -1,4 +1,4 @@
-/* The middle of numbers. */
+/* The median of numbers. */
 #ifndef BRAGG_BASE_MEDIAN_H
 #define BRAGG_BASE_MEDIAN_H
 
@@ -11,8 +11,8 @@ static inline int median_compare(const void *a, const void *b)
     return (one > two) - (one < two);
 }
 
-/* The median of values[n], which are sorted by this; of an even number the mean of the middle two;
- * 0 of none. */
+/* Sorts values[n] and returns their median.  If n is even, the median is the mean of the middle
+ * two values; if n is 0, it is 0. */
 static inline double median(double *values, size_t n)
 {
     if (!n)

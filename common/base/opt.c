@@ -16,7 +16,8 @@
 
 /* --- other programs, for a hint about an unknown option ------------------------ */
 
-/* Whether a line of --help is that of the option. */
+/* Returns true if a line of --help is about the option whose name is the `length` bytes of
+ * `name`. */
 static bool is_about(const char *line, const char *name, size_t length)
 {
     line += strspn(line, " ");
@@ -24,7 +25,8 @@ static bool is_about(const char *line, const char *name, size_t length)
            !isalnum((unsigned char)line[2 + length]) && line[2 + length] != '-';
 }
 
-/* `folder` ends with a slash. */
+/* Returns true if --help of the executable `program` lists the option `name`.  `folder` is the
+ * folder of the executable, with a slash at its end. */
 static bool has_option(const char *folder, const char *program, const char *name)
 {
     char path[PATH_MAX + 40], command[PATH_MAX + 80];
@@ -60,10 +62,11 @@ static const struct listed_program *program_with_option(const char *name)
 
 enum { TABLE_MAX = 160 };
 
+/* State of opt_parse. */
 struct parse {
     const struct opt_program *program;
-    const struct opt *entry[TABLE_MAX];  // both tables in one row
-    void *options[TABLE_MAX];            // the struct that entry writes to
+    const struct opt *entry[TABLE_MAX];  // rows of both tables, one table after the other
+    void *options[TABLE_MAX];            // struct that contains the value of each entry
     bool seen[TABLE_MAX];
     size_t count;
     const char **operands;
@@ -88,7 +91,8 @@ static enum status take_operand(struct parse *p, const char *word)
     return STATUS_OK;
 }
 
-/* `value` is NULL for an option without one. */
+/* Stores the value of the option of entry number i.  `value`: NULL if the option was given
+ * without a value. */
 static enum status take_option(struct parse *p, size_t i, const char *value)
 {
     const struct opt *o = p->entry[i];
@@ -113,7 +117,8 @@ static void add_table(struct parse *p, const struct opt *table, void *options)
         }
 }
 
-/* Whether the first `length` bytes ask for a text and the end: --help, --version, -h, -V. */
+/* Returns true if the first `length` bytes of `word` are an option that prints a text and ends
+ * the program: --help, --version, -h or -V. */
 static bool is_answer(const char *word, size_t length)
 {
     static const char *const answers[] = {"--help", "--version", "-h", "-V"};
@@ -123,7 +128,8 @@ static bool is_answer(const char *word, size_t length)
     return false;
 }
 
-/* Names the program that has it, or the option that was probably meant. */
+/* Sets the error for an unknown option.  The error names a program that has the option, or else
+ * the option that was probably meant. */
 static enum status unknown_option(const struct parse *p, const char *word, size_t length,
                                   struct error *e)
 {
@@ -144,7 +150,7 @@ static enum status unknown_option(const struct parse *p, const char *word, size_
     return error_set(e, STATUS_USAGE, "unknown option '%.80s'. Did you mean --%s?", word, meant);
 }
 
-/* Takes an option that stands in argv[*i], perhaps with its value in the next word. */
+/* Processes the option in argv[*i].  If its value is the next word, also advances *i. */
 static enum status take_word(struct parse *p, int argc, char **argv, int *i)
 {
     const char *word = argv[*i];
@@ -175,7 +181,7 @@ static enum status take_word(struct parse *p, int argc, char **argv, int *i)
     return take_option(p, k, value);
 }
 
-/* --help and --version go to stdout and end the program. */
+/* Prints the text of --help or --version to stdout, and ends the program. */
 static void answer(const struct opt_program *program, const struct opt *table,
                    const struct opt *more_table, const char *word)
 {
@@ -184,11 +190,11 @@ static void answer(const struct opt_program *program, const struct opt *table,
         printf("%s (braggpipe) %s, physics %d\n", program->name, BRAGG_VERSION, PHYSICS_VERSION);
     else
         opt_help(stdout, program, table, more_table);
-    const int cause = errno;  // of a buffer that was full before the end
+    const int cause = errno;  // error of a write before the end, when the buffer was full
     if (fflush(stdout) == 0 && !ferror(stdout))
         exit(STATUS_OK);
     errno = errno ? errno : cause;
-    if (errno == EPIPE)  // the reader has seen enough
+    if (errno == EPIPE)  // the reader has closed its end of the pipe; not an error
         exit(STATUS_FAILED);
     struct error e;
     (void)error_errno(&e, STATUS_FAILED, "cannot write to stdout");
@@ -211,7 +217,7 @@ enum status opt_parse(const struct opt_program *program, const struct opt *table
         s = opt_defaults(table, options, e);
     if (s == STATUS_OK && !program->partial)
         s = opt_defaults(more_table, more, e);
-    bool only_operands = false;  // behind --
+    bool only_operands = false;  // true after the word --
     for (int i = 1; i < argc && s == STATUS_OK; i++)
         if (!only_operands && strcmp(argv[i], "--") == 0)
             only_operands = true;

@@ -1,17 +1,19 @@
-/* The text of --help: the option tables as groups with headings, in the order of their rows. */
+/* Writes the text of --help: the options of the tables in groups with headings, in the order of
+ * the rows. */
 #include "base/opt.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Columns of the text, counted from 0: end of a line, options, and what the options are for. */
+/* Columns of the text, counted from 0: the end of a line (WIDTH), the options (OPTIONS), and
+ * their descriptions (TEXTS). */
 enum { WIDTH = 79, OPTIONS = 6, TEXTS = 29 };
 
 static const char MOST_USED[] = "Most used options:";
 
 /* --- lines ------------------------------------------------------------------ */
 
-/* Number of columns of the first `length` bytes of UTF-8 text. */
+/* Returns the number of columns of the first `length` bytes of a UTF-8 text. */
 static int columns_of(const char *text, size_t length)
 {
     int columns = 0;
@@ -47,7 +49,8 @@ static int put_words(FILE *out, const char *text, int column, int indent)
 
 /* --- options ---------------------------------------------------------------- */
 
-/* The default as it would be typed, perhaps with | and more behind it; NULL where `doc` says it. */
+/* Returns the default of an option as a user would type it, perhaps followed by | and other
+ * choices.  NULL: there is none to show, or `doc` ends with it in parentheses. */
 static const char *opt_usual(const struct opt *o)
 {
     const char *open = strrchr(o->doc, '(');

@@ -1,4 +1,4 @@
-/* The options that decide about the bytes of frames: as lines for the lineage, and as words. */
+/* Writes the options that affect the bytes of frames: as lines for the lineage, and as words. */
 #include "base/opt.h"
 
 #include <inttypes.h>
@@ -31,7 +31,8 @@ static void lineage_choice(FILE *out, const char *choices, int choice)
     fprintf(out, "%.*s", (int)strcspn(choices, "|"), choices);
 }
 
-/* Control characters end lines and words of the lineage, so a text is escaped. */
+/* Writes a text with its control characters as \xHH, because control characters end lines and
+ * words of the lineage. */
 static void lineage_text(FILE *out, const char *text)
 {
     for (; text && *text; text++)
@@ -91,8 +92,9 @@ static bool is_told(const struct opt *o, const void *options)
            opt_is_given(o, options);
 }
 
-/* Whether the value is the default of an option with `always`.  A default that the program chooses
- * (`usual` is "") may differ from run to run, so no value is this default. */
+/* Returns true if *value is the default of an option with `always`.  Returns false if the
+ * program chooses the default (`usual` is ""), because such a default may differ from run to
+ * run. */
 static bool is_usual(const struct opt *o, const void *value)
 {
     union {
@@ -123,7 +125,7 @@ static bool is_usual(const struct opt *o, const void *value)
     }
 }
 
-/* Whether the option was given, with another value than its default. */
+/* Returns true if the option was given, with a value other than its default. */
 static bool is_set(const struct opt *o, const void *options)
 {
     return opt_is_given(o, options) && !is_usual(o, (const char *)options + o->offset);
@@ -161,7 +163,8 @@ bool opt_matters(const struct opt *o)
     return o->flags & (OPT_BYTES | OPT_CONTENT);
 }
 
-/* "--NAME=VALUE", or without a value; false when there is no room. */
+/* Appends the word "--NAME=VALUE" to `text`, or "--NAME" if `value` is NULL.  Returns false if
+ * there is no room or no memory. */
 static bool append_word(char *text, size_t size, const char *name, const char *value)
 {
     char *word = NULL;
@@ -171,7 +174,8 @@ static bool append_word(char *text, size_t size, const char *name, const char *v
     return good;
 }
 
-/* A value that is neither a flag nor a text. */
+/* Appends the word of an option that is neither a flag nor a text.  Returns false if there is no
+ * room or no memory. */
 static bool append_value(const struct opt *o, const void *value, char *text, size_t size)
 {
     char *word = NULL;

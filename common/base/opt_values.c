@@ -20,7 +20,7 @@
 
 /* The limits and the unit of an option whose value is a number. */
 struct opt_number {
-    const char *what;  // names the option in errors, e.g. "--distance"
+    const char *what;  // name of the option in errors, such as "--distance"
     double min, max;   // inclusive limits
     unsigned flags;    // OPT_OPEN_MIN, OPT_WHOLE
     const char *unit;  // its metavariable, such as MM; NULL: numbers without a unit
@@ -30,7 +30,7 @@ struct opt_number {
 
 enum kind { LENGTH, ANGLE, ENERGY, TIME, RATE, FLUX, FLUENCE, SHARE, PIXELS };
 
-/* A unit is 10^ten `more` of the first of its kind. */
+/* Units of options.  One unit is 10^ten * more times the first unit of its kind. */
 static const struct unit {
     const char *name;
     enum kind kind;
@@ -59,14 +59,15 @@ static const struct unit *unit_of_metavar(const char *metavar)
     return NULL;
 }
 
-/* Signs as they are pasted from texts, in UTF-8: micro, mu, angstrom, A with a ring, degree. */
+/* Unit signs that users may paste, in UTF-8, and the letters that replace them: micro sign, mu,
+ * angstrom sign, A with a ring, degree sign. */
 static const struct {
     const char *sign, *letters;
 } spellings[] = {
     {"\u00b5", "u"}, {"\u03bc", "u"}, {"\u212b", "A"}, {"\u00c5", "A"}, {"\u00b0", "deg"}};
 
-/* Copies the name of a unit to `text` and writes a sign at its start, such as a micro, in letters.
- */
+/* Copies the name of a unit to text[size], and replaces a sign at its start, such as a micro
+ * sign, by letters. */
 static void spell(const char *typed, char *text, size_t size)
 {
     const char *letters = "";
@@ -79,9 +80,9 @@ static void spell(const char *typed, char *text, size_t size)
     (void)snprintf(text, size, "%s%s", letters, typed + skip);
 }
 
-/* Converts *value from the unit `typed` (um, also with a Greek mu) to the unit that `metavar`
- * begins with.  Between decimal units the factor is a power of ten, so that 100um are 0.1 mm to the
- * last bit.  False if `typed` is not a unit of that kind. */
+/* Converts *value from the unit `typed` (such as um, also with a Greek mu) to the unit that
+ * `metavar` begins with.  Between decimal units the factor is a power of ten, so that 100um are
+ * 0.1 mm to the last bit.  Returns false if `typed` is not a unit of the same kind. */
 static bool convert_unit(const char *typed, const char *metavar, double *value)
 {
     const struct unit *to = unit_of_metavar(metavar), *from = NULL;
@@ -99,7 +100,8 @@ static bool convert_unit(const char *typed, const char *metavar, double *value)
     return true;
 }
 
-/* Lists the units that `metavar` accepts, as "mm, m, cm, um, nm, A"; "" for none. */
+/* Writes the units that an option with this `metavar` accepts to text[size], as "mm, m, cm, um,
+ * nm, A"; "": it accepts no units. */
 static void list_units(const char *metavar, char *text, size_t size)
 {
     const struct unit *to = unit_of_metavar(metavar);
@@ -125,7 +127,8 @@ static bool is_number_start(const char *text)
     return isdigit((unsigned char)*text) || *text == '-' || *text == '+' || *text == '.';
 }
 
-/* Whether `text` begins with a finite decimal number; *end is behind it and blanks. */
+/* Returns true if `text` begins with a finite decimal number, and stores it in *value.  *end is
+ * the text after the number and the blanks that follow. */
 static bool scan_decimal(const char *text, double *value, const char **end)
 {
     *end = text;
@@ -140,7 +143,8 @@ static bool scan_decimal(const char *text, double *value, const char **end)
     return true;
 }
 
-/* Refuses the text behind a number, which is not a unit or is a unit of another quantity. */
+/* Sets the error for the text `unit` after a number, which is not a unit or is a unit of another
+ * quantity. */
 static enum status unit_error(const char *text, const char *unit, const struct opt_number *r,
                               struct error *e)
 {
@@ -153,7 +157,7 @@ static enum status unit_error(const char *text, const char *unit, const struct o
                      r->what, text, names);
 }
 
-/* Reads one number.  A unit behind it is converted to that of the option. */
+/* Reads one number, and converts it to the unit of the option if a unit follows the number. */
 static enum status read_real(const char *text, const struct opt_number *r, double *value,
                              struct error *e)
 {
@@ -184,7 +188,7 @@ enum status parse_int(const char *text, int64_t min, int64_t max, const char *wh
     const intmax_t x = is_number_start(text) ? number_whole(text, &end) : 0;
     if (end == text || *end)
         return error_set(e, STATUS_USAGE, "%s: '%.60s' is not a whole number", what, text);
-    /* where nothing is below 0, a sign is a slip: +8 for a step up, -0 for what was left */
+    /* if negative numbers are not allowed, a sign is probably a typing error, as in +8 or -0 */
     if (min >= 0 && (*text == '+' || (*text == '-' && x == 0)))
         return error_set(e, STATUS_USAGE,
                          "%s: '%.60s' has a sign; expected digits only, from %" PRId64
@@ -199,7 +203,7 @@ enum status parse_int(const char *text, int64_t min, int64_t max, const char *wh
     return STATUS_OK;
 }
 
-/* Reads one whole number, also written as 1e6. */
+/* Reads one whole number, which may also be written as 1e6. */
 static enum status read_whole(const char *text, const struct opt_number *r, int64_t *value,
                               struct error *e)
 {
@@ -215,7 +219,8 @@ static enum status read_whole(const char *text, const struct opt_number *r, int6
                      value, e);
 }
 
-/* Replaces each separator between the numbers of a list (blanks, an x) by a single comma. */
+/* Replaces each separator between the numbers of a list by a single comma.  Separators are
+ * commas, blanks and, if `whole` is true, an x. */
 static void part_by_commas(char *text, bool whole)
 {
     char *to = text;
@@ -244,8 +249,9 @@ static enum status one_number(const char *text, const struct opt_number *r, doub
     return s;
 }
 
-/* Reads numbers that are separated by commas or blanks, whole ones also by x (1024x2048).  *count
- * is how many there are; the first `most` of them are stored. */
+/* Reads numbers that are separated by commas or blanks.  Whole numbers may also be separated by
+ * x (1024x2048).  Sets *count to the number of values in the text, and stores the first `most`
+ * of them. */
 static enum status read_numbers(const char *text, int most, const struct opt_number *r,
                                 double *values, int *count, struct error *e)
 {
@@ -275,7 +281,7 @@ enum status parse_list(const char *text, int most, double min, double max, const
     return s;
 }
 
-/* Reads exactly `count` numbers, or one that sets them all. */
+/* Reads exactly `count` numbers, or one number that sets all of them. */
 static enum status read_one_or_all(const char *text, int count, const struct opt_number *r,
                                    double *values, struct error *e)
 {
@@ -340,7 +346,8 @@ static enum status parse_choice(const struct opt *o, const char *what, const cha
                      o->choices);
 }
 
-/* A refused number with what the option takes: its metavariable is the unit. */
+/* Appends the form of the option to the error about an invalid number, as "(--NAME=METAVAR)",
+ * because the metavariable shows the unit. */
 static enum status add_usage(const struct opt *o, struct error *e)
 {
     char text[sizeof e->text];
@@ -471,7 +478,8 @@ static bool has_value(const struct opt *o, const void *options)
     return false;
 }
 
-/* Whether a choice or a text is the `length` bytes of `text`. */
+/* Returns true if the value of an option, which is a choice or a text, is the `length` bytes of
+ * `text`. */
 static bool is_value(const struct opt *o, const void *options, const char *text, size_t length)
 {
     const void *value = (const char *)options + o->offset;
@@ -489,8 +497,9 @@ const struct opt *opt_end(const struct opt *o)
     return o;
 }
 
-/* The word of the marks that has the bit of an option; NULL where its table has none.  Rows count
- * from the end, so that a part of a table has the same marks. */
+/* Returns the word of the marks that contains the bit of an option, and sets *bit to that bit.
+ * NULL: the table has no marks.  Rows are counted from the end of the table, so that a part of a
+ * table has the same marks. */
 static uint64_t *marks_of(const struct opt *o, const void *options, uint64_t *bit)
 {
     const struct opt *end = opt_end(o);
@@ -514,9 +523,9 @@ void opt_mark(const struct opt *o, void *options, bool given)
         *marks = given ? *marks | bit : *marks & ~bit;
 }
 
-/* Returns true if one of the items of `word`, which | separates, is an option that was given, or
- * NAME=VALUE with the value of that option.  A `needed` option must have a value, too.  `names`
- * gets all items, separated by `joint`. */
+/* Returns true if one of the items of `word`, which are separated by |, is an option that was
+ * given, or is NAME=VALUE and the option has this value.  If `needed` is true, the value of the
+ * option must also not be 0 or empty.  Writes all items to names[size], separated by `joint`. */
 static bool any_given(const struct opt *table, const void *options, const char *word, bool needed,
                       const char *joint, char *names, size_t size)
 {
@@ -540,7 +549,7 @@ bool opt_given(const struct opt *table, const void *options, const char *names)
     return any_given(table, options, names, false, "", all, sizeof all);
 }
 
-/* The next word of a column, at first its own; NULL at the end. */
+/* Returns the word after the one at `at`, in a list separated by blanks; NULL: there is none. */
 static const char *next_word(const char *at)
 {
     at += strcspn(at, " ");

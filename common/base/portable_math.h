@@ -1,11 +1,12 @@
 /*
- * Functions that C and CUDA compile from the same text.  HD marks them: for a host and, in CUDA, a
- * device.
+ * A logarithm and an exponential that give the same bits on every machine and with every compiler.
  *
- * Here are a logarithm and an exponential from + - * / and bit moves only, so that every machine
- * and compiler gets the same bits (the C library's functions differ between processors).  About 1
- * ulp; for counts and noise, not for geometry.  They must be compiled without contraction and
- * reassociation.
+ * C and CUDA compile the functions from the same text.  The macro HD marks functions for the host
+ * and, in CUDA, also for the device.
+ *
+ * The functions use only + - * / and bit operations, because the functions of the C library differ
+ * between processors.  Their error is about 1 ulp.  They are for counts and noise, not for
+ * geometry.  They must be compiled without contraction and reassociation.
  */
 #ifndef BRAGG_BASE_PORTABLE_MATH_H
 #define BRAGG_BASE_PORTABLE_MATH_H
@@ -19,14 +20,14 @@
 #define HD static inline
 #endif
 
-/* ln 2 in two parts: the first has 32 trailing zero bits, so that small whole
- * multiples of it are exact. */
+/* ln 2 as the sum of two parts.  The first part ends with 32 zero bits, so that its product with
+ * a small whole number is exact. */
 #define PORTABLE_LN2_HIGH 0x1.62e42feep-1
 #define PORTABLE_LN2_LOW 0x1.a39ef35793c76p-33
 
-/* ln x for normal x > 0.  x = m 2^k with m in [sqrt(1/2), sqrt(2)), and
- * ln m = 2 atanh(s), s = (m-1)/(m+1), |s| < 0.1716, by its power series.  No branch,
- * so that loops of it vectorise. */
+/* Returns ln x for normal x > 0.  x = m 2^k with m in [sqrt(1/2), sqrt(2)), and ln m = 2 atanh(s)
+ * with s = (m-1)/(m+1), |s| < 0.1716, from the power series of atanh.  The function has no
+ * branch, so that compilers can vectorise loops that call it. */
 HD double portable_log(double x)
 {
     uint64_t bits;
@@ -46,7 +47,8 @@ HD double portable_log(double x)
     return k * PORTABLE_LN2_HIGH + (2.0 * s + (2.0 * s * sum + k * PORTABLE_LN2_LOW));
 }
 
-/* e^x for |x| < 700.  x = k ln 2 + r with |r| < 0.35; e^r by its power series. */
+/* Returns e^x for |x| < 700. x = k ln 2 + r with |r| < 0.35, and e^r is computed from its power
+ * series. */
 HD double portable_exp(double x)
 {
     const int k = (int)(x / (PORTABLE_LN2_HIGH + PORTABLE_LN2_LOW) + (x < 0.0 ? -0.5 : 0.5));

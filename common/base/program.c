@@ -22,7 +22,7 @@ void program_open(const char *name)
     struct rlimit stack;
     log_open(name);
     (void)prctl(PR_SET_NAME, program_invocation_short_name);  // else "exe" after a restart
-    (void)signal(SIGCHLD, SIG_DFL);  // if ignored, no child has an exit status
+    (void)signal(SIGCHLD, SIG_DFL);  // if SIGCHLD were ignored, children would have no exit status
     if (getrlimit(RLIMIT_STACK, &stack) != 0 || stack.rlim_cur >= PROGRAM_STACK_KIB * 1024)
         return;
     log_line(
@@ -44,8 +44,8 @@ bool program_folder(char folder[PATH_MAX])
 
 /* --- file descriptors ---------------------------------------------------- */
 
-/* Linux 5.9 has the system call, Linux 5.11 its flag.  Older systems and some containers do not,
- * and glibc 2.31 does not know the name of either. */
+/* Linux has the system call since 5.9, and its flag since 5.11.  Older systems and some
+ * containers do not have them, and glibc 2.31 does not define the name of either. */
 #ifndef __NR_close_range
 #define __NR_close_range 436
 #endif
@@ -56,7 +56,7 @@ static bool close_range_works(unsigned first, unsigned last, unsigned flags)
     return syscall(__NR_close_range, first, last, flags) == 0;
 }
 
-/* The number that is a name in /proc/self/fd; -1: it is not a number. */
+/* Converts a name in /proc/self/fd into a file descriptor; -1: the name is not a number. */
 static int number_of(const char *name)
 {
     int number = 0;
@@ -75,8 +75,9 @@ static void mark_one(int fd)
     (void)fcntl(fd, F_SETFD, FD_CLOEXEC);
 }
 
-/* Calls act(fd) for each open file descriptor from `first` to `last`, without memory from malloc,
- * which another thread may have locked at fork.  Returns false if the system does not list them. */
+/* Calls act(fd) for each open file descriptor from `first` to `last`.  Does not call malloc,
+ * which another thread may have locked at fork.  Returns false if the system does not list the
+ * descriptors. */
 static bool each_file(unsigned first, unsigned last, void (*act)(int fd))
 {
     _Alignas(struct dirent64) char entries[2048];
@@ -164,7 +165,8 @@ int program_thread(pthread_t *thread, const pthread_attr_t *attributes, void *(*
     return create(thread, attributes, run, argument);
 }
 
-/* The executable's pthread_create has precedence over that of the C library, in libraries, too. */
+/* Replaces pthread_create of the C library, also for calls from libraries, because a function of
+ * the executable has precedence.  Ends the program if the thread cannot be created. */
 int pthread_create(pthread_t *restrict thread, const pthread_attr_t *restrict attributes,
                    void *(*run)(void *), void *restrict argument)
 {

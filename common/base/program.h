@@ -1,7 +1,7 @@
 /*
- * The process: the start of every program, the folder of its executable, its file descriptors, the
- * name of its host, and the creation of threads.  The version of all programs, and the table of
- * them.
+ * What all programs need of their process: its start, the folder of its executable, its file
+ * descriptors, the name of its host, and the creation of threads.  Also the version of all
+ * programs, and the table of the programs.
  */
 #ifndef BRAGG_BASE_PROGRAM_H
 #define BRAGG_BASE_PROGRAM_H
@@ -15,8 +15,9 @@ enum { HOST_SIZE = 65 };  // bytes of the name of a host, with the terminator
 
 enum { PROGRAM_STACK_KIB = 512 };  // least stack of the first thread and of compute threads
 
-/* Names the program (kept, not copied) in messages.  If the stack cannot grow as large as needed,
- * the program ends with one line and status 1; otherwise a signal would end it later. */
+/* Sets the name of the program in messages (the text is stored, not copied).  If the stack
+ * cannot grow to PROGRAM_STACK_KIB, ends the program with a message of one line and status 1;
+ * otherwise a signal would end it later. */
 void program_open(const char *name);
 
 /* Writes the folder of the executable to `folder`, with a slash at the end.  Returns false if the
@@ -50,8 +51,8 @@ void program_sleeps(char *const *argv);
 int program_thread(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *),
                    void *argument);
 
-/* The version of all programs, and of the physics.  A change of PHYSICS_VERSION says that the same
- * recipe may now give other bytes: it is part of the lineage. */
+/* The version of all programs, and the version of the physics.  PHYSICS_VERSION is increased
+ * when the same recipe may give other bytes than before.  It is part of the lineage. */
 #define BRAGG_VERSION "0.1.0"
 #define PHYSICS_VERSION 7
 

@@ -2,12 +2,13 @@
  * Counter-based random numbers: Philox4x32-10 (Salmon, Moraes, Dror and Shaw,
  * "Parallel random numbers: as easy as 1, 2, 3", SC11, 2011).
  *
- * A number is a pure function of (seed, purpose, frame, pixel, draw), so any
- * thread, worker or device gets the same ones in any order.  The seed is the
- * key; the counter holds the rest without hashing, so no two uses can meet:
+ * A random number is a pure function of seed, purpose, frame, pixel and draw.  Every thread,
+ * worker and device therefore gets the same numbers, in any order.  The seed is the key of the
+ * generator.  The counter contains the other values without hashing, so that two different uses
+ * never have the same counter:
  *
- *     word 0  pixel or pair of pixels      below 2^32
- *     word 1  purpose << 24 | block        256 purposes, 2^24 blocks of 4 words
+ *     word 0      pixel or pair of pixels   below 2^32
+ *     word 1      purpose << 24 | block     256 purposes, 2^24 blocks of 4 words
  *     words 2, 3  frame, low and high half
  */
 #ifndef BRAGG_BASE_RNG_H
@@ -18,7 +19,8 @@
 
 #include "base/portable_math.h"
 
-/* What numbers are for; a value never changes its meaning. */
+/* Purposes of random numbers.  The meaning of a value must never change, because images would
+ * change. */
 enum rng_purpose {
     RNG_ORIENTATION = 1,
     RNG_MOSAIC = 2,
@@ -26,39 +28,39 @@ enum rng_purpose {
     RNG_CALIBRATION = 4,
     RNG_POISSON = 5,
     RNG_READOUT = 6,
-    RNG_HIT = 7,       // does the beam meet a crystal
-    RNG_LATTICES = 8,  // how many
-    RNG_CRYSTAL = 9,   // which one, by lattice
-    RNG_SHARE = 10,    // how much of it, by lattice
+    RNG_HIT = 7,       // whether the beam hits a crystal
+    RNG_LATTICES = 8,  // number of lattices in a frame
+    RNG_CRYSTAL = 9,   // which crystal, per lattice
+    RNG_SHARE = 10,    // weight of a lattice
     RNG_FLUENCE = 11,
     RNG_WAVELENGTH = 12,
-    RNG_FAULT = 13,        // what goes wrong with the message of a frame
-    RNG_SPECTRUM = 14,     // by part of it
-    RNG_CELL = 15,         // by lattice
-    RNG_PLACE = 16,        // where in the beam, by lattice
-    RNG_ICE = 17,          // is there any
-    RNG_MATTER = 18,       // how much amorphous matter
-    RNG_BAD = 19,          // is a pixel bad, and how
-    RNG_DARK = 20,         // counts of its own of a bad pixel
-    RNG_GAIN = 21,         // gain and pedestal of a pixel, by stage for the frame
-    RNG_PUMP = 22,         // share of the molecules that a laser excites
-    RNG_DEAD_TIME = 23,    // what a counter misses
-    RNG_STREAK = 24,       // of a jet: how bright, and its direction
-    RNG_DIRECTION = 25,    // of the beam
-    RNG_SHIFT = 26,        // of the detector
-    RNG_MEMORY_CELL = 27,  // what a cell of a pixel has of its own, by cell and kind for the frame
-    RNG_GAIN_LEVEL = 28,   // noise of a gain that is read out
+    RNG_FAULT = 13,        // fault of the message of a frame
+    RNG_SPECTRUM = 14,     // per part of the spectrum
+    RNG_CELL = 15,         // unit cell of a lattice
+    RNG_PLACE = 16,        // place in the beam, per lattice
+    RNG_ICE = 17,          // whether a frame has ice
+    RNG_MATTER = 18,       // amount of amorphous matter
+    RNG_BAD = 19,          // whether a pixel is bad, and how
+    RNG_DARK = 20,         // dark counts of a bad pixel
+    RNG_GAIN = 21,         // gain and pedestal of a pixel; the stage is used as the frame
+    RNG_PUMP = 22,         // fraction of the molecules that a laser excites
+    RNG_DEAD_TIME = 23,    // photons that a counter misses
+    RNG_STREAK = 24,       // brightness and direction of the streak of a jet
+    RNG_DIRECTION = 25,    // direction of the beam
+    RNG_SHIFT = 26,        // shift of the detector
+    RNG_MEMORY_CELL = 27,  // memory cells of a pixel; cell and kind are used as the frame
+    RNG_GAIN_LEVEL = 28,   // noise of the gain level that is read out
 };
 
-/* One stream of draws. */
+/* A stream of random numbers, for one purpose, frame and pixel. */
 struct rng {
     uint32_t key[2];
     uint32_t counter[4];
-    uint32_t word[4];  // the block at hand
-    int used;          // words of it that are spent
+    uint32_t word[4];  // the current block
+    int used;          // number of words of the block that are used
 };
 
-/* Four random words out[] for a counter and a key: the bare generator. */
+/* Sets out[] to the four random words of a counter and a key.  This is the generator itself. */
 HD void philox4x32(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4])
 {
     uint32_t c0 = counter[0], c1 = counter[1], c2 = counter[2], c3 = counter[3];
@@ -79,7 +81,7 @@ HD void philox4x32(const uint32_t counter[4], const uint32_t key[2], uint32_t ou
     out[3] = c3;
 }
 
-/* The stream of a purpose, frame and pixel, before its first draw. */
+/* Returns the stream of random numbers for a purpose, frame and pixel, before its first draw. */
 HD struct rng rng_stream(uint64_t seed, enum rng_purpose purpose, uint64_t frame, uint32_t pixel)
 {
     struct rng r;
@@ -94,7 +96,7 @@ HD struct rng rng_stream(uint64_t seed, enum rng_purpose purpose, uint64_t frame
     return r;
 }
 
-/* 32 random bits. */
+/* Returns 32 random bits, the next ones of the stream. */
 HD uint32_t rng_word(struct rng *r)
 {
     if (r->used == 4) {
@@ -105,8 +107,9 @@ HD uint32_t rng_word(struct rng *r)
     return r->word[r->used++];
 }
 
-/* Uniform in (0, 1) of two words: the midpoints of 2^52 equal cells, so never 0 or 1.
- * Exact throughout: the bits become a number in [1, 2). */
+/* Converts two random words into a number that is uniform in (0, 1).  The result is the midpoint
+ * of one of 2^52 equal cells, so it is never 0 or 1.  All steps are exact: the bits become a
+ * number in [1, 2), from which almost 1 is subtracted. */
 HD double rng_uniform_of(uint32_t high, uint32_t low)
 {
     const uint64_t bits = ((uint64_t)high << 32 | low) >> 12 | 0x3ff0000000000000u;
@@ -115,15 +118,15 @@ HD double rng_uniform_of(uint32_t high, uint32_t low)
     return x - (1.0 - 0x1p-53);
 }
 
-/* Uniform in (0, 1). */
+/* Returns a random number that is uniform in (0, 1). */
 HD double rng_uniform(struct rng *r)
 {
     const uint32_t high = rng_word(r), low = rng_word(r);
     return rng_uniform_of(high, low);
 }
 
-/* Normal with mean 0 and variance 1: Marsaglia's polar method, the second
- * deviate of each pair thrown away to keep streams free of state. */
+/* Returns a random number with a normal distribution of mean 0 and variance 1 (Marsaglia's polar
+ * method).  The second number of each pair is not used, so that a stream needs no state for it. */
 HD double rng_normal(struct rng *r)
 {
     double u, v, s;
@@ -135,7 +138,8 @@ HD double rng_normal(struct rng *r)
     return u * __builtin_sqrt(-2.0 * portable_log(s) / s);
 }
 
-/* Log-normal with mean 1 and standard deviation `rms`, below 1e100. */
+/* Returns a random number with a log-normal distribution of mean 1 and standard deviation `rms`.
+ * `rms` must be below 1e100. */
 HD double rng_lognormal(struct rng *r, double rms)
 {
     const double variance = portable_log(1.0 + rms * rms);

@@ -10,18 +10,18 @@
 
 enum { PAGE = 4096 };  // bytes
 
-/* What a name says. */
+/* Content of a struct shared_file_name: the process that made the memory, and its file. */
 struct said {
     pid_t pid;
-    int fd;  // of that process
+    int fd;  // file descriptor in that process
     ino_t inode;
     size_t bytes;
 };
 
-/* The page before the memory; all else of it is the memory's. */
+/* Header of the memory, in the page before it.  The rest of that page is not used. */
 struct page {
     size_t bytes;
-    int fd;  // of the process that made it
+    int fd;  // file descriptor in the process that made the memory
 };
 
 static struct page *page_of(void *memory)

@@ -1,6 +1,8 @@
 /*
- * Memory of this host that other processes open by name: files in memory.  The memory exists as
- * long as any process maps it.  Its name is valid as long as the process that made it maps it.
+ * Memory that other processes of this host can open by name.  It is a file in memory.
+ *
+ * The memory exists as long as at least one process maps it.  Its name is valid as long as the
+ * process that made the memory maps it.
  */
 #ifndef BRAGG_BASE_SHARED_FILE_H
 #define BRAGG_BASE_SHARED_FILE_H
@@ -10,6 +12,7 @@
 
 enum { SHARED_FILE_NAME_SIZE = 64 };
 
+/* Name of a shared memory, which can be sent to other processes of the host. */
 struct shared_file_name {
     unsigned char bytes[SHARED_FILE_NAME_SIZE];
 };
@@ -17,15 +20,15 @@ struct shared_file_name {
 /* Allocates zeroed memory, aligned to a page, and sets *name.  NULL: out of memory. */
 void *shared_file_make(size_t bytes, struct shared_file_name *name);
 
-/* Returns true if this process made the memory of that name. */
+/* Returns true if this process made the memory with this name. */
 bool shared_file_is_own(const struct shared_file_name *name);
 
-/* Maps that memory for reading, and sets *has to its size.  NULL: there is no memory of that name,
- * or it is smaller than `bytes`. */
+/* Maps the memory with this name for reading, and sets *has to its size.  NULL: there is no
+ * memory with this name, or it is smaller than `bytes`. */
 void *shared_file_open(const struct shared_file_name *name, size_t bytes, size_t *has);
 
-/* Release the memory: _free in the process that made it, _close in other processes.  NULL does
- * nothing. */
+/* Release the memory: shared_file_free in the process that made it, shared_file_close in other
+ * processes.  NULL: do nothing. */
 void shared_file_free(void *memory);
 void shared_file_close(void *memory);
 

@@ -10,9 +10,10 @@
 /* --- numbers --- */
 
 /*
- * A whole number up to 2^53 times or divided by a power of ten up to 10^22 is one operation on
- * two doubles that are exact, so that its result is the nearest double (W. D. Clinger, "How to
- * read floating point numbers accurately", PLDI 1990).  All else is left to the C library.
+ * Limits of the fast conversion of decimal numbers.  A whole number up to 2^53 and a power of
+ * ten up to 10^22 are exact as doubles.  Their product or quotient is therefore the nearest
+ * double (W.  D. Clinger, "How to read floating point numbers accurately", PLDI 1990).  All
+ * other numbers are converted by the C library.
  */
 #define EXACT (UINT64_C(1) << 53)
 enum { POWER_MAX = 22 };
@@ -22,7 +23,8 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* Behind white space and a sign. */
+/* Returns the text after white space and a sign, and sets *negative to true if the sign is a
+ * minus. */
 static const char *skip(const char *at, bool *negative)
 {
     while (*at == ' ' || (*at >= '\t' && *at <= '\r'))
@@ -31,7 +33,8 @@ static const char *skip(const char *at, bool *negative)
     return at + (*at == '-' || *at == '+');
 }
 
-/* Appends digits to *value; behind them, or sooner when *value is above EXACT. */
+/* Appends the digits at `at` to *value.  Returns the text after the digits, or an earlier
+ * position if *value is above EXACT. */
 static const char *digits(const char *at, uint64_t *value)
 {
     for (; is_digit(*at) && *value <= EXACT; at++)
@@ -39,7 +42,8 @@ static const char *digits(const char *at, uint64_t *value)
     return at;
 }
 
-/* Adds the exponent at *at, if there is one, to *power, and goes behind it. */
+/* Adds the exponent at *at to *power and moves *at to the text after it.  Does nothing if there
+ * is no exponent. */
 static void exponent(const char **at, int64_t *power)
 {
     if (**at != 'e' && **at != 'E')
@@ -99,7 +103,8 @@ intmax_t number_whole(const char *text, const char **end)
 
 /* --- words of a command line --- */
 
-/* Characters besides letters and digits that need no quotes, and characters that need \xHH. */
+/* Characters, besides letters and digits, that need no quotes (plain), and characters that are
+ * written as \xHH (hard). */
 static const char plain[] = "_@%+=:,./-", hard[] = "'\\;{}~";
 
 static bool is_plain(unsigned char c)
@@ -153,7 +158,7 @@ void words_print(const char *word, FILE *out)
     putc('\'', out);
 }
 
-/* The character behind \x, or 0. */
+/* Returns the character that \xHH at `at` means; 0: there is no such escape. */
 static char escaped(const char *at)
 {
     if (at[0] != '\\' || at[1] != 'x' || !isxdigit((unsigned char)at[2]) ||
@@ -163,8 +168,8 @@ static char escaped(const char *at)
     return (char)strtoul(digits, NULL, 16);
 }
 
-/* Moves a quoted word, from its first character on, to *to; NULL when it does not end, else
- * what follows. */
+/* Copies the characters of a quoted word, from the one after the quote on, to *to.  Returns the
+ * text after the word; NULL: the word does not end, or an escape is invalid. */
 static char *take_quoted(char *at, bool escapes, char **to)
 {
     for (; *at && *at != '\''; at++) {
@@ -199,7 +204,7 @@ bool words_split(char *text, char **words, size_t most, size_t *count)
         if (!at || (*at && *at != ' '))
             return false;
         at += *at == ' ';
-        *to++ = 0;  // never beyond `at`, or the end
+        *to++ = 0;  // does not overtake `at`, and stays within the text
     }
     return true;
 }
@@ -213,7 +218,8 @@ static int smaller(int a, int b)
     return a < b ? a : b;
 }
 
-/* Optimal string alignment: L. Damerau, Comm. ACM 7 (1964) 171, by rows of a table. */
+/* Returns the number of wrong, missing, additional or exchanged letters between two words
+ * (optimal string alignment: L. Damerau, Comm.  ACM 7 (1964) 171). */
 static int letter_distance(const char *a, const char *b)
 {
     const int na = (int)strnlen(a, LETTERS), nb = (int)strnlen(b, LETTERS);
@@ -236,8 +242,10 @@ static int letter_distance(const char *a, const char *b)
     return last[nb];
 }
 
-/* How badly `name` fits where it is a part of `typed`, worse than any letters that are wrong: the
- * longest is meant, of two the last.  FAR where it is no part, or so short that this is chance. */
+/* Returns the distance of a `name` that is a part of `typed`.  It is larger than the distance
+ * for any number of wrong letters, smaller for a longer name, and smaller for a name at the end
+ * of `typed`.  Returns FAR if `name` is not a part of `typed`, or so short that it may be a part
+ * by chance. */
 static int part_distance(const char *typed, const char *name)
 {
     const char *part = strstr(typed, name);

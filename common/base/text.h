@@ -42,10 +42,10 @@ bool words_split(char *text, char **words, size_t most, size_t *count);
 
 /* --- suggestions for misspelt names --- */
 
-/* Returns non-zero if `name` is a better guess for `typed` than all names before it.  A guess has
- * at most a third of its letters wrong, begins with `typed`, or is a part of `typed` (as pixel of
- * pixel-size).  *best is the distance of the best guess so far; it must be 99 before the first
- * call, and is lowered by a better guess. */
+/* Returns non-zero if `name` is a better guess for the misspelt name `typed` than all names of
+ * the previous calls.  A guess has at most a third of its letters wrong, begins with `typed`, or
+ * is a part of `typed` (such as pixel of pixel-size).  *best is the distance of the best guess
+ * so far.  It must be 99 before the first call; a better guess lowers it. */
 int suggest_name(const char *typed, const char *name, int *best);
 
 #endif

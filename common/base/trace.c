@@ -18,7 +18,7 @@ struct span {
 static struct {
     struct span *spans;
     size_t capacity;
-    atomic_size_t next;  // spans recorded so far, also those overwritten
+    atomic_size_t next;  // number of spans recorded so far, including overwritten ones
 } ring;
 
 enum status trace_check(const char *path, struct error *e)

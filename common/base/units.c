@@ -46,7 +46,7 @@ void readable_bytes(double bytes, char text[READABLE_SIZE])
 {
     static const char *const units[] = {"bytes", "kB", "MB", "GB", "TB", "PB"};
     size_t unit = 0;
-    /* what rounds to 1000 is 1 of the next unit */
+    /* a number that would round to 1000 is printed as 1 of the next unit */
     for (; bytes >= 999.5 && unit + 1 < sizeof units / sizeof *units; unit++)
         bytes /= 1000;
     (void)snprintf(text, READABLE_SIZE, bytes < 999.5 ? "%.3g %s" : "%.0f %s", bytes, units[unit]);

@@ -1,7 +1,9 @@
 /*
- * Units: of what is typed, converted at the edges only, here and nowhere else; and amounts for
- * people.  Each form of a conversion is the division or product that nanoBragg uses, because a
- * reciprocal would change the last bit (physics: section 1.1 of the reference notes).
+ * Converts between the units that users type and SI units, and prints amounts for users.
+ *
+ * Units are converted only where values enter or leave a program, with these functions.  Each
+ * conversion is the division or product that nanoBragg uses, because a reciprocal would change
+ * the last bit (physics: section 1.1 of the reference notes).
  */
 #ifndef BRAGG_BASE_UNITS_H
 #define BRAGG_BASE_UNITS_H
@@ -55,8 +57,8 @@ static inline double m_to_ev(double m)
     return 12398.42 / m_to_angstrom(m);
 }
 
-/* What is typed, by what turns it into SI.  MICRO and TENTH_NM differ from UM and ANGSTROM by the
- * last bit, as in nanoBragg. */
+/* Conversions of a typed value into SI units.  MICRO and TENTH_NM are the same units as UM and
+ * ANGSTROM, but the result differs in the last bit, as in nanoBragg. */
 enum si {
     SI_SAME,
     SI_MM,
@@ -67,23 +69,24 @@ enum si {
     SI_DEG,
     SI_MRAD,
     SI_PERCENT,
-    SI_EV,      // to a wavelength
-    SI_PER_UM,  // a depth, to its reciprocal
+    SI_EV,      // eV to a wavelength in m
+    SI_PER_UM,  // a depth in um to its reciprocal in 1/m
 };
 
 double to_si(enum si unit, double typed);
 
-/* Back, within some units of the last place. */
+/* Converts a value from SI units to the typed unit.  The error is a few units of the last place. */
 double from_si(enum si unit, double value);
 
 /* --- amounts for people -------------------------------------------------- */
 
-enum { READABLE_SIZE = 24 };  // of a text, with the terminator
+enum { READABLE_SIZE = 24 };  // bytes of such a text, with the terminator
 
-/* "512 bytes", "42.3 MB": three digits, in powers of 1000. */
+/* Writes a number of bytes to `text` with three digits, in units of powers of 1000: "512 bytes",
+ * "42.3 MB". */
 void readable_bytes(double bytes, char text[READABLE_SIZE]);
 
-/* "0:15", "2:03:00", rounded to seconds. */
+/* Writes a time to `text`, rounded to seconds: "0:15", "2:03:00". */
 void readable_time(double s, char text[READABLE_SIZE]);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Vectors of three doubles and row-major 3x3 matrices.  The order of every sum
- * is part of the contract: faithful images depend on the last bit.
+ * Vectors of three doubles, and row-major 3x3 matrices.  The order of the terms of every sum
+ * must not change, because faithful images depend on the last bit.
  */
 #ifndef BRAGG_BASE_VEC_H
 #define BRAGG_BASE_VEC_H
@@ -45,7 +45,7 @@ HD void vec_scale(const double v[3], double factor, double out[3])
     vec_set(out, factor * v[0], factor * v[1], factor * v[2]);
 }
 
-/* out = v / |v|, the zero vector for |v| = 0; returns |v|.  out may be v. */
+/* out = v / |v|, or the zero vector for |v| = 0.  Returns |v|.  out may be v. */
 HD double vec_unit(const double v[3], double out[3])
 {
     const double length = vec_length(v);
@@ -56,8 +56,8 @@ HD double vec_unit(const double v[3], double out[3])
     return length;
 }
 
-/* Turns v in place about lab x, then y, then z by angles in rad, right-handed;
- * a zero angle is skipped altogether [1.6]. */
+/* Rotates v in place about the laboratory axes x, then y, then z, by right-handed angles in rad.
+ * A rotation by 0 is skipped, so that v stays exact [1.6]. */
 HD void vec_rotate(double v[3], const double angles[3])
 {
     if (angles[0] != 0.0) {
@@ -74,8 +74,8 @@ HD void vec_rotate(double v[3], const double angles[3])
     }
 }
 
-/* Turns v in place about the unit vector u by phi rad (Rodrigues' formula), also
- * for phi = 0 [1.6]. */
+/* Rotates v in place about the unit vector u by phi, in rad (Rodrigues' formula).  The rotation
+ * is also computed for phi = 0 [1.6]. */
 HD void vec_rotate_axis(double v[3], const double u[3], double phi)
 {
     const double c = cos(phi), s = sin(phi);
@@ -108,7 +108,7 @@ HD void mat_multiply(const double a[9], const double b[9], double out[9])
             out[3 * i + j] = a[3 * i] * b[j] + a[3 * i + 1] * b[3 + j] + a[3 * i + 2] * b[6 + j];
 }
 
-/* The inverse of m, by the cross products of its rows. */
+/* out = the inverse of m, from the cross products of the rows of m.  out may not be m. */
 HD void mat_invert(const double m[9], double out[9])
 {
     const double volume = mat_determinant(m);

@@ -14,7 +14,7 @@
 #include "base/text.h"
 #include "run/pipeline/find_program.h"
 
-/* Commands that are not programs, in `braggpipe list` after these. */
+/* Commands of braggpipe that are not programs.  `braggpipe list` shows them after the programs. */
 static const struct {
     const char *name, *summary;
 } commands[] = {
@@ -25,14 +25,14 @@ static const struct {
 
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
-/* Name `i` of all programs and commands. */
+/* Returns name number i of all programs and commands; the programs come first. */
 static const char *name_of(size_t i)
 {
     return i < program_list_length ? program_list[i].name : commands[i - program_list_length].name;
 }
 
-/* Prints one line of the list: name and title of a pipeline.  The title is the first comment of the
- * file, up to the first comma, colon, semicolon or full stop. */
+/* Prints one line of the list, with name and title of a pipeline.  The title is the first
+ * comment of the file, up to the first comma, colon, semicolon or full stop. */
 static void show_pipeline(void *unused, const char *name, const char *path)
 {
     FILE *file = fopen(path, "re");
@@ -93,8 +93,8 @@ static enum status unknown(const char *name, struct error *e)
                      meant ? " Did you mean '" : "", meant ? meant : "", meant ? "'?" : "");
 }
 
-/* Replaces this process by bragg-NAME.  argv[0] is overwritten; NULL ends argv.  Returns only after
- * an error. */
+/* Replaces this process by bragg-NAME. argv ends with NULL, and argv[0] is overwritten.  Returns
+ * only after an error. */
 static enum status become(const char *name, char **argv, struct error *e)
 {
     char full[40];
@@ -110,7 +110,8 @@ static enum status become(const char *name, char **argv, struct error *e)
     return s;
 }
 
-/* `demo`: runs the shipped pipeline lysozyme.  Options of the command line are passed on. */
+/* Executes `braggpipe demo`: runs the shipped pipeline lysozyme in the folder demo.  Passes the
+ * options of the command line to bragg-run. */
 static enum status demo(int argc, char **argv, struct error *e)
 {
     static char workdir[] = "--workdir=demo", pipeline[] = "lysozyme";

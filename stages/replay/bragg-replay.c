@@ -26,6 +26,7 @@
 #include "wire/codec.h"
 #include "wire/recording.h"
 
+/* State of --loop. */
 struct replay_loop {
     uint64_t count;   // frames per round; frame `id` is number id % count of a round
     uint64_t *ids;    // owned; recorded numbers of the frames of a round
@@ -74,8 +75,8 @@ static double recorded_ns(const struct replay_loop *l, const struct recording_li
     return (double)recording_list_find(frames, l->ids[number])->time_ns;
 }
 
-/* Returns when frame `id` is due, in ns since the start of the recording.  A round begins one mean
- * frame interval after the last frame of the previous round. */
+/* Returns the time at which frame `id` of a loop is due, in ns since the start of the recording.
+ * A round begins one mean frame interval after the last frame of the previous round. */
 static double replay_loop_time_ns(const struct replay_loop *l, const struct recording_list *frames,
                                   uint64_t id)
 {
@@ -91,6 +92,7 @@ static void replay_loop_free(struct replay_loop *l)
     mem_free(l->ids);
 }
 
+/* State of bragg-replay; the options come first. */
 struct replay {
     /* options */
     const char *frames, *speed, *loop;
@@ -108,12 +110,12 @@ struct replay {
     struct replay_loop looped;            // state of --loop
     struct codec_expected expected;
     bool timed;          // frames are sent at the recorded times
-    double factor;       // relative to the recorded speed
+    double factor;       // speed of playing relative to the recorded speed
     uint64_t sent;       // number of frames whose time was requested
     uint64_t latest_ns;  // latest time that was returned
 };
 
-enum { FILES_MAX = 100000 };  // image files
+enum { FILES_MAX = 100000 };  // greatest number of image files
 
 #define AT(member) .offset = offsetof(struct replay, member)
 
@@ -157,7 +159,8 @@ static enum status parse_speed(struct replay *r, struct error *e)
     return parse_real(r->speed, 1e-6, 1e9, "--speed (or full, real)", &r->factor, e);
 }
 
-/* Adds a range of frames, all of which must exist. */
+/* Adds a range of frames to r->ids.  STATUS_USAGE: one of the frames does not exist.
+ * STATUS_FAILED: out of memory. */
 static enum status add_range(struct replay *r, struct id_range range, struct error *e)
 {
     const struct id_set *all = &r->all;
@@ -190,7 +193,7 @@ static enum status parse_frames(struct replay *r, struct error *e)
     return s;
 }
 
-/* Keeps only the first --first ids. */
+/* Removes all but the first N frames of r->ids, where N is the value of --first. */
 static void cut_list(struct replay *r)
 {
     uint64_t left = (uint64_t)r->first;
@@ -207,7 +210,8 @@ static void cut_list(struct replay *r)
     }
 }
 
-/* Selects the frames: those of --frames or all, and of these the first --first. */
+/* Selects the frames to be played: the frames of --frames, or all frames.  With --first=N only
+ * the first N of them are played. */
 static enum status choose_frames(struct replay *r, struct error *e)
 {
     enum status s = r->frames ? parse_frames(r, e) : STATUS_OK;
@@ -219,8 +223,8 @@ static enum status choose_frames(struct replay *r, struct error *e)
     return s;
 }
 
-/* Begins a loop.  The list of frames decides what a number means, so its hash enters the lineage.
- */
+/* Begins a loop.  Adds a hash of the list of frames to the lineage, because the list determines
+ * which frame a number means. */
 static enum status open_loop(struct replay *r, struct error *e)
 {
     const enum status s = replay_loop_begin(&r->looped, r->loop, &r->ids, e);
@@ -341,7 +345,7 @@ static enum status replay_list(void *state, struct id_set *ids, struct error *e)
     return STATUS_OK;
 }
 
-/* Returns when a frame arrived, in ns since the start of the recording. */
+/* Returns the time at which frame `id` was recorded, in ns since the start of the recording. */
 static double time_ns(const struct replay *r, uint64_t id)
 {
     return r->loop ? replay_loop_time_ns(&r->looped, &r->recording.frames, id)
@@ -353,7 +357,7 @@ static uint64_t replay_due_ns(void *state, uint64_t id)
     struct replay *r = state;
     const double due_ns =
         r->timed ? time_ns(r, id) / r->factor : (double)r->sent++ * 1e9 / r->rate_Hz;
-    /* frames are sent in order of their numbers, but may have been recorded in another order */
+    /* frames are sent in the order of their numbers, but may have been recorded in another order */
     if (due_ns > (double)r->latest_ns)
         r->latest_ns = (uint64_t)due_ns;
     return r->latest_ns;
@@ -386,7 +390,8 @@ static enum status replay_frame(void *state, struct frame *f, struct error *e)
     return s;
 }
 
-/* After the last frame: fails if the end of the recording is missing. */
+/* Is called after the last frame.  STATUS_INPUT: the end of the recording is missing, and
+ * --allow-truncated is not given. */
 static enum status replay_end(void *state, struct error *e)
 {
     const struct replay *r = state;

@@ -61,8 +61,8 @@ static void take_scale(struct provenance *o, const char *line)
     (void)parse_real(number, 1e-300, 1e12, "--scale", &o->scale, NULL);
 }
 
-/* Adds one line, without its end, to the history.  The line of bragg-write is processed separately.
- */
+/* Adds one line of `length` bytes, without its newline, to the history.  A line of bragg-write
+ * is not added; only its --scale is stored. */
 static enum status add_line(struct provenance *o, const char *line, size_t length, const char *path,
                             struct error *e)
 {
@@ -80,7 +80,7 @@ static enum status add_line(struct provenance *o, const char *line, size_t lengt
 /* --- the header of an image ---------------------------------------------- */
 
 /* Returns the value of a header line that begins with `key`, and terminates the value with NUL.
- * NULL: another key. */
+ * NULL: the line has another key. */
 static char *header_value(char *line, const char *key)
 {
     if (strncmp(line, "# ", 2) == 0)
@@ -144,7 +144,8 @@ static enum status read_image(struct provenance *o, const struct target *t, FILE
 
 /* --- NXmx ---------------------------------------------------------------- */
 
-/* Selects the requested frame of an NXmx file. */
+/* Sets o->id to the requested frame of an NXmx file, or to its only frame.  STATUS_USAGE: no
+ * frame was requested and there are several.  STATUS_INPUT: the frame was not found. */
 static enum status choose_frame(struct provenance *o, const struct target *t,
                                 const struct nxmx_rows *rows, struct error *e)
 {
@@ -180,8 +181,8 @@ static enum status read_nxmx(struct provenance *o, const struct target *t, struc
 
 /* --- an index ------------------------------------------------------------ */
 
-/* Reads the file names of an index line, from column `first` on.  They are in the folder of the
- * index. */
+/* Reads the file names of an index line, from column `first` on.  Relative names are relative to
+ * the folder of the index. */
 static void take_names(struct provenance *o, const struct target *t, int first, char *line)
 {
     const char *slash = strrchr(t->path, '/');
@@ -198,7 +199,7 @@ static enum status read_index(struct provenance *o, const struct target *t, FILE
 {
     char *line = NULL;
     size_t room = 0;
-    int names = 4;  // column of the first
+    int names = 4;  // column of the first file name
     enum status s = STATUS_OK;
     while (s == STATUS_OK && getline(&line, &room, in) > 0) {
         if (strncmp(line, "# ", 2) == 0)

@@ -32,22 +32,24 @@
 #include "stages/write/output.h"
 #include "wire/codec.h"
 
+/* A recomputed frame that is compared with files. */
 struct recomputed {
     const struct experiment *experiment;
     const struct frame *frame;
-    const char *folder;  // for temporary files
+    const char *folder;  // folder for temporary files
     double scale;        // --scale of bragg-write; 0: not used
 };
 
 /* --- results on stdout ---------------------------------------------------------- */
 
-/* Prints a line: `what` about the frame or file `name`. */
+/* Prints the line "NAME: WHAT" about a frame or file. */
 static void report_line(const char *name, const char *what)
 {
     printf("%s: %s\n", name, what);
 }
 
-/* Writes the position of a pixel: "fast,slow", and the panel if there are several. */
+/* Writes the position of pixel number i to `text`: "fast,slow", and the panel if there are
+ * several. */
 static void say_place(const struct experiment *x, size_t i, char text[64])
 {
     const struct panel *p = x->panels;
@@ -62,8 +64,8 @@ static void say_place(const struct experiment *x, size_t i, char text[64])
         (void)snprintf(text + used, 64 - (size_t)used, " of panel %zu", number);
 }
 
-/* Prints the first pixel that differs, in the panels of *x, and how many pixels differ.  Returns
- * false, and prints nothing, if none differs. */
+/* Prints the position of the first pixel that differs, in the panels of *x, and how many pixels
+ * differ.  Returns false, and prints nothing, if no pixel differs. */
 static bool report_pixels(const struct experiment *x, const char *name, const struct image *was,
                           const struct image *is)
 {
@@ -226,7 +228,8 @@ static bool same_images(const struct nxmx_one *a, const struct nxmx_one *b)
            memcmp(a->chunk.bytes, b->chunk.bytes, a->chunk.length) == 0;
 }
 
-/* Returns false for a table of an older version, without pixels of rows and unassigned photons. */
+/* Returns false if the table was written by an older version, and therefore does not contain the
+ * pixels of its rows and the unassigned photons. */
 static bool tells_all(const struct reflection_table *t)
 {
     return t->npixels || t->least_photons > 0 || t->rest_photons != 0;
@@ -257,7 +260,8 @@ static bool same_plane(const struct plane *a, const struct plane *b)
            memcmp(a->values, b->values, a->count * sizeof *a->values) == 0;
 }
 
-/* Returns the name of the first derivative image that differs; "": none. */
+/* Returns the name of the first derivative image that differs; "": none differs.  Returns "of
+ * other names" if the numbers of images differ. */
 static const char *differing_plane(const struct planes *a, const struct planes *b)
 {
     if (a->count != b->count)
@@ -296,7 +300,8 @@ static void say_labels(const char *path, const struct reflection_table *was,
                             : "the stored frame has no labels");
 }
 
-/* Prints a difference in reflections, labels or derivatives.  Returns false if all are the same. */
+/* Prints the first difference in reflections, labels or derivative images.  Returns false if
+ * there is no difference. */
 static bool say_others(const char *path, const struct nxmx_one *was, const struct nxmx_one *is)
 {
     const char *plane = differing_plane(&was->planes, &is->planes);
@@ -372,7 +377,7 @@ static enum status recompute_compare_file(const struct recomputed *r, const char
     return STATUS_OK;
 }
 
-/* A frame of a recording, with the message from which it was decoded. */
+/* A frame of a recording, with its experiment and the message from which it was decoded. */
 struct made {
     struct experiment experiment;
     struct message message;
@@ -380,6 +385,7 @@ struct made {
     struct message copy;  // copy of the message before the frame took its pixels
 };
 
+/* State of --recompute: the origin of the frame, the recomputed frame, and the result. */
 struct again {
     struct provenance origin;
     struct recording recording;  // recording of the recomputed frame
@@ -388,7 +394,7 @@ struct again {
     bool differs;
 };
 
-/* The path of a file in the temporary folder. */
+/* Path of a file in the temporary folder. */
 struct path {
     char text[PROVENANCE_PATH_MAX + 16];
 };
@@ -410,8 +416,8 @@ static void made_free(struct made *m)
     experiment_free(&m->experiment);
 }
 
-/* Reads frame `id` of a recording, with its experiment.  The caller frees *m, also after an error.
- */
+/* Reads frame `id` of a recording, with its experiment.  The caller frees *m with made_free,
+ * also after an error. */
 static enum status read_frame(const struct recording *r, uint64_t id, struct made *m,
                               struct error *e)
 {
@@ -436,7 +442,8 @@ static enum status read_frame(const struct recording *r, uint64_t id, struct mad
     return s;
 }
 
-/* Checks that stages, options and input files are the same as when the frame was made. */
+/* Checks that stages, options and input files are the same as at the time when the frame was
+ * made.  STATUS_INPUT: they differ. */
 static enum status check_history(const struct again *a, struct error *e)
 {
     const struct provenance *o = &a->origin;
@@ -505,7 +512,8 @@ static enum status compare(struct again *a, struct error *e)
 
 /* --- the whole recomputation --------------------------------------------- */
 
-/* Computes the frame again from its history. */
+/* Computes the frame again from its history, with the same stages, and reads the result into
+ * a->new. */
 static enum status make_again(struct again *a, const char *target, struct error *e)
 {
     struct error cause = {0};

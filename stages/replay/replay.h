@@ -38,6 +38,7 @@ enum status rerun_stages(const char *history, uint64_t id, const char *record, c
 
 enum { PROVENANCE_FILES_MAX = 8, PROVENANCE_PATH_MAX = 4096 };
 
+/* Origin of a frame: how it was made, and where it is stored. */
 struct provenance {
     uint64_t id;
     char history[EXPERIMENT_HISTORY_SIZE];  // history of the stages before bragg-write
@@ -63,7 +64,7 @@ void provenance_close(struct provenance *o);
  * and reflections. */
 struct replay_images;
 
-/* Returns true if the first bytes of the file are those of such a format. */
+/* Returns true if the first bytes of the file are those of SMV, CBF or HDF5. */
 bool replay_images_are(const char *path);
 
 /* Opens `count` files, all of which have the detector of the first one, and adds the numbers of
@@ -74,14 +75,15 @@ bool replay_images_are(const char *path);
 struct replay_images *replay_images_open(const char *const *paths, size_t count, struct id_set *ids,
                                          struct error *e);
 
-/* Returns the hash that represents the images in a lineage, from names, sizes and times of the
- * files. */
+/* Returns the hash that represents the images in the lineage.  It is computed from the names,
+ * sizes and times of the files. */
 const char *replay_images_digest(const struct replay_images *r);
 
-/* Moves detector, beam and crystals to *x, which must be empty. */
+/* Moves the experiment of the images (detector, beam and crystals) to *x, which must be empty. */
 void replay_images_begin(struct replay_images *r, struct experiment *x);
 
-/* Reads frame f->recipe.id.  STATUS_INPUT: the image has another size, or is corrupt. */
+/* Reads frame number f->recipe.id into *f.  STATUS_INPUT: the image has another size than the
+ * detector, or is corrupt. */
 enum status replay_images_frame(struct replay_images *r, const struct experiment *x,
                                 struct frame *f, struct error *e);
 

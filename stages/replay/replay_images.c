@@ -28,10 +28,10 @@
 
 /* --- the experiment, from the headers of image files --------------------------------- */
 
-/* Values for entries that are missing in a file.  Most of them do not affect a picture. */
+/* Values that replace missing entries of a file.  Most of them do not affect how an image looks. */
 static const double WAVELENGTH_M = 1e-10, DISTANCE_M = 0.1, KAHN = 0.98, FLUENCE_PH_M2 = 1e25;
 
-/* Returns a request with these defaults. */
+/* Returns a request that contains the values above. */
 static struct request plain_request(void)
 {
     struct request q;
@@ -43,7 +43,8 @@ static struct request plain_request(void)
     return q;
 }
 
-/* Makes a mask of the pixels below 0 in the first image: gaps and dead pixels of CBF. */
+/* Makes a mask of the pixels below 0 in the first image, which are gaps and dead pixels in CBF.
+ * Leaves *mask unchanged if there are none. */
 static enum status take_mask(const struct image_file *f, uint8_t **mask, struct error *e)
 {
     const int32_t *pixels = f->image.pixels;
@@ -60,7 +61,8 @@ static enum status take_mask(const struct image_file *f, uint8_t **mask, struct 
     return STATUS_OK;
 }
 
-/* Places the panel of a header perpendicular to the beam. */
+/* Makes the panel that the header of an image describes.  The panel is perpendicular to the
+ * beam. */
 static enum status place_header(const char *path, struct image_header *h, struct request *q,
                                 struct geometry_panels *p, struct error *e)
 {
@@ -118,7 +120,7 @@ static enum status use_header(const char *path, struct request *q, struct geomet
     return s;
 }
 
-/* Makes the crystals, each from its first lattice. */
+/* Makes the crystals of an NXmx file.  Each crystal gets the unit cell of its first lattice. */
 static enum status use_crystals(const struct nxmx_rows *rows, struct request *q,
                                 struct experiment *x, struct error *e)
 {
@@ -158,7 +160,8 @@ static bool moves(const struct nxmx_rows *rows)
     return any;
 }
 
-/* Reads why pixels are masked, if the file has this for at least one panel. */
+/* Copies the reasons for which pixels are masked, if the file contains them for at least one
+ * panel. */
 static enum status take_reasons(const struct nxmx_geometry *g, struct experiment *x,
                                 struct error *e)
 {
@@ -200,8 +203,9 @@ static enum status use_nxmx(const char *path, const struct nxmx_rows *rows, stru
     return use_crystals(rows, q, x, e);
 }
 
-/* From an SMV or mini-CBF file: one panel perpendicular to the beam, with pixels below 0 masked.
- * Warns about missing entries.  STATUS_INPUT: the file is invalid. */
+/* Makes the experiment *x from an SMV or mini-CBF file.  The detector is one panel perpendicular
+ * to the beam, with pixels below 0 masked.  Warns about missing entries.  STATUS_INPUT: the file
+ * is invalid. */
 static enum status replay_setup_header(const char *path, struct experiment *x, struct error *e)
 {
     struct request q = plain_request();
@@ -212,8 +216,9 @@ static enum status replay_setup_header(const char *path, struct experiment *x, s
     return s;
 }
 
-/* From an NXmx file.  The crystals come from the lattices of *rows, if there are any.  Sets axes[9]
- * to the axes of NeXus in the laboratory frame, one per row.  STATUS_INPUT: the file is invalid. */
+/* Makes the experiment *x from an NXmx file.  The crystals come from the lattices of *rows, if
+ * there are any.  Sets axes[9] to the axes of NeXus in the laboratory frame, one per row.
+ * STATUS_INPUT: the file is invalid. */
 static enum status replay_setup_nxmx(const char *path, const struct nxmx_rows *rows,
                                      struct experiment *x, double axes[9], struct error *e)
 {
@@ -228,19 +233,20 @@ static enum status replay_setup_nxmx(const char *path, const struct nxmx_rows *r
     return s;
 }
 
-/* One frame. */
+/* File and frame number of one frame to be played. */
 struct entry {
     const char *path;
     uint64_t number;  // number of the frame in an NXmx file
     bool nxmx;
 };
 
+/* Image files that are played, and the experiment that was made from the first one. */
 struct replay_images {
     struct entry *entries;  // owned
     size_t count, room;
-    bool numbered;            // the only file is NXmx: frames keep their numbers
+    bool numbered;            // there is one file, and it is NXmx: frames keep their numbers
     struct nxmx_rows rows;    // metadata of that file
-    double axes[9];           // rows: axes of NeXus in the laboratory frame
+    double axes[9];           // axes of NeXus in the laboratory frame, one per row
     struct experiment setup;  // experiment from replay_images_open; replay_images_begin moves it
     char digest[17];
     bool warned;  // a warning about another beam or distance was printed
@@ -320,13 +326,16 @@ static enum status set_up(struct replay_images *r, struct error *e)
 
 /* ---- images with different setups -------------------------------------------------------- */
 
-/* Returns true if the header gives a value that differs by more than the fraction `part`. */
+/* Returns true if the header contains a value (`said` above 0) that differs from the value of
+ * the stream (`sent`) by more than the fraction `part`. */
 static bool differs(double said, double sent, double part)
 {
     return said > 0 && !(fabs(said / sent - 1) < part);
 }
 
-/* Returns true if the beam hits another place.  A detector may move a little between frames. */
+/* Returns true if the beam of an image hits the panel more than 2 pixels away from the beam of
+ * the experiment.  Smaller differences are accepted, because a detector may move a little
+ * between frames. */
 static bool hits_elsewhere(const struct image_header *h, const struct panel *p)
 {
     static const double NEAR_PX = 2.0;
@@ -367,7 +376,8 @@ static void warn_header(struct replay_images *r, const struct experiment *x, con
                  p->beam_fast_m / p->pixel_m, p->beam_slow_m / p->pixel_m, r->entries->path);
 }
 
-/* Checks that another NXmx file has the same panels as the first file. */
+/* Checks that the experiment of another NXmx file has the same panels as the first file.
+ * STATUS_INPUT: it does not. */
 static enum status check_setup(struct replay_images *r, const char *path,
                                const struct experiment *other, struct error *e)
 {
@@ -469,7 +479,8 @@ static const struct entry *entry_of(const struct replay_images *r, uint64_t id)
     return &r->entries[nxmx_rows_find(&r->rows, id)];
 }
 
-/* Copies the pixels of a file, unchanged, into the memory of the frame. */
+/* Copies the pixels of a file, unchanged, into the image of a frame.  STATUS_INPUT: the number
+ * of pixels is not that of the detector. */
 static enum status take_pixels(const char *path, const struct image *from,
                                const struct experiment *x, struct image *to, struct error *e)
 {
@@ -483,7 +494,8 @@ static enum status take_pixels(const char *path, const struct image *from,
     return STATUS_OK;
 }
 
-/* Adds the lattices of an NXmx file, in their orientation at the start of the frame. */
+/* Adds the lattices of a frame of an NXmx file to the recipe, in their orientation at the start
+ * of the frame. */
 static enum status take_lattices(const struct replay_images *r, const struct experiment *x,
                                  const struct nxmx_frame *frame, struct recipe *recipe,
                                  struct error *e)

@@ -23,11 +23,12 @@ enum { STAGES_MAX = 16, WORDS_MAX = 256, NAME_MAX_BYTES = 40 };
 
 extern char **environ;
 
+/* The processes of the stages that run again, which are connected by pipes. */
 struct chain {
     pid_t pids[STAGES_MAX + 1];
     size_t count;
     int input;  // pipe from the stage before; stdin of the next stage
-    int said;
+    int said;   // file for the messages of the stages
 };
 
 static volatile sig_atomic_t interrupted;
@@ -40,7 +41,8 @@ static void on_signal(int number)
 
 /* --- one stage ----------------------------------------------------------- */
 
-/* Finds a program in the folder of this executable, or else in PATH. */
+/* Returns the path of a program in the folder of this executable.  If it does not exist there,
+ * returns `name`, so that the program is searched in PATH. */
 static const char *find_program(const char *name, char path[PATH_MAX])
 {
     const ssize_t length = readlink("/proc/self/exe", path, PATH_MAX - NAME_MAX_BYTES - 1);
@@ -54,8 +56,8 @@ static const char *find_program(const char *name, char path[PATH_MAX])
     return name;
 }
 
-/* Starts a program that reads the pipe of the previous one.  Its stdout is a new pipe, or /dev/null
- * for the last program. */
+/* Starts a program that reads the pipe of the previous program.  The stdout of the program is a
+ * new pipe, or /dev/null for the last program. */
 static enum status start_program(struct chain *c, char **argv, bool last, struct error *e)
 {
     char path[PATH_MAX];
@@ -84,7 +86,7 @@ static enum status start_program(struct chain *c, char **argv, bool last, struct
     return STATUS_OK;
 }
 
-/* Starts the stage of one line of the history. */
+/* Starts the stage that one line of the history describes, for frame `id` only. */
 static enum status start_stage(struct chain *c, const char *line, uint64_t id, struct error *e)
 {
     char name[NAME_MAX_BYTES], version[16], given[EXPERIMENT_HISTORY_SIZE], only[32];
@@ -138,7 +140,8 @@ static enum status start_all(struct chain *c, const char *history, uint64_t id, 
     return s ? s : start_recorder(c, record, e);
 }
 
-/* Waits until all stages have ended.  Returns true if all ended with status 0. */
+/* Waits until all stages have ended.  `hurry`: sends SIGTERM to them first.  Returns true if all
+ * of them ended with status 0. */
 static bool wait_all(const struct chain *c, bool hurry)
 {
     bool good = true;
@@ -154,7 +157,8 @@ static bool wait_all(const struct chain *c, bool hurry)
     return good;
 }
 
-/* Sets the error to the first line of the stages that is not a warning. */
+/* Sets the error to the first line that the stages printed and that is not a warning.  Returns
+ * STATUS_INPUT. */
 static enum status repeat_messages(const char *said, struct error *e)
 {
     FILE *in = fopen(said, "re");
@@ -194,7 +198,7 @@ enum status rerun_stages(const char *history, uint64_t id, const char *record, c
     for (size_t i = 0; i < COUNT; i++)
         (void)sigaction(numbers[i], &action, &before[i]);
     const enum status s = run_all(history, id, record, said, e);
-    /* the flag is not read after this point */
+    /* from here on signals have their previous effect; an earlier one is reported below */
     for (size_t i = 0; i < COUNT; i++)
         (void)sigaction(numbers[i], &before[i], NULL);
     return interrupted ? error_set(e, STATUS_INTERRUPTED, "interrupted") : s;

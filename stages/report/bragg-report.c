@@ -14,6 +14,7 @@
 #include "stage/stage.h"
 #include "stages/shared/frame_facts.h"
 
+/* State of bragg-report; the options come first. */
 struct report {
     /* options */
     int64_t pictures;
@@ -50,7 +51,7 @@ static enum status report_open(void *state, const char **operands, int noperands
     return document_check(r->path, e);
 }
 
-/* Makes the stage passive if it has --in and not --hold. */
+/* Makes the stage passive if frames do not arrive through stdin and --hold is not given. */
 static enum status report_settle(void *state, const struct start *start, struct stage *self,
                                  struct error *e)
 {

@@ -39,7 +39,7 @@
 
 #define RUN_PROGRAM "bragg-run"
 
-/* What the user asked for; a text is NULL, and a number 0, if its option is not given. */
+/* Values of the options.  A text is NULL, and a number is 0, if its option is not given. */
 struct run_options {
     struct opt_texts counts, sets, wraps, adds, removes;  // as typed: "STAGE=..."
     struct opt_marks given;                               // which options were given
@@ -48,7 +48,7 @@ struct run_options {
     const char *const *argv;  // command line of this program, ended by NULL
     int launcher;             // enum launcher
     const char *hosts, *slurm;
-    char folded[FUSE_TEXT_SIZE];      // message of fuse_stages; "": no stages were merged
+    char folded[FUSE_TEXT_SIZE];      // message of fuse_stages; "": no stages were fused
     struct pipeline_stage *reporter;  // the bragg-report that --report adds; NULL: none
     bool remote, dry_run, resume, stats, verbose, quiet;
 };
@@ -124,7 +124,7 @@ static const struct opt_program program = {
         "cpus, gpus and after.\n\nMore: bragg-run(1) (manual).",
 };
 
-/* Returns true if one of `names` was given; `names` is as in opt_given. */
+/* Returns true if one of the options `names` was given.  `names` has the form of opt_given. */
 static bool run_given(const struct run_options *o, const char *names)
 {
     return opt_given(table, o, names);
@@ -186,8 +186,9 @@ static enum status run_parse(int argc, char **argv, struct run_options *o, const
 static const char VIEW[] = "127.0.0.1:8080", FOREVER_S[] = "1000000",
                   FRAMES_PAGE[] = "/frames.html";
 
-/* Merges stages, so that detector counts and not photons cross the network between hosts; see
- * fold.h. Stages move in memory, so the pointer to bragg-report is looked up again. */
+/* Fuses stages for a run on several hosts, so that detector counts cross the network instead of
+ * photons; see reduce_traffic.h.  Stages move in memory, so the pointer to bragg-report is
+ * looked up again. */
 static enum status fold_for_hosts(struct pipeline *p, struct run_options *o,
                                   const struct hosts *hosts, struct error *e)
 {
@@ -197,21 +198,21 @@ static enum status fold_for_hosts(struct pipeline *p, struct run_options *o,
     return s;
 }
 
-/* Returns true if the page of --view stays after the run, until a signal ends it. */
+/* Returns true if the page of --view remains after the run, until a signal ends it. */
 static bool page_stays(const struct run_options *o)
 {
     return !o->quiet && !o->report && !o->launcher && !o->dry_run;
 }
 
-/* Returns the address of the page of a bragg-view. */
+/* Returns the address of the page of a bragg-view stage, as ADDRESS:PORT. */
 static const char *bind_of(const struct pipeline_stage *view)
 {
     const char *bind = pipeline_value(view, "bind");
     return bind ? bind : VIEW;
 }
 
-/* Reads the token file of a page, to check it.  The stage looks a relative name up in --workdir and
- * then next to the pipeline file; so does this function. */
+/* Checks that the token file of a page can be read.  Searches a relative name in --workdir and
+ * then in the folder of the pipeline file, as the stage does. */
 static enum status check_token(const struct pipeline *p, const struct pipeline_stage *view,
                                const char *path, const struct run_options *o, struct error *e)
 {
@@ -232,7 +233,8 @@ static enum status check_token(const struct pipeline *p, const struct pipeline_s
     return s;
 }
 
-/* Checks what a bragg-view of the pipeline would refuse, before any process is started. */
+/* Checks the options of a bragg-view stage before any process is started, so that errors are
+ * found early. */
 static enum status check_page(const struct pipeline *p, const struct pipeline_stage *view,
                               const struct run_options *o, struct error *e)
 {
@@ -274,8 +276,9 @@ static enum status check_pages(const struct pipeline *p, const struct run_option
     return s;
 }
 
-/* Prints the address of the page of --view.  With port 0 bragg-view chooses the port and prints the
- * address.  `here`: all processes run on this host, so the port is tried first. */
+/* Prints the address of the page of --view.  If the port is 0, bragg-view chooses the port and
+ * prints the address instead.  `here`: all processes run on this host, so the function first
+ * checks that the port is free. */
 static enum status announce_view(const struct pipeline *p, const struct run_options *o, bool here,
                                  struct error *e)
 {
@@ -294,8 +297,8 @@ static enum status announce_view(const struct pipeline *p, const struct run_opti
     return s;
 }
 
-/* Without a terminal, says how a page ends that stays after the last frame.  On a terminal
- * bragg-view says that. */
+/* If there is no terminal, prints how to end a page that remains after the last frame.  On a
+ * terminal bragg-view prints this. */
 static void tell_stay(const struct pipeline *p)
 {
     bool stays = false;
@@ -311,8 +314,8 @@ static void tell_stay(const struct pipeline *p)
                 RUN_PROGRAM, (long)getpid());
 }
 
-/* If all sinks of the pipeline are pages of bragg-view, the run waits for them, and they stay after
- * the last frame, as at the end of a pipe. */
+/* If all sinks of the pipeline are bragg-view, sets their options so that the run waits for
+ * them, and that the pages remain after the last frame, as at the end of a shell pipe. */
 static enum status hold_for_view(struct pipeline *p, const struct run_options *o, struct error *e)
 {
     enum status s = STATUS_OK;
@@ -330,7 +333,7 @@ static enum status hold_for_view(struct pipeline *p, const struct run_options *o
     return s;
 }
 
-/* Returns the name of a pipeline file without its folder, which is the title of pages. */
+/* Returns the name of a pipeline file without its folder.  It is the title of pages. */
 static const char *name_of(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -400,8 +403,8 @@ static enum status dry_run(const struct pipeline *p, const struct run_options *o
     return s;
 }
 
-/* Returns in `path` where bragg-report writes its page about the frames: in the private folder.
- * bragg-run puts that page into the one of --report. */
+/* Sets `path` to the file in the private folder to which bragg-report writes its page about the
+ * frames. bragg-run copies that page into the page of --report. */
 static void frames_page(const struct cleanup_guard *guard,
                         char path[PRIVATE_FOLDER_SIZE + sizeof FRAMES_PAGE])
 {
@@ -409,8 +412,8 @@ static void frames_page(const struct cleanup_guard *guard,
                    FRAMES_PAGE);
 }
 
-/* Runs the processes until all have ended.  With --report also writes the page about the run, even
- * after a failure. */
+/* Runs the processes until all of them have ended.  With --report also writes the page about the
+ * run, even after a failure.  Returns the status of the run. */
 static enum status supervise_reported(struct scale *scale, const struct cleanup_guard *guard,
                                       const struct run_options *o, struct error *e)
 {
@@ -486,7 +489,7 @@ static enum status run_in(const struct cleanup_guard *guard, struct pipeline *p,
     return s;
 }
 
-/* Checks the keys in a folder, and returns the absolute name of the folder. */
+/* Checks the keys in a folder, and sets `path` to the absolute path of the folder. */
 static enum status find_keys(const char *folder, char path[PATH_MAX], struct error *e)
 {
     struct keys keys;
@@ -557,7 +560,8 @@ static enum status run_pipeline(struct pipeline *p, const struct run_options *o,
     return o->dry_run ? dry_run(p, o, &settings, e) : open_and_run(hosts, p, o, &settings, e);
 }
 
-/* --add and --remove: asks another bragg-run for more or fewer processes. */
+/* Executes --add and --remove: requests more or fewer processes from the bragg-run of the run
+ * `where`. */
 static enum status ask(const struct run_options *o, const char *where, struct error *e)
 {
     char folder[PATH_MAX];
@@ -569,8 +573,8 @@ static enum status ask(const struct run_options *o, const char *where, struct er
     return s;
 }
 
-/* Fails for a FILE without a folder that does not exist.  If the name, with or without .yaml, is
- * similar to that of a shipped pipeline, suggests that pipeline. */
+/* Sets the error for a FILE without a folder that does not exist.  If the name, with or without
+ * .yaml, is similar to the name of a shipped pipeline, the error suggests that pipeline. */
 static enum status no_pipeline(const char *file, struct error *e)
 {
     char name[SHIPPED_NAME_SIZE], meant[SHIPPED_NAME_SIZE];

@@ -27,7 +27,8 @@ static const struct protocol *const protocols[] = {&protocol_karabo, &protocol_c
 
 static const double ENERGY_MAX_EV = 1e9;
 
-/* Reads --inject.  Pixels that are not a number need a type of real numbers. */
+/* Parses --inject.  STATUS_USAGE: the value is invalid, or the fault nan is requested without
+ * --dtype=float32, because integers have no NaN. */
 static enum status settle_faults(struct serve_options *o, const struct protocol *p, struct error *e)
 {
     if (!o->inject)
@@ -43,8 +44,8 @@ static enum status settle_faults(struct serve_options *o, const struct protocol 
     return s;
 }
 
-/* Finds the protocol, fills in its defaults and checks the options.  STATUS_USAGE for an option
- * that the protocol does not have, and for options that contradict each other. */
+/* Finds the protocol, fills in its defaults and checks the options.  STATUS_USAGE: the protocol
+ * does not have an option, or options contradict each other. */
 static enum status serve_options_settle(struct serve_options *o, const struct protocol **protocol,
                                         struct error *e)
 {
@@ -70,7 +71,7 @@ static enum status serve_options_settle(struct serve_options *o, const struct pr
 
 #define AT(member) offsetof(struct serve_options, member)
 
-/* The table of options, which are the first member of struct serve. */
+/* The option table.  The options are the first member of struct serve. */
 static const struct opt serve_options[] = {
     {.doc = "Clients:", .type = OPT_GROUP},
     {"bind", "ENDPOINT",
@@ -171,10 +172,10 @@ static enum status write_file(const struct serve_options *o, const struct experi
     return error_set(e, s, "%s: %s", path, cause.text);
 }
 
-/* Writes the files of --geom and --cell, if the options are given, for the frames of *x, in the
- * laboratory frame o->content.lab.  A file appears when it is complete.  STATUS_INPUT if a file
- * cannot describe the experiment, or if another file has its name and --overwrite is not given;
- * STATUS_FAILED if a file cannot be written. */
+/* Writes the files of --geom and --cell, if these options are given, for the frames of *x, in
+ * the laboratory frame o->content.lab.  A file appears only when it is complete.  STATUS_INPUT:
+ * a file cannot describe the experiment, or the file exists and --overwrite is not given.
+ * STATUS_FAILED: a file cannot be written. */
 static enum status serve_write_files(const struct serve_options *o, const struct experiment *x,
                                      struct error *e)
 {
@@ -189,7 +190,8 @@ static enum status serve_write_files(const struct serve_options *o, const struct
 
 static const double SHARES[RAMP_QUANTILES] = {0.5, 0.95, 0.99};
 
-/* Ends the ramp after the last frame, and fills in *result.  *g is still open.  NULL is allowed. */
+/* Ends the ramp after the last frame, and fills in *result.  *g must still be open.  `g` NULL:
+ * does nothing. */
 static void serve_ramp_end(struct serve_ramp_result *result, struct ramp *r, struct gateway *g)
 {
     if (!g)
@@ -199,7 +201,7 @@ static void serve_ramp_end(struct serve_ramp_result *result, struct ramp *r, str
     result->times = gateway_latency(g, SHARES, result->quantiles_s, RAMP_QUANTILES);
 }
 
-/* Prints the result in one line. */
+/* Prints the result of --ramp in one line. */
 static void serve_ramp_say(const struct serve_ramp_result *result)
 {
     const struct ramp *r = &result->ramp;
@@ -214,8 +216,8 @@ static void serve_ramp_say(const struct serve_ramp_result *result)
              r->sustained_hz, r->asked_hz, ramp_limit_text(r->limit), work);
 }
 
-/* Writes the result as JSON.  STATUS_FAILED if the file cannot be written, or if another file has
- * the name and `overwrite` is false. */
+/* Writes the result of --ramp to `path` as JSON.  STATUS_FAILED: the file cannot be written, or
+ * it exists and `overwrite` is false. */
 static enum status serve_ramp_write(const struct serve_ramp_result *result, const char *path,
                                     bool overwrite, struct error *e)
 {
@@ -248,7 +250,8 @@ static const char *serve_binds(void *state, bool *keyed)
     return o->bind;
 }
 
-/* Opens the gateway, with the keys of --client-keys if the option is given. */
+/* Opens the gateway.  If --client-keys is given, the gateway accepts only clients with these
+ * keys. */
 static enum status open_gateway(struct serve *v, struct gateway_settings *settings, struct error *e)
 {
     struct keys keys = {0};
@@ -285,8 +288,8 @@ static enum status bind_endpoint(struct serve *v, struct error *e)
     return s ? s : open_gateway(v, &settings, e);
 }
 
-/* Prints the endpoint.  This comes last, because scripts wait for this line and then start clients,
- * which need the files of --geom and --cell. */
+/* Prints the endpoint for clients.  Is called after the files of --geom and --cell were written,
+ * because scripts wait for this line and then start clients, which need these files. */
 static enum status print_endpoint(const struct serve *v, struct error *e)
 {
     if (printf("%s\n", v->endpoint) < 0 || fflush(stdout) != 0)
@@ -363,7 +366,7 @@ static atomic_uint_fast64_t *serve_progress(void *state)
     return gateway_ticks(((struct serve *)state)->gateway);
 }
 
-/* Closes the gateway and removes the file of its socket.  The counts are final then. */
+/* Closes the gateway, stores its final counts in v->counts, and removes the file of its socket. */
 static void close_gateway(struct serve *v)
 {
     v->counts = gateway_close(v->gateway);
@@ -373,7 +376,7 @@ static void close_gateway(struct serve *v)
     v->gateway = NULL;
 }
 
-/* Sends the message after the last frame. */
+/* Sends clients the message that follows the last frame. */
 static enum status tell_end(struct serve *v, struct error *e)
 {
     struct message m = {0};
@@ -384,8 +387,9 @@ static enum status tell_end(struct serve *v, struct error *e)
     return s;
 }
 
-/* Sends the messages that are left and the message after the last frame, and closes the gateway.
- * This happens also after an error, so that clients do not wait for more frames. */
+/* Sends the remaining messages and the message after the last frame, and closes the gateway.  Is
+ * also called after an error, so that clients do not wait for more frames.  Does nothing if it
+ * was called before. */
 static void conclude(struct serve *v)
 {
     struct error e = {0};
@@ -401,7 +405,8 @@ static void conclude(struct serve *v)
     close_gateway(v);
 }
 
-/* Ends the gateway before the file of --key, because the file holds the fate of the last frame. */
+/* Ends the stream.  Closes the gateway before the file of --key is completed, because the file
+ * contains the fate of the last frame. */
 static enum status serve_end(void *state, struct error *e)
 {
     struct serve *v = state;

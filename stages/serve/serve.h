@@ -1,4 +1,5 @@
-/* What the parts of bragg-serve share: options, the file of --key, the sender, and the state. */
+/* Declarations that the source files of bragg-serve share: the options, the file of --key, the
+ * sender, and the state. */
 #ifndef BRAGG_STAGES_SERVE_SERVE_H
 #define BRAGG_STAGES_SERVE_SERVE_H
 
@@ -21,6 +22,7 @@
 #include "model/recipe.h"
 #include "wire/message.h"
 
+/* Values of the options of bragg-serve. */
 struct serve_options {
     int protocol, socket, policy, dtype;  // dtype: 0 for auto, else 1 + enum pixel_type
     const char *bind, *client_keys;
@@ -42,103 +44,109 @@ struct serve_options {
  * The ground truth of each frame that was sent, and the fate of its message.  The file is a table.
  * If its name ends in .stream, it is a CrystFEL stream with reflections. */
 
-/* The facts about a message before it is offered. */
+/* Facts about a message that are known before it is offered to the gateway. */
 struct key_note {
-    double rate_hz;  // requested rate at that time; 0 without a rate
+    double rate_hz;  // requested rate at that time; 0: no rate was requested
     enum fault fault;
-    const char *field;  // key of the value that FAULT_HEADER damaged, static text; else NULL
+    const char *field;  // static text: key of the value that FAULT_HEADER changed; NULL: none
 };
 
 struct key_row;
 
+/* The file of --key, and the rows that wait for the fate of their messages. */
 struct serve_key {
-    const char *path;  // borrowed; NULL if no file is written
+    const char *path;  // borrowed; NULL: no file is written
     bool stream;
     struct replace file;
-    uint64_t offered;         // rows that were offered so far
+    uint64_t offered;         // number of rows that were offered so far
     struct key_row *waiting;  // owned: offered rows whose fate is not known, the oldest first
     struct key_row **end;
-    pthread_mutex_t mutex;  // of the waiting rows and of the file
+    pthread_mutex_t mutex;  // protects the waiting rows and the file
 };
 
-/* Opens the file.  `path` must outlive *k.  STATUS_FAILED if another file has the name and
- * `overwrite` is false, or if the folder cannot be written.  The caller ends *k with
- * serve_key_commit or serve_key_close. */
+/* Opens the file of --key.  `path` must outlive *k.  The caller ends *k with serve_key_commit or
+ * serve_key_close.  STATUS_FAILED: the file exists and `overwrite` is false, or the folder is
+ * not writable. */
 enum status serve_key_open(struct serve_key *k, const char *path, bool overwrite, struct error *e);
 
-/* Writes the text before all frames: the names of the columns, or the preamble of a stream. Without
- * a file the function does nothing.  STATUS_FAILED if memory runs out. */
+/* Writes the text before all frames: the names of the columns, or the preamble of a stream.
+ * Does nothing if no file is open.  STATUS_FAILED: out of memory. */
 enum status serve_key_begin(struct serve_key *k, const struct experiment *x, struct error *e);
 
-/* Makes *row, the row about a message of a frame, which the caller owns.  *row is NULL without a
- * file.  STATUS_INPUT if a stream is written and the frame has no reflections, STATUS_FAILED if
- * memory runs out. */
+/* Makes *row, the row of the file about a message of a frame.  The caller owns *row.  *row is
+ * NULL if no file is open.  STATUS_INPUT: the file is a stream, and the frame has no
+ * reflections.  STATUS_FAILED: out of memory. */
 enum status serve_key_row(const struct serve_key *k, const struct experiment *x,
                           const struct frame *f, const struct key_note *note, struct key_row **row,
                           struct error *e);
 void key_row_free(struct key_row *row);
 
-/* Takes ownership of the row of the message that is offered to the gateway next.  The gateway then
- * calls serve_key_passed.  A row of NULL is allowed.  STATUS_FAILED if the file cannot be written.
- */
+/* Takes ownership of the row of the message that is offered to the gateway next.  The row waits
+ * until the gateway calls serve_key_passed for the message.  `row` NULL: does nothing.
+ * STATUS_FAILED: the file cannot be written. */
 enum status serve_key_offer(struct serve_key *k, struct key_row *row, struct error *e);
 
-/* Takes ownership of the row of a message that is not offered, and writes it at once.  A row of
- * NULL is allowed.  STATUS_FAILED if the file cannot be written. */
+/* Takes ownership of the row of a message that is not offered to the gateway, and writes the row
+ * at once.  `row` NULL: does nothing.  STATUS_FAILED: the file cannot be written. */
 enum status serve_key_withhold(struct serve_key *k, struct key_row *row, struct error *e);
 
-/* Writes the row of a message whose fate is known.  For gateway_settings.passed. */
+/* Writes the row of message number `number`, because its fate is known now.  Is the callback
+ * gateway_settings.passed; `key` is a struct serve_key. */
 void serve_key_passed(void *key, uint64_t number, enum gateway_fate fate);
 
-/* Gives the complete file its name, and frees all memory.  STATUS_FAILED if the file cannot be
- * written. */
+/* Gives the complete file its name, and frees all memory of *k.  STATUS_FAILED: the file cannot
+ * be written. */
 enum status serve_key_commit(struct serve_key *k, struct error *e);
 
-/* Frees all memory, and removes a file that was not committed. */
+/* Removes the file if it was not committed, and frees all memory of *k. */
 void serve_key_close(struct serve_key *k);
 
-/* Sends messages: offers them to the gateway, records them in the file of --key, and adds the
+/* The sender offers messages to the gateway, records them in the file of --key, and adds the
  * faults of --inject. */
 
-/* A message that is about to leave.  It owns both parts. */
+/* A message that is to be sent, and its row for the file of --key.  Both are owned. */
 struct outgoing {
     struct message message;
-    struct key_row *row;  // NULL without --key
+    struct key_row *row;  // NULL: no --key
 };
 
+/* State of the sender. */
 struct sender {
     struct gateway *gateway;       // borrowed
     struct serve_key *key;         // borrowed
     bool injects;                  // --inject was given
-    struct faults faults;          // the probabilities
-    uint64_t counts[FAULT_KINDS];  // faults so far
-    struct outgoing held;          // FAULT_SWAP: leaves after the next message; no parts: none
+    struct faults faults;          // probability of each fault
+    uint64_t counts[FAULT_KINDS];  // number of faults of each kind so far
+    struct outgoing held;  // FAULT_SWAP: message to be sent after the next one; no parts: none
 };
 
-/* Warns that clients get frames with faults.  `text` is the value of --inject. */
+/* Prints a warning that clients get frames with faults, if --inject was given.  `text` is the
+ * value of --inject. */
 void sender_warn(const struct sender *s, const char *text);
 
-/* Sends the message that is still held.  The errors are those of sender_send. */
+/* Sends the message that is held for a swap, if there is one.  Returns the errors of
+ * sender_send. */
 enum status sender_flush(struct sender *s, struct error *e);
 
-/* Prints the number of faults of each kind. */
+/* Prints the number of faults of each kind, if --inject was given. */
 void sender_report(const struct sender *s);
 
-/* Frees both parts of a message. */
+/* Frees the message and the row of *o. */
 void outgoing_free(struct outgoing *o);
 
-/* The result of --ramp, as a line for people and as JSON. */
+/* The result of --ramp, which is printed as a line and written as JSON. */
 
 enum { RAMP_QUANTILES = 3 };
 
+/* Result of --ramp. */
 struct serve_ramp_result {
     struct ramp ramp;
     uint64_t times;                      // number of processing times; 0 if clients do not ask
     double quantiles_s[RAMP_QUANTILES];  // median, 95 % and 99 % of the times, s
 };
 
-/* Checks, at the start, the place of a file that is written at the end.  STATUS_FAILED if another
- * file has the name and `overwrite` is false, or if the folder cannot be written. */
+/* Checks, at the start of the run, that a file can be written to `path` at the end.
+ * STATUS_FAILED: the file exists and `overwrite` is false, or the folder is not writable. */
 enum status serve_check_place(const char *path, bool overwrite, struct error *e);
 
 /* --- the state ---------------------------------------------------------------------------- */
@@ -146,26 +154,26 @@ enum status serve_check_place(const char *path, bool overwrite, struct error *e)
 struct serve {
     struct serve_options options;  // must be the first member: see the option table
     const struct protocol *speaks;
-    const struct experiment *experiment;  // in the form that clients get
+    const struct experiment *experiment;  // experiment as clients get it
     struct moved moved;                   // the experiment with the shifts of the current frame
     struct assembly assembly;  // joins panels into one image, and marks pixels without data
     struct gateway *gateway;
     struct zap zap;                // checks the keys of clients
-    char endpoint[ENDPOINT_SIZE];  // the bound endpoint; "" before
+    char endpoint[ENDPOINT_SIZE];  // bound endpoint; "": not bound yet
     struct pace pace;
     struct series series;
     struct serve_key key;
-    struct serve_ramp_result ramp_result;  // of --ramp, known at the end
+    struct serve_ramp_result ramp_result;  // result of --ramp, known at the end
     struct sender sender;
     bool warned_masked;  // the warning about pixels without data was printed
     bool announced;      // the message before the first frame was sent
     bool concluded;      // the gateway is closed, and `counts` is final
     struct gateway_counts counts;
-    char figures[300];  // for --stats
+    char figures[300];  // text for --stats
 };
 
-/* Sends a frame when it is due, with the faults of --inject.  Before the first frame it sends the
- * message that begins the series.  `state` is a struct serve.  The errors are those of the
+/* Sends a frame when it is due, with the faults of --inject.  Before the first frame, sends the
+ * message that begins the series.  `state` is a struct serve.  Returns the errors of the
  * protocol, of gateway_offer and of the file of --key. */
 enum status serve_frame(void *state, struct frame *f, struct error *e);
 

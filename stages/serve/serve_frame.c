@@ -23,13 +23,13 @@ void sender_warn(const struct sender *s, const char *text)
                  s->faults.seed);
 }
 
-/* Returns the fault of frame number `frame`, which is the next one. */
+/* Returns the fault of frame number `frame`, which is the next frame to be sent. */
 static enum fault sender_draw(const struct sender *s, uint64_t frame)
 {
     const enum fault fault = s->injects ? faults_draw(&s->faults, frame) : FAULT_NONE;
     const bool holds = s->held.message.nparts;
     return fault == FAULT_SWAP && holds ? FAULT_NONE
-                                        : fault;  // the frame is part of a swap already
+                                        : fault;  // the frame is already part of a swap
 }
 
 void outgoing_free(struct outgoing *o)
@@ -63,8 +63,8 @@ static enum status withhold_message(struct sender *s, struct outgoing *o, struct
     return status;
 }
 
-/* Takes ownership of a message with this fault, and sends, holds or drops it.  The errors are those
- * of gateway_offer and serve_key_offer. */
+/* Takes ownership of a message, and sends, holds or drops it, as its fault requires.  Returns
+ * the errors of gateway_offer and serve_key_offer. */
 static enum status sender_send(struct sender *s, struct outgoing *o, enum fault fault,
                                struct error *e)
 {
@@ -94,7 +94,8 @@ void sender_report(const struct sender *s)
         log_line(LOG_WARNING, "--inject: faults in %s", n ? text : "no frame");
 }
 
-/* Converts a time of the monotonic clock, which is now or in the future, to Unix time. */
+/* Converts a time of the monotonic clock (see clock_ns) to Unix time, in ns.  A time in the past
+ * gives the present time. */
 static uint64_t unix_time_ns(uint64_t then_ns)
 {
     struct timespec t;
@@ -104,8 +105,9 @@ static uint64_t unix_time_ns(uint64_t then_ns)
            (then_ns > now_ns ? then_ns - now_ns : 0);
 }
 
-/* Returns the type in which clients get pixels: the type of --dtype, or the type of the frame.  If
- * the protocol does not have the type of the frame, it is the type that replaces it there. */
+/* Returns the type in which clients get the pixels of a frame with pixels of `type`: the type of
+ * --dtype if it is given, otherwise `type`, or another type if the protocol does not allow
+ * `type`. */
 static enum pixel_type type_for(const struct serve *v, enum pixel_type type)
 {
     if (v->options.dtype)
@@ -125,7 +127,7 @@ static enum status send_start(struct serve *v, const struct frame *f, struct err
     return s;
 }
 
-/* Warns once that clients get pixels without data. */
+/* Prints a warning, once, that some pixels have no data, and which value clients get for them. */
 static void warn_masked(struct serve *v, const struct frame *f, enum pixel_type type)
 {
     static const char *const forms[] = {"", "65535", "4294967295", "-1"};
@@ -179,16 +181,16 @@ static double asked_hz(const struct serve *v)
     return v->pace.period_ns > 0 ? 1e9 / v->pace.period_ns : 0;
 }
 
-/* Returns the time at which the next frame is due, in ns of the monotonic clock.  Until the ramp is
- * over, the ramp decides. */
+/* Returns the time at which the next frame is due, in ns of the monotonic clock.  The time is
+ * that of --ramp until the ramp is over, and then that of the steady rate. */
 static uint64_t next_due_ns(const struct serve *v)
 {
     const bool rises = v->options.ramp && v->options.rise.limit == RAMP_RISING;
     return rises ? ramp_due(&v->options.rise) : pace_due(&v->pace);
 }
 
-/* Records a frame in the ramp.  When the ramp is over, the other frames leave at the rate that the
- * client sustained. */
+/* Records a sent frame in the ramp.  When the ramp is over, sets the rate of the other frames to
+ * the rate that the clients sustained. */
 static void raise_rate(struct serve *v, const uint64_t spent[PACE_PARTS])
 {
     struct ramp *r = &v->options.rise;
@@ -205,7 +207,8 @@ static void raise_rate(struct serve *v, const uint64_t spent[PACE_PARTS])
     pace_out(&v->pace, clock_ns());
 }
 
-/* Makes the message of a frame with this fault, and its row of the ground truth. */
+/* Makes the message of a frame with the fault `fault`, and the row of the message for the file
+ * of --key. */
 static enum status make_outgoing(struct serve *v, const struct frame *f, uint64_t due_ns,
                                  enum fault fault, struct outgoing *o, struct error *e)
 {
@@ -223,7 +226,7 @@ static enum status make_outgoing(struct serve *v, const struct frame *f, uint64_
     return s;
 }
 
-/* Sends the same frame a second time. */
+/* Sends a frame a second time, for FAULT_DUPLICATE. */
 static enum status send_again(struct serve *v, const struct frame *f, uint64_t due_ns,
                               struct error *e)
 {

@@ -12,16 +12,17 @@
 #include "io/output/truth.h"
 #include "physics/detector/panels.h"
 
+/* Row of the file of --key about one message, in a list of rows. */
 struct key_row {
     struct key_row *next;
-    uint64_t number;  // of the offer to the gateway
+    uint64_t number;  // number of the message at the gateway, from 0
     struct key_note note;
     char *truth;  // owned: lines of io/truth.h, or a chunk of a stream
 };
 
 /* --- the file ------------------------------------------------------------------- */
 
-/* Writes all lines of `text`, and `more` at the end of each. */
+/* Writes all lines of `text`, each followed by a tab and `more`. */
 static void put_lines(FILE *out, const char *text, const char *more)
 {
     for (size_t length; *text; text += length + (text[length] == '\n')) {
@@ -30,7 +31,7 @@ static void put_lines(FILE *out, const char *text, const char *more)
     }
 }
 
-/* Makes the text about a frame, or for NULL the text before all frames.  The caller frees *text
+/* Makes the text about a frame (`f` NULL: the text before all frames).  The caller frees *text
  * with free. */
 static enum status truth_text(const struct serve_key *k, const struct experiment *x,
                               const struct frame *f, char **text, struct error *e)
@@ -54,7 +55,8 @@ static enum status truth_text(const struct serve_key *k, const struct experiment
     return fclose(out) == 0 ? s : error_memory(e, "the ground truth of --key");
 }
 
-/* Writes a chunk.  Its first line marks the begin of a chunk, so our lines follow it. */
+/* Writes a chunk of a CrystFEL stream, with the facts about its message.  The facts follow the
+ * first line, because that line begins the chunk. */
 static void put_chunk(FILE *out, const char *chunk, const struct key_note *n, const char *time,
                       const char *fate)
 {
@@ -65,7 +67,7 @@ static void put_chunk(FILE *out, const char *chunk, const struct key_note *n, co
             n->field ? ":" : "", n->field ? n->field : "", chunk + first);
 }
 
-/* Writes a row.  The caller holds the mutex. */
+/* Writes a row to the file.  The caller must hold the mutex. */
 static void put_row(struct serve_key *k, const char *truth, const struct key_note *n,
                     const char *fate)
 {
@@ -118,7 +120,8 @@ enum status serve_key_begin(struct serve_key *k, const struct experiment *x, str
 
 /* --- rows ----------------------------------------------------------------------- */
 
-/* Reports a file that cannot be written at once, and not after the last frame. */
+/* Returns an error if writing to the file has failed, so that the failure is reported at once
+ * and not only after the last frame. */
 static enum status check_file(struct serve_key *k, struct error *e)
 {
     return ferror(k->file.stream)
@@ -198,7 +201,7 @@ void serve_key_passed(void *key, uint64_t number, enum gateway_fate fate)
 
 /* --- the end -------------------------------------------------------------------- */
 
-/* Frees the rows whose fate the gateway did not report, and clears *k. */
+/* Frees the rows of messages whose fate the gateway did not report, and clears *k. */
 static void forget_rows(struct serve_key *k)
 {
     while (k->waiting) {

@@ -21,6 +21,7 @@
 
 enum { GROUP_TEXT = 48 };
 
+/* State of bragg-tap; the options come first. */
 struct tap {
     /* options */
     const char *record;
@@ -93,7 +94,7 @@ static enum status tap_settle(void *state, const struct start *start, struct sta
     self->speaks = t->print || t->count;
     if (t->print && !t->record && !t->count)
         self->have = NULL;  // printed lines survive a crash
-    /* a restarted recorder has the group of the previous one; other taps have unique groups */
+    /* a restarted tap with --record has the same group as before; other taps have unique groups */
     if (t->record)
         (void)snprintf(t->group, sizeof t->group, "%s/%016" PRIx64, self->role.name,
                        hash_finish(hash_text(HASH_START, t->record)));
@@ -121,7 +122,8 @@ static enum status tap_message(void *state, const struct route *r, const struct 
 
 /* --- lines --------------------------------------------------------------- */
 
-/* Flushes stdout.  Sets no error if the reader has closed its end. */
+/* Flushes stdout.  Returns STATUS_FAILED on an error, without a message if the reader of stdout
+ * has closed its end. */
 static enum status flush(struct error *e)
 {
     if (fflush(stdout) == 0 && !ferror(stdout))
@@ -159,7 +161,8 @@ static void print_image(const struct image *image)
            types[image->type], image->unit == UNIT_ADU ? "ADU" : "photons", r.least, r.most, r.sum);
 }
 
-/* Prints the names of derivative images, and their number of pixels if they are listed. */
+/* Prints the names of the derivative images, and the number of their pixels if the images
+ * contain only listed pixels. */
 static void print_planes(const struct planes *planes)
 {
     for (size_t i = 0; i < planes->count; i++)
@@ -237,7 +240,8 @@ static void tap_made(void *state, struct made *made)
 
 /* --- the end ------------------------------------------------------------- */
 
-/* Prints the line of --count, once. */
+/* Prints the line of --count.  Does nothing if it was printed before, or if nothing was
+ * received. */
 static enum status print_count(struct tap *t, struct error *e)
 {
     if (!t->count || !t->begun)
@@ -264,7 +268,7 @@ static enum status tap_end(void *state, struct error *e)
 static void tap_close(void *state)
 {
     struct tap *t = state;
-    struct error ignored;  // an earlier error ended the run
+    struct error ignored;  // ignored, because an earlier error has ended the run
     (void)print_count(t, &ignored);
     const size_t frames = t->recorder.frames.count;
     if (t->recording && recorder_close(&t->recorder))

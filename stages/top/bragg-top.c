@@ -17,6 +17,7 @@
 #include "run/display/view.h"
 #include "run/local/source_monitor.h"
 
+/* Values of the options. */
 struct options {
     bool once, json, insecure;
     const char *keys;
@@ -56,15 +57,16 @@ static const struct opt_program program = {
 static const uint64_t PATIENCE_NS = UINT64_C(5000000000), PATIENCE_NOBODY_NS = UINT64_C(700000000);
 static const char hide_cursor[] = "\033[?25l", show_cursor[] = "\033[?25h";
 
+/* State of bragg-top. */
 struct top {
     struct options options;
-    char endpoint[ENDPOINT_SIZE], name[FIND_NAME_SIZE];  // name: of the pipeline file
-    char keys[PATH_MAX];                                 // keys of the run, if they were found
+    char endpoint[ENDPOINT_SIZE], name[FIND_NAME_SIZE];  // name: name of the pipeline file
+    char keys[PATH_MAX];  // folder with the keys of the run, if it was found
     struct watch watch;
     struct view view;
     struct screen screen;
-    bool terminal, listens;   // the table is redrawn; the keyboard is read
-    struct termios keyboard;  // settings to be restored
+    bool terminal, listens;   // terminal: the table is redrawn; listens: keys are read
+    struct termios keyboard;  // settings to be restored at the end
     int signals;              // signalfd
     uint64_t heard_ns, asked_ns;
 };
@@ -81,7 +83,8 @@ static enum status take_signals(struct top *t, struct error *e)
     return t->signals < 0 ? error_errno(e, STATUS_FAILED, "cannot receive signals") : STATUS_OK;
 }
 
-/* Prints the latest status.  `ended`: exit status of the run; below 0: the run continues. */
+/* Prints or draws the latest status, if there is one.  `ended`: exit status of the run; below 0:
+ * the run continues. */
 static void show(struct top *t, int ended)
 {
     char summary[120], heading[FIND_NAME_SIZE + 180];
@@ -109,7 +112,8 @@ static void show(struct top *t, int ended)
     (void)fflush(stdout);
 }
 
-/* Processes received messages.  Returns true after the last one. */
+/* Processes the messages that have arrived.  Returns true if no more messages are needed,
+ * because the run has ended or --once is done. */
 static bool take_status(struct top *t)
 {
     struct run_status r;
@@ -142,7 +146,9 @@ static enum status silent(const struct top *t, struct error *e)
                      t->endpoint);
 }
 
-/* Fails if the source has been silent for too long.  The limit is short if no process listens. */
+/* Returns STATUS_FAILED if the source has not answered for too long.  The limit is
+ * PATIENCE_NOBODY_NS if no process listens at the endpoint, otherwise PATIENCE_NS and one
+ * interval. */
 static enum status check_answers(struct top *t, uint64_t interval_ns, uint64_t now_ns,
                                  struct error *e)
 {
@@ -156,7 +162,8 @@ static enum status check_answers(struct top *t, uint64_t interval_ns, uint64_t n
     return t->heard_ns + patience_ns < now_ns ? silent(t, e) : STATUS_OK;
 }
 
-/* Reads keys without Enter and without echo, unless this process runs in the background. */
+/* Prepares to read single keys from the terminal, without Enter and without echo.  Does nothing
+ * if this process runs in the background. */
 static void take_keyboard(struct top *t)
 {
     t->listens = t->terminal && tcgetpgrp(STDIN_FILENO) == getpgrp() &&
@@ -168,7 +175,8 @@ static void take_keyboard(struct top *t)
     (void)tcsetattr(STDIN_FILENO, TCSADRAIN, &keys);
 }
 
-/* Returns true in the foreground; a background process that reads the terminal would be stopped. */
+/* Returns true if this process runs in the foreground.  A background process that reads the
+ * terminal would be stopped. */
 static bool is_in_front(void)
 {
     return tcgetpgrp(STDIN_FILENO) == getpgrp();
@@ -183,7 +191,8 @@ static bool is_quit(struct top *t)
     return key == 'q';
 }
 
-/* Asks and shows until the run ends or the user ends this program. */
+/* Requests and shows the status again and again, until the run ends or the user ends this
+ * program. */
 static enum status loop(struct top *t, struct error *e)
 {
     const uint64_t interval_ns = (uint64_t)(t->options.interval_s * 1e9);

@@ -47,7 +47,8 @@
 
 /* --- files, played by bragg-replay ------------------------------------------ */
 
-/* Makes the command line of bragg-replay, which ends with NULL.  The caller frees the array. */
+/* Returns the command line of bragg-replay for `count` files, ended by NULL.  The caller frees
+ * the array with mem_free, but not its words.  NULL: out of memory. */
 static char **make_words(char *program, const char *const *paths, int count)
 {
     char **words = mem_array((size_t)count + 4, sizeof *words);
@@ -62,7 +63,8 @@ static char **make_words(char *program, const char *const *paths, int count)
     return words;
 }
 
-/* Starts a program whose standard output is `out`.  Returns 0, or errno. */
+/* Starts a program with `out` as its standard output, and sets *player to its process id.
+ * Returns 0, or an error number as in errno. */
 static int start_player(char **words, int out, pid_t *player)
 {
     posix_spawn_file_actions_t files;
@@ -74,9 +76,9 @@ static int start_player(char **words, int out, pid_t *player)
     return code;
 }
 
-/* Starts bragg-replay for `count` files and makes its output the standard input.  *player gets the
- * process id.  STATUS_FAILED if bragg-replay cannot be started.  The caller ends the process with
- * view_files_end. */
+/* Starts bragg-replay for `count` files, and makes its output the standard input of this
+ * process.  Sets *player to the process id.  The caller ends bragg-replay with view_files_end.
+ * STATUS_FAILED: bragg-replay cannot be started. */
 static enum status view_files_play(const char *const *paths, int count, pid_t *player,
                                    struct error *e)
 {
@@ -100,8 +102,8 @@ static enum status view_files_play(const char *const *paths, int count, pid_t *p
     return s;
 }
 
-/* Ends bragg-replay, if it still runs, and waits for its end.  0 is allowed: no process was
- * started. */
+/* Ends bragg-replay if it still runs, and waits for its end.  `player` 0: no process was
+ * started; does nothing. */
 static void view_files_end(pid_t player)
 {
     if (player <= 0)
@@ -113,11 +115,11 @@ static void view_files_end(pid_t player)
 
 /* --- marks for the reflections of a frame ----------------------------------- */
 
-enum { VIEW_MARKS_MAX = 50000 };  // more would hide the picture
+enum { VIEW_MARKS_MAX = 50000 };  // more marks would hide the picture
 
-/* Makes *marks for a frame of *x, in pixels of the panel `shown`.  The caller frees *marks with
- * mem_free.  The marks are the true reflections if the frame carries them, else the predicted ones.
- * STATUS_FAILED if memory runs out. */
+/* Makes the marks of the reflections of a frame, in pixels of the panel `shown`.  The marks are
+ * the true reflections if the frame contains them, otherwise the predicted ones.  The caller
+ * frees *marks with mem_free.  STATUS_FAILED: out of memory. */
 static enum status view_marks(const struct experiment *x, const struct panel *shown,
                               const struct frame *f, struct web_mark **marks, size_t *count,
                               struct error *e)
@@ -141,7 +143,7 @@ static enum status view_marks(const struct experiment *x, const struct panel *sh
 
 /* --- facts for the pages, as JSON -------------------------------------------- */
 
-/* Writes a string of JSON.  Bytes that are not printable ASCII become question marks. */
+/* Writes `text` as a JSON string.  Bytes that are not printable ASCII become question marks. */
 static void put_text(FILE *out, const char *text)
 {
     (void)fputc('"', out);
@@ -188,7 +190,8 @@ static void put_crystals(FILE *out, const struct experiment *x)
     (void)fputc(']', out);
 }
 
-/* Writes the detector in a few words. */
+/* Writes a short description of the detector: number of panels, pixels of the panel `shown`, and
+ * distance. */
 static void put_detector(FILE *out, const struct experiment *x, const struct panel *shown)
 {
     char text[128];
@@ -206,12 +209,12 @@ static bool is_partial(const struct panel *p)
            r->slow_max < p->slow_pixels - 1;
 }
 
-/* What the page shows about the origin of the frames. */
+/* Names that the page shows for the run and for its frames. */
 struct view_names {
-    const char *title;         // name of the run; NULL: made of the files or of the crystal
+    const char *title;         // title from the user; NULL: made from the files or the crystal
     const char *const *paths;  // files that are shown
     int count;                 // number of files; 0: the frames come from a stream
-    bool one_each;             // file i holds frame i, and nothing else
+    bool one_each;             // file i holds only frame i
 };
 
 static const char *base_name(const char *path)
@@ -236,8 +239,8 @@ static void put_title(FILE *out, const struct experiment *x, const struct view_n
     put_text(out, text);
 }
 
-/* Writes the names of files by the number of their frame: one name stands for all frames.  There is
- * no name if the files hold several frames each. */
+/* Writes a list of file names, in which name i belongs to frame i.  A single name belongs to all
+ * frames.  The list is empty if there are several files, and a file may hold several frames. */
 static void put_names(FILE *out, const struct view_names *names)
 {
     const int n = names->count == 1 || names->one_each ? names->count : 0;
@@ -257,9 +260,9 @@ static void put_rings(FILE *out, const struct rings *rings)
     (void)fputc(']', out);
 }
 
-/* Describes the detector, the panel that shows it, the crystals, the beam, the files and the rings
- * that the user chose.  The
- * caller frees the text with free.  NULL if memory runs out. */
+/* Returns a description of the stream as JSON: the detector, the panel that shows it, the
+ * crystals, the beam, the files, and the rings that the user chose.  The caller frees the text
+ * with free.  NULL: out of memory. */
 static char *view_story(const struct experiment *x, const struct preview *p,
                         const struct view_names *names, const struct rings *rings)
 {
@@ -297,24 +300,26 @@ static char *view_story(const struct experiment *x, const struct preview *p,
 
 /* --- the history of the stream ------------------------------------------------- */
 
-/* State of the stream when a frame was kept. */
+/* State of the stream at the time when a frame was kept for the pages. */
 struct view_point {
-    double time_s;  // since the start of the program
+    double time_s;  // time since the start of the program
     uint64_t came, hits;
-    double brightness;  // mean of a pixel of that frame
+    double brightness;  // mean pixel value of that frame
 };
 
 enum { POINTS_MAX = 300 };
 
-/* Points in the order of time, at least `gap_s` apart. */
+/* States of the stream, in the order of time.  The times of two points differ by at least
+ * `gap_s`, except for the last point. */
 struct view_history {
     struct view_point points[POINTS_MAX];
     size_t count;
     double gap_s;
 };
 
-/* Adds a point.  A point that is too near to the one before the last replaces the last one, so that
- * the last point always counts all frames.  If the list is full, every second point is dropped. */
+/* Adds a point to the history.  If the point before the last one is less than `gap_s` older than
+ * the new point, the new point replaces the last one.  The last point therefore always counts
+ * all frames.  If the list is full, every second point is dropped, and `gap_s` is doubled. */
 static void history_add(struct view_history *h, struct view_point p)
 {
     if (h->count == POINTS_MAX) {
@@ -338,8 +343,9 @@ static void put_history(FILE *out, const struct view_history *h)
     (void)fputc(']', out);
 }
 
-/* Describes the end of the stream: `words` says how the stream ended, `frames` counts its frames.
- * The caller frees the result with free.  NULL if memory runs out. */
+/* Returns a description of the end of the stream as JSON.  `words` says how the stream ended,
+ * and `frames` is its number of frames.  The caller frees the text with free.  NULL: out of
+ * memory. */
 static char *view_epilogue(const char *words, uint64_t frames, const struct view_history *h)
 {
     char *text = NULL;
@@ -362,6 +368,7 @@ enum { GROUP_TEXT = 48, PLANE_EDGE = 4096, REST = 3 };
 static const uint64_t UNSEEN_NS = 1000000000;
 static const double HISTORY_S = 0.5;  // least time between two points of the history
 
+/* State of bragg-view; the options come first. */
 struct view {
     /* options */
     const char *bind, *token, *host, *title, *ring_list;
@@ -372,7 +379,7 @@ struct view {
     char group[GROUP_TEXT], address[WEB_ADDRESS_SIZE], secret[WEB_TOKEN_SIZE];
     bool piped, hold;
     struct web *web;
-    char control[ENDPOINT_SIZE];  // the endpoint where the source reports its state
+    char control[ENDPOINT_SIZE];  // endpoint at which the source reports its state
     struct view_pipeline *pipeline;
     const struct experiment *experiment;
     struct preview preview;      // all panels in one picture
@@ -381,9 +388,9 @@ struct view {
     uint64_t expected;  // number of frames that the source issues; 0: not known
     struct view_history history;
     atomic_bool interrupted;
-    pid_t player;  // bragg-replay, which plays files; 0 without files
+    pid_t player;  // process id of bragg-replay, which plays files; 0: no files
     struct view_names names;
-    struct rings rings;  // that the user chose
+    struct rings rings;  // resolution rings that the user chose
 };
 
 enum { FILES_MAX = 100000 };
@@ -424,8 +431,8 @@ static enum status take_token(struct view *v, struct error *e)
                                    : web_token_make(v->secret, e);
 }
 
-/* Prints the address.  If files are shown, this waits until the first of them is read, so that no
- * address is printed for a file that cannot be read. */
+/* Prints the address of the page.  If files are shown, this is called only after the first file
+ * was read, so that no address is printed for a file that cannot be read. */
 static enum status print_address(const struct view *v, struct error *e)
 {
     if (printf("%s\n", v->address) < 0 || fflush(stdout) != 0)
@@ -433,7 +440,8 @@ static enum status print_address(const struct view *v, struct error *e)
     return STATUS_OK;
 }
 
-/* Whether each file holds a single image, so that bragg-replay numbers frames as the files. */
+/* Returns true if each file holds a single image. bragg-replay then gives frame i the image of
+ * file i. */
 static bool are_single(const char *const *paths, int count)
 {
     bool single = true;
@@ -522,7 +530,7 @@ static enum status view_begin(void *state, struct experiment *x, struct error *e
     return s ? s : view_pipeline_open(&v->pipeline, v->web, v->control, e);
 }
 
-/* Copies a frame for the pages. */
+/* Copies a frame, with its marks and facts, into the store from which the pages are served. */
 static enum status keep_frame(struct view *v, const struct frame *f, struct error *e)
 {
     const struct image *image;
@@ -559,16 +567,16 @@ static void view_expect(void *state, uint64_t frames)
     v->expected = frames;
 }
 
-/* Whether no frame follows.  A page that joined late counts fewer frames than the source issues;
- * then the frame with the last number is the last. */
+/* Returns true if no frame follows.  If bragg-view joined late, it has counted fewer frames than
+ * the source issues; in this case the last frame is the one with the last number. */
 static bool is_last(const struct view *v, const struct frame *f)
 {
     return v->expected && (v->frames == v->expected || f->recipe.id == v->expected - 1);
 }
 
-/* Keeps a frame for the pages.  Next to other sinks, bragg-view is passive and uses at most a
- * quarter of the time, and almost none while no page is visible to a user.  The last frame is
- * always kept. */
+/* Keeps a frame for the pages.  If bragg-view is passive, it skips frames, so that it uses at
+ * most a quarter of the time, and almost no time while no page is visible to a user.  The last
+ * frame is always kept. */
 static enum status view_frame(void *state, struct frame *f, struct error *e)
 {
     struct view *v = state;
@@ -592,8 +600,8 @@ static void view_interrupt(void *state)
     atomic_store(&v->interrupted, true);
 }
 
-/* Waits until the time of --linger is over or a signal arrives.  The runtime has blocked the
- * signals that end a program, and does not read them any more. */
+/* Waits until the time of --linger is over, or until a signal arrives that ends a program.  The
+ * runtime has blocked these signals, and does not read them any more. */
 static void wait_for_pages(const struct view *v)
 {
     sigset_t ends;

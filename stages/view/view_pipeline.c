@@ -14,10 +14,11 @@
 #include "link/endpoint.h"
 #include "run/display/view.h"
 
-/* Time between two requests for the status: short at first, so that short runs have a last state.
- */
+/* Intervals between two requests for the status, in ns.  The first intervals are short, so that
+ * short runs also have a last status.  WAIT_MS is the longest wait for an answer. */
 enum { ASK_FIRST_NS = 100000000, ASK_NS = 1000000000, WAIT_MS = 100 };
 
+/* State of the thread that requests the status of the source. */
 struct view_pipeline {
     struct web *web;
     struct watch watch;
@@ -26,7 +27,8 @@ struct view_pipeline {
     atomic_bool stop;
 };
 
-/* Writes the processes that the source excluded, in the order of their exclusion. */
+/* Writes the list of processes that the source excluded, in the order of their exclusion, as
+ * JSON. */
 static void put_fenced(FILE *out, const struct run_status *r)
 {
     (void)fputs(",\"fenced\":[", out);
@@ -62,7 +64,8 @@ static void send_status(struct view_pipeline *v, int ended)
     free(text);
 }
 
-/* Asks the source once.  False when the run has ended. */
+/* Processes all answers of the source that have arrived, without waiting.  Returns false if the
+ * run has ended. */
 static bool take_status(struct view_pipeline *v)
 {
     struct run_status r;

@@ -1,5 +1,5 @@
-/* The state of the pipeline, as the source of the stream reports it, for the pages of bragg-view.
- */
+/* Shows the state of the pipeline, as the source of the stream reports it, on the pages of
+ * bragg-view. */
 #ifndef BRAGG_STAGES_VIEW_PIPELINE_H
 #define BRAGG_STAGES_VIEW_PIPELINE_H
 
@@ -8,14 +8,15 @@
 
 struct view_pipeline;
 
-/* Starts a thread that asks the source at the endpoint `control` once a second, while a person sees
- * a page of `web`, and sends the answers to the pages.  `web` must outlive *v.  *v is NULL if the
- * source is on another host.  STATUS_FAILED if the thread cannot be started.  The caller ends *v
- * with view_pipeline_close. */
+/* Starts a thread that requests the status of the source at the endpoint `control`, and sends
+ * the answers to the pages of `web`.  The thread requests the status about once a second, while
+ * a page is visible to a user.  `web` must outlive *v.  *v is NULL if the source is on another
+ * host.  The caller ends *v with view_pipeline_close.  STATUS_FAILED: the thread cannot be
+ * started. */
 enum status view_pipeline_open(struct view_pipeline **v, struct web *web, const char *control,
                                struct error *e);
 
-/* Ends the thread and frees *v.  NULL is allowed. */
+/* Ends the thread and frees *v.  NULL: does nothing. */
 void view_pipeline_close(struct view_pipeline *v);
 
 #endif

@@ -136,11 +136,14 @@ enum status report_trace(const struct commands *c, const char *folder, const cha
 
 /* --- the timeline -------------------------------------------------------------- */
 
-/* Size of a row in SVG units; number of frames that the interval should contain. */
+/* Sizes in SVG units: of the timeline (WIDTH), of its left column with the names (LEFT), of a
+ * row (ROW), and of the bar in a row (BAR).  FRAMES is the number of frames that the interval
+ * should contain. */
 static const double WIDTH = 900, LEFT = 130, ROW = 18, BAR = 12, FRAMES = 10;
 enum { TRACE_LINE_BYTES = 512, SPANS_MAX = 4000, NAME_SHOWN = 18 };
 
-/* Work of a process, in us on the common clock. */
+/* One piece of work of a process on one frame, as its trace records it.  Times are in us, on the
+ * clock that all processes of a host share. */
 struct span {
     double from_us, to_us, frame;
     char name[12];
@@ -167,9 +170,9 @@ static FILE *open_trace(const char *folder, const struct process *p)
     return in;
 }
 
-/* A time in which all processes that compute frames were working, and which all traces still
- * contain: a trace keeps only the last spans.  `rate` is that of the fastest process, in frames/us.
- */
+/* An interval in which all processes that compute frames were working, and which all traces
+ * still contain, because a trace keeps only the last spans.  `rate` is the rate of the fastest
+ * process, in frames/us; 0: there is no such interval. */
 struct extent {
     double from_us, to_us, rate;
 };
@@ -400,8 +403,9 @@ static void write_pipeline(FILE *out, const char *path)
         (void)fclose(in);
 }
 
-/* The page of bragg-report has two gaps.  Copies the part before (0), between (1) or after them
- * (2). Returns false for a page without gaps. */
+/* Copies a part of the page of bragg-report, which has two gaps (lines DOCUMENT_GAP).  `part` is
+ * 0 for the part before the gaps, 1 for the part between them, and 2 for the part after them.
+ * Returns false if the page does not have two gaps. */
 static bool copy_part(FILE *in, FILE *out, int part)
 {
     char *line = NULL;

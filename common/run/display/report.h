@@ -1,6 +1,7 @@
 /*
- * What a run cost: the table of --stats, the merged trace of --trace, and the page of --report,
- * which shows result, cost and messages inside the page of bragg-report about the frames.
+ * Reports the cost of a run: the table of --stats, the merged trace of --trace, and the page of
+ * --report.  The page is that of bragg-report about the frames, with the result, the cost and the
+ * messages of the run added.
  *
  * Each process writes its statistics and its trace into the private folder (command_file).
  */
@@ -23,9 +24,9 @@ void report_stats(const struct commands *c, const char *folder, FILE *out);
 enum status report_trace(const struct commands *c, const char *folder, const char *path,
                          struct error *e);
 
-/* A page that is being written. */
+/* The page of --report while the run is in progress. */
 struct report_page {
-    const char *folder;       // with statistics and traces
+    const char *folder;       // private folder with statistics and traces
     const char *const *argv;  // command line of bragg-run, ended by NULL
     time_t began;
     uint64_t began_ns;
@@ -38,7 +39,8 @@ struct report_page {
 enum status report_page_open(struct report_page *r, const char *folder, const char *const *argv,
                              struct error *e);
 
-/* Callback for supervisor_settings.ended; `owner` is a struct report_page. */
+/* Adds the costs, the timeline and the messages of all processes to the page.  Is a callback for
+ * supervisor_settings.ended; `owner` is a struct report_page. */
 void report_page_take(void *owner, const struct process *processes, size_t count);
 
 enum { REPORT_TITLE_SIZE = 300 };

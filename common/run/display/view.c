@@ -13,7 +13,7 @@
 
 #include "base/units.h"
 
-/* A stage that works for a smaller fraction of its time is not a bottleneck. */
+/* Least fraction of its time for which a bottleneck is working. */
 static const double BOTTLENECK_SHARE = 0.5;
 enum { FRAMES_FOR_RATE = 10 };
 
@@ -44,7 +44,8 @@ uint64_t view_refused(const struct view *v)
 
 /* --- one status ---------------------------------------------------------------- */
 
-/* Replaces control characters in a name, which comes from another process. */
+/* Replaces control characters in a name by question marks: the name comes from another process,
+ * and could change the terminal. */
 static void make_printable(char *text)
 {
     for (; *text; text++)
@@ -52,7 +53,9 @@ static void make_printable(char *text)
             *text = '?';
 }
 
-/* Returns the work of a process in the oldest status that has it, to get the work since then. */
+/* Returns the work of a process in the oldest status that contains the process.  The caller
+ * subtracts it to get the work since that status.  Returns zeros if no earlier status contains
+ * the process. */
 static struct work work_before(const struct view *v, const struct process_status *p)
 {
     for (size_t i = 0; i + 1 < v->count; i++)
@@ -88,7 +91,8 @@ static bool same_stage(const struct process_status *a, const struct process_stat
     return strcmp(a->stage, b->stage) == 0 && strcmp(a->group, b->group) == 0;
 }
 
-/* Merges the rows of two processes: fractions become means, other numbers sums. */
+/* Adds the row of another process of the stage to *row.  Fractions become means, and other
+ * numbers become sums. */
 static void merge(struct view_row *row, const struct view_row *more)
 {
     const double old = row->tells ? row->processes : 0, new = more->tells, all = old + new;
@@ -109,7 +113,8 @@ static void merge(struct view_row *row, const struct view_row *more)
 
 /* --- several statuses ---------------------------------------------------------- */
 
-/* Marks the busiest stage, for which the other stages wait. */
+/* Marks the rows of the busiest stage, for which the other stages wait.  Marks no row if no
+ * stage is busy for more than BOTTLENECK_SHARE of its time. */
 static void mark_bottleneck(struct view *v)
 {
     const struct process_status *slowest = NULL;
@@ -135,7 +140,7 @@ static void find_rate(struct view *v)
     const struct run_status *now = view_latest(v);
     struct run_status then = v->statuses[0];
     if (now->acknowledged < then.acknowledged + FRAMES_FOR_RATE)
-        then = (struct run_status){0};  // too few frames: since the start
+        then = (struct run_status){0};  // too few frames: use the mean rate since the start
     const double s = (double)(now->elapsed_ns - then.elapsed_ns) / 1e9;
     v->rate = s > 0 ? (double)(now->acknowledged - then.acknowledged) / s : 0;
     v->left_s = -1;
@@ -289,7 +294,7 @@ void view_print_json(const struct view *v, int ended, FILE *out)
 
 enum { COLUMNS = 80, ROWS = 24 };
 
-/* Returns the size of the terminal; a default if it is unknown. */
+/* Returns the size of the terminal, or COLUMNS by ROWS if the size is unknown. */
 static struct winsize size_of(FILE *out)
 {
     struct winsize size = {0};

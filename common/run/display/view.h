@@ -1,5 +1,5 @@
 /*
- * What people see of a run while it goes on.
+ * Shows the progress of a run to the user.
  *
  * A view is what an observer derives from status messages: rates and fractions of time over the
  * last statuses, the remaining time, and the bottleneck.  It is printed as a table or as JSON, or
@@ -16,19 +16,21 @@
 
 enum { VIEW_STATUSES = 10 };
 
-/* One row of the table: a process, or several processes of one stage. */
+/* One row of the table, for one process or for several processes of a stage. */
 struct view_row {
     const struct process_status *process;  // the first process of the row
     int processes;                         // number of processes
     uint64_t frames, held;
-    bool tells;                     // the process reports times; without, all below is 0
+    bool tells;                     // the process reports times; if false, all members below are 0
     double compute, input, output;  // fractions of time: computing, waiting for input, output
     double busy;                    // fraction of time: computing and handling messages
-    double cpus;                    // CPU time per time
+    double cpus;                    // CPU time divided by elapsed time
     double in_mb_s, out_mb_s;       // 10^6 bytes per second
     bool bottleneck;
 };
 
+/* What an observer knows of a run: its latest statuses, and the rates and rows that were derived
+ * from them. */
 struct view {
     size_t count;
     struct run_status statuses[VIEW_STATUSES];  // owned; the latest statuses, the oldest first
@@ -52,8 +54,9 @@ uint64_t view_refused(const struct view *v);
 /* Writes "450 of 1000 frames, 35.2/s, 0:15 left", without a newline. */
 void view_summary(const struct view *v, char *text, size_t size);
 
-/* Print the view: as a table with lines of at most 79 characters, and as one JSON object in one
- * line. `ended` is the exit status of the run; below 0: the run continues. */
+/* Print the view: view_print as a table with lines of at most 79 characters, view_print_json as
+ * one JSON object in one line.  `ended` is the exit status of the run; below 0: the run
+ * continues. */
 void view_print(const struct view *v, FILE *out);
 void view_print_json(const struct view *v, int ended, FILE *out);
 
@@ -77,7 +80,7 @@ void screen_end(struct screen *s);
 
 struct bar {
     bool on;
-    uint64_t shown_ns;  // when it was drawn last
+    uint64_t shown_ns;  // time of the latest drawing
     struct view view;
     struct screen screen;
 };

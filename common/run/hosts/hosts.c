@@ -18,7 +18,7 @@ static bool names_hosts(const struct pipeline_stage *s)
     return s->hosts && !is_word(s->hosts);
 }
 
-/* Returns the index of a name of `length` bytes; the count: not found. */
+/* Returns the index of the host with a name of `length` bytes; h->count: not found. */
 static size_t find(const struct hosts *h, const char *name, size_t length)
 {
     size_t i = 0;
@@ -28,8 +28,9 @@ static size_t find(const struct hosts *h, const char *name, size_t length)
     return i;
 }
 
-/* Checks a host name.  Names become words in the command lines of other programs, so they must not
- * look like an option or contain characters with a meaning for a shell. */
+/* Returns true if a host name of `length` bytes is valid.  Names become words in the command
+ * lines of other programs, so they must not look like an option or contain characters with a
+ * meaning for a shell. */
 static bool is_good(const char *name, size_t length)
 {
     static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
@@ -59,9 +60,9 @@ static enum status add_names(struct hosts *h, const char *option, const char *te
     }
 }
 
-/* Lists the hosts of a text, separated by commas (NULL: none), then the hosts that stages name.
- * STATUS_USAGE, or STATUS_INPUT for names in the file: a name is invalid, there are too many hosts,
- * or none.  Call hosts_close afterwards, also after an error. */
+/* Lists the hosts of `text`, which are separated by commas (NULL: none), then the hosts that
+ * stages name.  STATUS_USAGE, or STATUS_INPUT for names in the file: a name is invalid, there
+ * are too many hosts, or there are none.  Call hosts_close afterwards, also after an error. */
 static enum status list_hosts(struct hosts *h, enum launcher launcher, const char *text,
                               const struct pipeline *p, struct error *e)
 {
@@ -109,7 +110,8 @@ static enum status multiply_counts(const struct hosts *h, struct pipeline *p, st
     return STATUS_OK;
 }
 
-/* Checks a pipeline without a launcher.  STATUS_INPUT: a stage names hosts. */
+/* Checks that no stage names hosts, because there is no launcher.  STATUS_INPUT: a stage names
+ * hosts. */
 static enum status refuse_hosts(const struct pipeline *p, struct error *e)
 {
     for (size_t i = 0; i < p->nstages; i++)
@@ -121,7 +123,8 @@ static enum status refuse_hosts(const struct pipeline *p, struct error *e)
     return STATUS_OK;
 }
 
-/* Returns the host index of name number i in a valid list of names. */
+/* Returns the index, in *h, of the host with name number i of a list.  All names of the list are
+ * in *h. */
 static size_t find_named(const struct hosts *h, const char *text, size_t i)
 {
     for (; i; i--)

@@ -26,7 +26,7 @@
 enum { LINE_SIZE = 512 };
 static const uint64_t PATIENCE_NS = 20 * SECOND;
 
-/* The check of one host. */
+/* State of the check of one host. */
 struct question {
     struct host *host;
     pid_t pid;
@@ -60,7 +60,7 @@ static enum status begin(struct question *q, const struct hosts *h, struct error
         return error_errno(e, STATUS_FAILED, "cannot make pipes for host '%s'", q->host->name);
     q->pid = fork();
     if (q->pid == 0) {
-        (void)prctl(PR_SET_PDEATHSIG, SIGTERM);  // a silent host keeps ssh waiting
+        (void)prctl(PR_SET_PDEATHSIG, SIGTERM);  // ssh would wait for a host that does not answer
         (void)dup2(in[0], STDIN_FILENO);
         (void)dup2(out[1], STDOUT_FILENO);
         (void)dup2(out[1], STDERR_FILENO);
@@ -84,7 +84,8 @@ static bool runs_on(const struct hosts *h, const struct pipeline *p, size_t stag
     return *processes > 0;
 }
 
-/* Sends the questions to a host.  If the launcher has ended already, it has printed the reason. */
+/* Sends the requests of the check to a host.  Ignores errors: if the launcher has ended already,
+ * the launcher has printed the reason. */
 static void ask(struct question *q, const struct hosts *h, const struct pipeline *p,
                 const char *file)
 {
@@ -177,8 +178,8 @@ static void release_ends(const struct sigaction before[ENDS])
         (void)sigaction(ends[i], &before[i], NULL);
 }
 
-/* Sets the error for a check that a signal ended, as for a run that a signal ended.  Ctrl-C needs
- * no message. */
+/* Sets *e after a signal has ended the check, with the same text as for a run that a signal
+ * ended.  Returns STATUS_INTERRUPTED without a text after SIGINT, and otherwise STATUS_FAILED. */
 static enum status say_end(struct error *e)
 {
     *e = (struct error){0};
@@ -189,7 +190,8 @@ static enum status say_end(struct error *e)
 
 /* --- answers ------------------------------------------------------------------- */
 
-/* Reads the answers of all hosts, until each has answered or ended. */
+/* Reads the answers of all hosts, until each host has answered or its launcher has ended, at
+ * most for PATIENCE_NS. */
 static void listen_to_all(struct question *list, struct pollfd *polls, size_t count)
 {
     const uint64_t until_ns = clock_ns() + PATIENCE_NS;
@@ -243,7 +245,7 @@ static bool is_loopback(const struct host *host)
     return strncmp(host->address, "127.", 4) == 0;
 }
 
-/* Finds the address of this host: the one from which it connects to the other hosts. */
+/* Sets the address of this host: the address from which it connects to the other hosts. */
 static void find_own(struct host *own, const struct hosts *h)
 {
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(9)};
@@ -260,7 +262,9 @@ static void find_own(struct host *own, const struct hosts *h)
         (void)close(fd);
 }
 
-/* Checks that no address is one that only the host itself can reach, such as 127.0.0.1. */
+/* Sets the address of this host, and checks that other hosts can reach the address of each host.
+ * STATUS_FAILED: a host has only a loopback address, such as 127.0.0.1, and there are other
+ * hosts. */
 static enum status check_addresses(struct hosts *h, struct error *e)
 {
     for (size_t i = 0; i < h->count; i++)

@@ -47,7 +47,7 @@ enum status launch_check(enum launcher launcher, struct error *e)
     return STATUS_OK;
 }
 
-/* Quotes a text for any shell, with single quotes. */
+/* Writes `text` to `quoted`, in single quotes, so that any shell reads it as one word. */
 static void quote(const char *text, char *quoted, size_t size)
 {
     size_t n = 0;
@@ -57,7 +57,8 @@ static void quote(const char *text, char *quoted, size_t size)
     quoted[n] = 0;
 }
 
-/* Executes srun for a job step of its own, with the CPUs and GPUs of `affinity`. */
+/* Executes srun, which starts `self` --remote as a separate job step on the host.  Requests the
+ * CPUs and GPUs of `affinity`; NULL: no request.  Returns only after an error. */
 static void exec_srun(const struct host *host, const struct affinity *affinity, const char *self)
 {
     char node[HOST_TYPED_SIZE + 16], cpus[40], gpus[40];
@@ -200,6 +201,7 @@ int launch_status(int code)
 
 enum { REMOTE_LACKING_MAX = 8 };
 
+/* Items of a check of this host, and what was found missing. */
 struct remote_check {
     char lacking[REMOTE_LACKING_MAX][64];  // programs that were not found
     size_t nlacking;
@@ -221,7 +223,8 @@ static void write_address(const struct sockaddr *a, char address[INET6_ADDRSTRLE
     (void)inet_ntop(AF_INET, &in->sin_addr, address, INET6_ADDRSTRLEN);
 }
 
-/* Finds the address at which sshd was reached, from SSH_CONNECTION. */
+/* Finds the address at which the ssh client reached this host, from SSH_CONNECTION.  Returns
+ * false if the variable is missing, or if other hosts cannot reach the address. */
 static bool from_ssh(char address[INET6_ADDRSTRLEN])
 {
     struct in_addr four;
@@ -271,11 +274,11 @@ static bool from_interfaces(char address[INET6_ADDRSTRLEN])
 
 enum { PORT_FIRST = 20000, PORT_TRIES = 50 };
 
-/* Returns the first port of the range from which the kernel assigns ports by itself.  A port in
- * that range may be free now and taken when its stage starts. */
+/* Returns the first port of the range from which the kernel assigns ports.  A port in this range
+ * may be free now, but the kernel may have assigned it to another process when its stage starts. */
 static int first_given_away(void)
 {
-    int first = 32768;  // the kernel's own default
+    int first = 32768;  // default of the kernel
     FILE *range = fopen("/proc/sys/net/ipv4/ip_local_port_range", "re");
     if (range) {
         if (fscanf(range, "%d", &first) != 1)
@@ -285,7 +288,8 @@ static int first_given_away(void)
     return first;
 }
 
-/* Binds a port (0: any) and keeps it until this process ends.  Returns the port; 0: failed. */
+/* Binds the port `wanted` (0: any free port) and keeps it bound until this process ends.
+ * Returns the port; 0: failed. */
 static int take_port(const char *address, int wanted)
 {
     struct addrinfo *found = NULL;
@@ -310,7 +314,8 @@ static int take_port(const char *address, int wanted)
     return good ? atoi(port) : 0;
 }
 
-/* A random number from 0 to n - 1.  glibc has arc4random_uniform only since 2.36. */
+/* Returns a random number from 0 to n - 1.  arc4random_uniform is not used because glibc has it
+ * only since version 2.36. */
 static int random_below(int n)
 {
     uint32_t bits;
@@ -319,7 +324,8 @@ static int random_below(int n)
     return (int)(bits % (uint32_t)n);
 }
 
-/* Binds a free port, outside the range of the kernel if possible.  Returns the port; 0: failed. */
+/* Binds a free port, if possible below the range from which the kernel assigns ports.  Returns
+ * the port; 0: failed. */
 static int find_port(const char *address)
 {
     const int room = first_given_away() - PORT_FIRST;
@@ -349,7 +355,7 @@ static void answer(const struct remote_check *c)
     (void)fflush(stdout);
 }
 
-/* Processes one item.  STATUS_USAGE: the item is unknown. */
+/* Processes one item of a check.  STATUS_USAGE: the item is unknown. */
 static enum status take_check_item(struct remote_check *c, const char *name, const char *value,
                                    struct error *e)
 {
@@ -376,6 +382,7 @@ static enum status take_check_item(struct remote_check *c, const char *name, con
 
 static const uint64_t PATIENCE_NS = 1200 * MS;  // between SIGTERM and SIGKILL
 
+/* State of bragg-run --remote, which runs one process or checks its host. */
 struct remote {
     char item[REMOTE_ITEM_MAX];
     size_t length;
@@ -384,17 +391,18 @@ struct remote {
     size_t argc, capacity;
     const char *dir;
     struct affinity affinity;
-    pid_t child;       // the process, and its process group; 0: none
+    pid_t child;       // number of the process and of its process group; 0: none
     int signals;       // signalfd
-    uint64_t kill_ns;  // when to kill the process after it was asked to end; 0: it was not asked
-    sigset_t before;   // signals
+    uint64_t kill_ns;  // when to kill the process; 0: the process was not asked to end
+    sigset_t before;   // signal mask at the start
     struct remote_check check;
 };
 
 /* --- the process --------------------------------------------------------------- */
 
-/* Returns the given path of a program if it exists on this host, or else the program of that name.
- */
+/* Returns the path `program` if this host has an executable there.  Otherwise finds the program
+ * of that name in the folder of this executable or in PATH.  Returns `program` if neither
+ * exists. */
 static const char *find(const char *program)
 {
     const char *slash = strrchr(program, '/');
@@ -441,7 +449,7 @@ static enum status start(struct remote *r, struct error *e)
         become(r);
     if (r->signals < 0 || r->child < 0)
         return error_errno(e, STATUS_FAILED, "cannot start %s", r->argv[0]);
-    (void)setpgid(r->child, r->child);  // in parent and child, whichever runs first
+    (void)setpgid(r->child, r->child);  // in parent and child, because either may run first
     return STATUS_OK;
 }
 
@@ -538,7 +546,7 @@ static void turn(struct remote *r, uint64_t now_ns)
         if (info.ssi_signo != SIGCHLD)
             end(r, now_ns);
     if (r->child && r->ended)
-        (void)kill(-r->child, SIGKILL);  // at once: a message from it would end the run
+        (void)kill(-r->child, SIGKILL);  // at once: an error message would end the run
     if (r->child)
         reap(r);
     if (r->kill_ns && now_ns >= r->kill_ns)

@@ -13,7 +13,7 @@
  *     program NAME      check that this program exists; may be repeated
  *     file PATH         check that this file exists
  *     port              find one more free tcp port; may be repeated
- *     check             answer
+ *     check             check the items above, and send the answers
  *
  * Answers are lines on stdout that begin with the byte REMOTE_MARK.  All other lines are those of
  * the process.
@@ -48,11 +48,11 @@ enum status launch_check(enum launcher launcher, struct error *e);
 void launch_exec(const struct hosts *hosts, const struct host *host,
                  const struct affinity *affinity);
 
-/* Further settings for the other end, sent through a pipe to its stdin. */
+/* Further settings of a process, which launch_tell sends to the other end. */
 struct launch_orders {
     const char *killed;  // file that lists processes killed from outside
-    bool terminal;       // a bar is shown: sets BRAGG_TERMINAL
-    bool again;          // it is a restart: sets BRAGG_AGAIN
+    bool terminal;       // bragg-run shows a progress bar: sets BRAGG_TERMINAL
+    bool again;          // the process is restarted: sets BRAGG_AGAIN
 };
 
 /* Sends the command line and environment of a process.  If the other end has ended already, returns
@@ -63,19 +63,20 @@ enum status launch_tell(int pipe, const struct command *c, const struct launch_o
 /* Sends one item, "NAME VALUE".  Returns false if it could not be sent. */
 bool launch_say(int pipe, const char *name, const char *value);
 
-/* Converts the exit code that the other end reported into a status as from waitpid.  A code below 0
- * means that the connection broke. */
+/* Converts the exit code that the other end reported into a status as from waitpid.  `code`
+ * below 0: the connection broke; returns the status of a process that SIGHUP killed. */
 int launch_status(int code);
 
 /* --- the end on another host ------------------------------------------------- */
 
 enum {
     REMOTE_MARK = 2,
-    REMOTE_KILLED = 128,  // and more: the signal
+    REMOTE_KILLED = 128,  // plus the number of the signal: exit status of a killed process
     REMOTE_ITEM_MAX = 1 << 17,
 };
 
-/* Runs this end.  Returns after an error or a check; otherwise exits with the process. */
+/* Runs the end on another host (bragg-run --remote).  Returns after an error or a check.  If a
+ * process was started, exits with the status of that process when it ends. */
 enum status remote_serve(struct error *e);
 
 #endif

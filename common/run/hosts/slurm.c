@@ -52,7 +52,7 @@ char *slurm_hosts(struct error *e)
 struct job {
     const char *name;
     const char *folder;       // absolute folder where bragg-run was started
-    const char *log;          // absolute path of its log
+    const char *log;          // absolute path of the log of the job
     const char *options;      // options of sbatch, separated by blanks; NULL: none
     const char *const *argv;  // command line of bragg-run, ended by NULL
 };
@@ -142,7 +142,8 @@ static void write_script(const struct job *job, FILE *out)
     putc('\n', out);
 }
 
-/* Replaces the script.  A link is not followed, and a file of another user is not written. */
+/* Removes the file at `path` and opens a new one for the script.  Does not follow a link, and
+ * does not write to a file of another user.  NULL, with errno: failed. */
 static FILE *open_script(const char *path)
 {
     (void)unlink(path);
@@ -153,8 +154,8 @@ static FILE *open_script(const char *path)
     return script;
 }
 
-/* Checks the existing log, to which Slurm appends.  It must be an ordinary file of this user,
- * because Slurm would follow a link. */
+/* Checks the log, to which Slurm appends.  If the log exists, it must be an ordinary file of
+ * this user, because Slurm would follow a link. */
 static enum status check_log(const char *log, struct error *e)
 {
     struct stat st;
@@ -171,8 +172,8 @@ static bool has_number(const char *words)
     return words[strcspn(words, "0123456789")] != 0;
 }
 
-/* Runs sbatch.  Its last line, "Submitted batch job 12", is printed to stdout and copied to `last`.
- */
+/* Writes the script to `path` and passes it to sbatch.  Prints the last line of sbatch,
+ * "Submitted batch job 12", to stdout, and copies the line to `last`. */
 static enum status submit(const struct job *job, const char *path, char last[WORDS_SIZE],
                           struct error *e)
 {
@@ -205,7 +206,7 @@ static enum status submit(const struct job *job, const char *path, char last[WOR
     return STATUS_OK;
 }
 
-/* Reduces the line of sbatch to the job number; "": it has none. */
+/* Replaces the line of sbatch by the job number in it; "": the line has no number. */
 static void keep_number(char *words)
 {
     const char *digits = words + strcspn(words, "0123456789");
@@ -219,6 +220,7 @@ static void keep_number(char *words)
 static const uint64_t ASK_NS = UINT64_C(2000000000), LOOK_NS = UINT64_C(500000000);
 enum { WAIT_MS = 200, STATE_SIZE = 32, OUTPUT_SIZE = 4096, SILENT_MAX = 5 };
 
+/* State of the progress display of a job. */
 struct job_display {
     const char *job, *dir;
     struct bar bar;
@@ -231,7 +233,8 @@ struct job_display {
     uint64_t asked_ns;
 };
 
-/* Runs a command about the job and returns its first line; "": none. */
+/* Runs `command` followed by the job number, and copies the first line of its output to `line`;
+ * "": there is no output. */
 static void run_command(const struct job_display *f, const char *command, char *line, size_t size)
 {
     char text[256];
@@ -245,7 +248,8 @@ static void run_command(const struct job_display *f, const char *command, char *
         (void)pclose(in);
 }
 
-/* Updates the state of the job.  If scontrol does not know the job any more, the state remains. */
+/* Updates the state of the job from scontrol, at most once per ASK_NS.  Keeps the state if
+ * scontrol does not know the job any more. */
 static void ask_state(struct job_display *f, uint64_t now_ns)
 {
     static const char key[] = "JobState=";
@@ -276,7 +280,8 @@ static bool is_over(const struct job_display *f)
     return !goes || f->silent > SILENT_MAX;
 }
 
-/* Finds the run of the job, which may have started again. */
+/* Finds the source of the run and begins to observe it, if the job is running.  Slurm may have
+ * started the job again, so the source may be a new one. */
 static void find_source(struct job_display *f)
 {
     char name[FIND_NAME_SIZE];
@@ -308,7 +313,7 @@ static void show_progress(struct job_display *f, uint64_t now_ns)
         (void)usleep(WAIT_MS * 1000);
 }
 
-/* After Ctrl-C: asks the user, and returns true if the job is to be cancelled. */
+/* Asks the user, after Ctrl-C, whether to cancel the job.  Returns true if the answer is yes. */
 static bool wants_end(const struct job_display *f)
 {
     char answer[OUTPUT_SIZE] = "";

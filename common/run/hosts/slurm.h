@@ -17,15 +17,19 @@ char *slurm_hosts(struct error *e);
 /* Submits a run as a job.  Writes the script bragg-run.sbatch into the working folder, passes it to
  * sbatch, and prints the last line of sbatch to stdout.  The script runs the same bragg-run, and
  * again with --resume if Slurm has requeued the job.
- *   path     of the pipeline file
- *   workdir  as given; NULL: the current folder
- *   options  of sbatch, separated by blanks; NULL: none
- *   argv     of bragg-run, ended by NULL
+ *   path     the pipeline file
+ *   workdir  the working folder as the user typed it; NULL: the current folder
+ *   options  options of sbatch, separated by blanks; NULL: none
+ *   argv     command line of bragg-run, ended by NULL
  *   dry      only print the script
- *   follow   show the progress on the terminal until the job ends.  Ctrl-C asks whether to cancel
- * the job; if not, the job continues STATUS_INTERRUPTED: the job was cancelled. STATUS_FAILED:
- * sbatch failed; the error is its last line, and the script is removed.  Or the job that was
- * followed failed; the error has its state and the last line of its log. */
+ *   follow   show the progress on the terminal until the job ends.  Ctrl-C then asks the user
+ *            whether to cancel the job.  If not, the job continues, and STATUS_OK is returned
+ *
+ * STATUS_INTERRUPTED: the user cancelled the job.
+ * STATUS_USAGE: a name or an option has characters that the script cannot contain.
+ * STATUS_FAILED: sbatch failed; the error is the last line of sbatch, and the script is removed.
+ * Or the job failed while its progress was shown; the error has the state of the job and the last
+ * line of its log. */
 enum status slurm_begin(const char *path, const char *workdir, const char *options,
                         const char *const *argv, bool dry, bool follow, struct error *e);
 

@@ -30,7 +30,7 @@ enum {
 };
 
 static const uint64_t PATIENCE_NS = UINT64_C(1200000000);  // between SIGTERM and SIGKILL
-static const uint64_t END_NS = UINT64_C(5000000000);       // for the end of the guard
+static const uint64_t END_NS = UINT64_C(5000000000);       // longest wait for the end of the guard
 
 static pid_t groups[GROUPS_MAX];  // process groups of the run; used in the guard only
 static size_t ngroups;
@@ -85,8 +85,8 @@ static void keep(const char *folder, int fd)
 
 static const char lock_name[] = "alive", new_lock_name[] = "alive.new";
 
-/* Creates a file in the folder and locks it until this process ends.  The file gets its name after
- * it is locked, so that a new folder never looks like one of a killed run. */
+/* Creates the file `alive` in the folder and locks it until this process ends.  The file gets
+ * its name after it is locked, so that a new folder never looks like the folder of a killed run. */
 static int hold_lock(const char *folder)
 {
     char path[PRIVATE_FOLDER_SIZE + sizeof new_lock_name + 1], name[sizeof path];
@@ -101,8 +101,8 @@ static int hold_lock(const char *folder)
     return -1;
 }
 
-/* Returns true if a private folder of this user belongs to a run that has ended: its lock is free.
- */
+/* Returns true if `folder` is a private folder of this user that a killed run has left.  The
+ * lock of such a folder is free. */
 static bool is_left(const char *folder)
 {
     char path[PATH_MAX];
@@ -118,7 +118,7 @@ static bool is_left(const char *folder)
     return left;
 }
 
-/* Removes the folders of killed runs next to this folder. */
+/* Removes private folders that killed runs have left in the parent folder of `folder`. */
 static void clear_left(const char *folder)
 {
     char pattern[PRIVATE_FOLDER_SIZE + 16];
@@ -165,7 +165,8 @@ enum status cleanup_guard_open(struct cleanup_guard *k, const char *base, struct
         k->folder[0] = 0;
         return error_errno(e, STATUS_FAILED, "cannot make a pipe");
     }
-    /* The guard is started first, because a folder without a guard could remain. */
+    /* The guard is started before the folder is made, because a folder without a guard could
+     * remain. */
     k->pipe = fd[1];
     (void)fcntl(k->pipe, F_SETFL, O_NONBLOCK);
     k->process = fork();
@@ -183,8 +184,8 @@ enum status cleanup_guard_open(struct cleanup_guard *k, const char *base, struct
     return STATUS_OK;
 }
 
-/* Sends a message to the guard.  If the pipe is full because the guard was stopped, the message
- * is lost. */
+/* Sends the number of a process group to the guard: positive if the group was started, negative
+ * if it has ended.  The message is lost if the pipe is full because the guard was stopped. */
 static void tell(const struct cleanup_guard *k, pid_t group)
 {
     while (write(k->pipe, &group, sizeof group) < 0 && errno == EINTR)
@@ -201,8 +202,8 @@ void cleanup_guard_ended(const struct cleanup_guard *k, pid_t group)
     tell(k, -group);
 }
 
-/* Waits for the end of the guard, and continues it in case it was stopped.  Returns false if it
- * does not end in time. */
+/* Waits up to END_NS for the end of the guard, and continues the guard in case it was stopped.
+ * Returns false if the guard does not end in time. */
 static bool wait_for(pid_t guard)
 {
     const uint64_t until_ns = clock_ns() + END_NS;
@@ -225,7 +226,7 @@ void cleanup_guard_close(struct cleanup_guard *k)
         (void)kill(k->process, SIGKILL);
         (void)waitpid(k->process, NULL, 0);
     }
-    folder_remove(k->folder);  // in case the guard was killed
+    folder_remove(k->folder);  // in case the guard was killed before it removed the folder
     if (k->lock >= 0)
         (void)close(k->lock);
     *k = (struct cleanup_guard){.pipe = -1, .lock = -1};

@@ -22,7 +22,8 @@ static const uint64_t CUT_NS = UINT64_C(1000000000);  // time for a host to kill
 
 /* --- start --------------------------------------------------------------------- */
 
-/* In the child process: appends a word to the command line.  Nothing frees this copy. */
+/* In the child process: appends a word to the command line.  The change is not undone, because
+ * only the child process sees it. */
 static void add_word(char **argv, const char *word)
 {
     while (*argv)
@@ -39,7 +40,8 @@ static void set_or_not(const char *name, const char *value)
         (void)unsetenv(name);
 }
 
-/* In the child process: sets BRAGG_FROM and BRAGG_BESIDE. */
+/* In the child process: sets BRAGG_FROM and BRAGG_BESIDE, the folders in which the stage
+ * searches input files. */
 static void set_from(const struct command *c)
 {
     char *from = c->workdir ? getcwd(NULL, 0) : NULL;
@@ -48,15 +50,16 @@ static void set_from(const struct command *c)
     free(from);
 }
 
-/* Returns the host of a process.  A process that lost the connection to its host moves to the next.
- */
+/* Returns the host on which a process runs or will run.  A process that lost the connection to
+ * its host moves to the next host of its stage. */
 static const struct host *host_of(const struct process *p)
 {
     const struct hosts *h = p->command->hosts;
     return &h->list[hosts_place(h, p->command->stage, p->command->number + p->moves)];
 }
 
-/* In the child process: executes the program on this host. */
+/* In the child process: sets the environment and the working folder, and executes the program on
+ * this host.  Returns only after an error. */
 static void become_here(const struct command *c, const struct environment *env, bool again)
 {
     (void)setenv("XDG_RUNTIME_DIR", env->guard->folder, 1);
@@ -78,8 +81,9 @@ static void become_here(const struct command *c, const struct environment *env, 
         log_line(LOG_ERROR, "cannot run %s: %s", c->argv[0], strerror(errno));
 }
 
-/* In the child process: makes a process group, which Ctrl-C of the terminal does not reach,
- * requests a signal for the death of bragg-run, and executes the program or its launcher. */
+/* In the child process: executes the program or its launcher in a process group of its own, so
+ * that Ctrl-C at the terminal does not reach it.  The child process gets SIGTERM if bragg-run
+ * dies. */
 static _Noreturn void become(const struct process *p, const struct environment *env, int input,
                              int output, pid_t parent)
 {
@@ -100,7 +104,8 @@ static _Noreturn void become(const struct process *p, const struct environment *
     _exit(STATUS_FAILED);
 }
 
-/* Opens the stdin of a process; with a launcher a pipe, whose other end is `orders`. */
+/* Opens the stdin of a process: /dev/null, or with a launcher a pipe, whose other end becomes
+ * p->orders.  Returns false, with errno, if that fails. */
 static bool open_input(struct process *p, int *input)
 {
     int fd[2] = {-1, -1};
@@ -142,7 +147,7 @@ enum status process_start(struct process *p, const struct environment *env, stru
         p->pid = 0;
         return error_errno(e, STATUS_FAILED, "cannot start %s", p->command->name);
     }
-    (void)setpgid(p->pid, p->pid);  // in parent and child, whichever runs first
+    (void)setpgid(p->pid, p->pid);  // in parent and child, because either may run first
     if (p->command->hosts)
         return launch_tell(p->orders, p->command,
                            &(struct launch_orders){env->killed, env->bar.on, p->restarts > 0}, e);
@@ -153,14 +158,15 @@ enum status process_start(struct process *p, const struct environment *env, stru
 
 /* --- listen -------------------------------------------------------------------- */
 
-/* Returns true for an endpoint, which a gateway prints when clients can connect. */
+/* Returns true if a line is an endpoint.  A sink that serves clients prints its endpoint when
+ * clients can connect. */
 static bool is_endpoint(const char *line)
 {
     return (strncmp(line, "tcp://", 6) == 0 || strncmp(line, "ipc://", 6) == 0) &&
            !strpbrk(line, " \t");
 }
 
-/* Returns true for "NAME: warning: ...", the form of stages in other languages. */
+/* Returns true for a line "NAME: warning: ...", as stages in other languages print it. */
 static bool is_warning(const char *line)
 {
     static const char warning[] = ": warning: ";
@@ -168,9 +174,9 @@ static bool is_warning(const char *line)
     return name && strncmp(line + name, warning, sizeof warning - 1) == 0;
 }
 
-/* Returns true if the line may be the cause of a failure.  Excluded are warnings, the output lines
- * of bragg-tap, which it also prints when another stage failed, and the lines of srun about the end
- * of its task. */
+/* Returns true if the line may be the cause of a failure.  Warnings are not a cause.  Output
+ * lines of bragg-tap are not a cause, because bragg-tap prints them also when another stage
+ * failed.  Neither are lines of srun about the end of its task. */
 static bool is_message(const struct process *p)
 {
     static const char tap[] = "bragg-tap", srun[] = "srun: ";
@@ -182,8 +188,8 @@ static bool is_message(const struct process *p)
            strncmp(p->line, tap, sizeof tap - 1) == 0;
 }
 
-/* Stores a line that may be a cause.  For a program of braggpipe the first error line is the cause.
- * For any other program it is the last line, as in a Python traceback. */
+/* Stores a line that may be the cause of a failure.  For a program of braggpipe the cause is its
+ * first error line.  For any other program the cause is the last line, as in a Python traceback. */
 static void note_message(struct process *p)
 {
     static const char ours[] = "bragg-";
@@ -195,14 +201,14 @@ static void note_message(struct process *p)
     memcpy(p->error, p->line, sizeof p->error);
 }
 
-/* Processes a word that is not for the user. */
+/* Processes a word that a stage sent with log_tell, and that is not shown to the user. */
 static void take_word(struct process *p, const char *word)
 {
     p->complete |= strcmp(word, LOG_COMPLETE) == 0;
 }
 
-/* Processes "run HOST PID": the process has started.  Earlier lines of its launcher are not a
- * cause. */
+/* Processes an answer "run HOST PID": the process has started.  Earlier lines of its launcher
+ * cannot be the cause of a failure any more and are dropped. */
 static void take_start(struct process *p)
 {
     if (sscanf(p->line + 1, "run %64s %d", p->host, &p->there) != 2)
@@ -211,14 +217,14 @@ static void take_start(struct process *p)
     p->error[0] = 0;
 }
 
-/* Shows a line immediately, without the mark at its start. */
+/* Shows the latest line immediately, without the `mark` bytes at its start. */
 static void show_line(const struct process *p, struct environment *env, size_t mark)
 {
     bar_say(&env->bar, "%s| %s", p->command->name, p->line + mark);
 }
 
-/* Removes the secret from addresses such as http://HOST/?token=SECRET, because lines go into files.
- */
+/* Removes the secret from addresses such as http://HOST/?token=SECRET.  Lines are stored in
+ * files, such as the log of a job. */
 static void cut_tokens(char *line)
 {
     static const char name[] = "token=";
@@ -245,7 +251,7 @@ static void take_line(struct process *p, struct environment *env)
         return;
     }
     if (p->command->hosts && p->told >= 0)
-        return;  // messages of its launcher about the end
+        return;  // ignore messages of the launcher after the process has ended
     if (strncmp(p->line, PIPE_WORD " ", sizeof PIPE_WORD) == 0) {
         p->unheard = true;
         return;
@@ -258,7 +264,7 @@ static void take_line(struct process *p, struct environment *env)
         return;
     }
     if (p->command->last && !env->verbose && strncmp(p->line, "http://", strlen("http://")) == 0) {
-        cut_tokens(p->line);  // the address of a page, which is of use only while it is there
+        cut_tokens(p->line);  // the page exists only during the run
         if (!env->quiet)
             show_line(p, env, 0);
         return;
@@ -272,7 +278,7 @@ static void take_line(struct process *p, struct environment *env)
         if (env->bar.on)
             bar_say(&env->bar, "%s", p->line + 1);
         else
-            show_line(p, env, 1);  // a notice
+            show_line(p, env, 1);  // the line is a notice (LOG_MARK)
         return;
     }
     const bool aside = p->line[0] == LOG_ASIDE;
@@ -347,8 +353,8 @@ void process_show_last(const struct process *p, size_t count)
 
 /* --- end ----------------------------------------------------------------------- */
 
-/* Sends a signal to the process group, on this or another host.  A launcher whose host does not
- * answer is killed. */
+/* Sends a signal to the process group, on this host or on another one.  For SIGKILL on another
+ * host also sets when to kill the launcher: after CUT_NS, in case its host does not answer. */
 static void send_signal(struct process *p, int number)
 {
     char text[16];
@@ -381,7 +387,8 @@ void process_kill(struct process *p)
         send_signal(p, SIGKILL);
 }
 
-/* After the end of a launcher: sets the status of the process that it ran. */
+/* Called when a process has ended.  If the process was a launcher, sets the status of the
+ * program that the launcher ran on another host. */
 static void close_orders(struct process *p)
 {
     if (!p->command->hosts)
@@ -399,7 +406,7 @@ bool process_reap(struct process *p, struct environment *env)
     if (p->pid <= 0 || waitid(P_PID, (id_t)p->pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
         info.si_pid != p->pid)
         return false;
-    (void)kill(-p->pid, SIGKILL);  // processes left in its group; the number is ours until waitpid
+    (void)kill(-p->pid, SIGKILL);  // before waitpid, which frees the group number
     (void)waitpid(p->pid, &p->status, 0);
     cleanup_guard_ended(env->guard, p->pid);
     process_listen(p, env);

@@ -18,21 +18,22 @@ enum { TAIL_LINES = 40, TAIL_BYTES = 1024 };
 struct life {
     pid_t last;             // process number, on its host, at its latest end
     pid_t former;           // process number before its latest restart
-    bool seen;              // since its start the source has listed it
+    bool seen;              // the source has listed the process since its latest start
     uint64_t frames;        // frames finished since its start, as the source reports
     uint64_t worked_ns;     // when `frames` last changed; 0: never
     int64_t fruitless;      // number of ends in a row without a finished frame
-    uint64_t fruitless_ns;  // time of the first of these ends
-    uint64_t doubt_ns;      // it failed then, perhaps because it was excluded; 0: no doubt
+    uint64_t fruitless_ns;  // time of the first end that `fruitless` counts
+    uint64_t doubt_ns;      // time of a failure that may be an exclusion; 0: none
     bool cut;               // the connection to its host broke
     bool starved;           // the system killed it because memory ran out
     bool forgiven;          // its end is not a failure of the run
     const char *reason;     // why bragg-run killed it or the source excluded it; NULL: neither
 };
 
+/* One process of the run: its state, its latest output, and its result. */
 struct process {
     const struct command *command;
-    pid_t pid;             // of it or its launcher, and of the process group; 0: not running
+    pid_t pid;  // number of the process or its launcher, and of the process group; 0: not running
     char host[HOST_SIZE];  // host where it runs
     pid_t there;           // process number on that host; 0: not known yet
     int output;            // pipe with its stdout and stderr; -1: closed
@@ -50,55 +51,56 @@ struct process {
     bool unheard;        // its output goes to stdout, where no stage reads it
     int status;          // as from waitpid, once it has ended
     uint64_t ended_ns;   // time of its latest end; 0: never
-    bool complete;       // it has reported that all frames of the run are acknowledged
+    bool complete;       // the process has reported that all frames of the run are acknowledged
     uint64_t spoke_ns;   // time of the latest line that may be a cause; 0: none since its start
     uint64_t failed_ns;  // time of the first error line; 0: none since its start
     size_t length;       // bytes of the unfinished line
     size_t lines;        // number of lines so far, for `tail`
     char line[TAIL_BYTES];
-    char error[TAIL_BYTES];             // first error line; of a foreign program the last line
-    char tail[TAIL_LINES][TAIL_BYTES];  // ring of its last lines until bragg-run asked it to end
+    char error[TAIL_BYTES];  // first error line; last line if the program is not part of braggpipe
+    char tail[TAIL_LINES][TAIL_BYTES];  // ring of the last lines before the end was requested
 };
 
-/* State that all processes share. */
+/* State that all processes of the run share. */
 struct environment {
     const struct cleanup_guard *guard;
     char killed[PRIVATE_FOLDER_SIZE + 16];  // file that lists processes killed from outside
     sigset_t mask;                          // signal mask at the start of bragg-run
     bool verbose, quiet;                    // show all lines immediately; show errors only
-    const struct process *latest;  // the latest line shown is the error of this process; or NULL
+    const struct process *latest;  // process whose error is the latest line shown; NULL: none
     struct bar bar;
 };
 
-/* Starts the process in a process group of its own, perhaps through a launcher. */
+/* Starts the process in a process group of its own.  Uses the launcher if the command has hosts. */
 enum status process_start(struct process *p, const struct environment *env, struct error *e);
 
-/* Reads its output without waiting, and processes each line. */
+/* Reads the output of the process without waiting, and processes each line. */
 void process_listen(struct process *p, struct environment *env);
 
-/* Sends a signal to its process group, wherever that is. */
+/* Sends a signal to the process group of a running process, on this host or on another one. */
 void process_signal(struct process *p, int number);
 
-/* Asks the process to leave the run in peace, see LEAVE_SIGNAL. */
+/* Asks the process to leave the run without an error, see LEAVE_SIGNAL. */
 void process_leave(struct process *p);
 
-/* Kills the process, to restart it.  Unlike process_signal, does not set `asked`. */
+/* Kills a process that is to be restarted.  Unlike process_signal, does not set `asked`. */
 void process_kill(struct process *p);
 
-/* Returns true if the process has just ended.  Its process group is then killed and its output
- * read. */
+/* Returns true if the process has just ended.  In this case also kills its process group, reads
+ * the rest of its output, and sets p->status. */
 bool process_reap(struct process *p, struct environment *env);
 
-/* Prints its first error line to stderr, if there is one. */
+/* Prints the first error line of the process to stderr, if there is one. */
 void process_show_error(const struct process *p);
 
-/* Prints its first error line to stderr, or the last line of a foreign program. */
+/* Prints the line that may be the cause of a failure to stderr: the first error line of the
+ * process, or the last line of a program that is not part of braggpipe. */
 void process_show_cause(const struct process *p);
 
-/* Prints its last lines to stderr, with the first error line at the end. */
+/* Prints the last lines of the process to stderr, with the first error line at the end. */
 void process_show_tail(const struct process *p);
 
-/* Prints its last `count` lines to stderr, at most TAIL_LINES. */
+/* Prints the last `count` lines of the process to stderr, at most TAIL_LINES. */
 void process_show_last(const struct process *p, size_t count);
 
 /* Returns true if the process has ended with a status other than 0. */

@@ -18,7 +18,8 @@
 
 enum { LINE_SIZE = PATH_MAX + 64 };
 
-/* Reads the number of kills from a file of a control group.  Returns false if there is none. */
+/* Reads the number of processes that were killed because memory ran out from a file of a control
+ * group.  Returns false if the file does not have that number. */
 static bool read_count(const char *path, uint64_t *count)
 {
     char line[LINE_SIZE];
@@ -31,7 +32,9 @@ static bool read_count(const char *path, uint64_t *count)
     return found;
 }
 
-/* Finds the file of a control group.  In a container the group can be the visible root itself. */
+/* Sets o->path to the file `name` of a control group, and o->seen to its number of kills.  In a
+ * container the group can be the visible root itself, so the root is tried as well.  Returns
+ * false if there is no such file. */
 static bool find_counter(struct oom *o, const char *root, const char *group, const char *name)
 {
     const char *const groups[] = {group, ""};
@@ -44,7 +47,8 @@ static bool find_counter(struct oom *o, const char *root, const char *group, con
     return false;
 }
 
-/* Processes one line NUMBER:CONTROLLERS:GROUP.  Version 2 has number 0 and no controllers. */
+/* Processes one line NUMBER:CONTROLLERS:GROUP of /proc/self/cgroup.  Control groups of version 2
+ * have the number 0 and no controllers.  Returns true if the counter of kills was found. */
 static bool take_line(struct oom *o, char *line, const char *root)
 {
     char controllers[PATH_MAX + sizeof "/unified"];
@@ -84,12 +88,12 @@ bool oom_happened(struct oom *o)
 
 #define MS UINT64_C(1000000)
 
-static const uint64_t DOUBT_NS = 500 * MS;  // time for the source to report an exclusion
+static const uint64_t DOUBT_NS = 500 * MS;  // longest wait for the source to report an exclusion
 static const uint64_t PAUSE_MAX_NS = 3333 * MS;
 
 /* --- pauses -------------------------------------------------------------------- */
 
-/* Returns the text after --NAME= in a command line; NULL: not found. */
+/* Returns the value of the last option --NAME=VALUE in a command line; NULL: not found. */
 static const char *option_text(const struct command *c, const char *name)
 {
     const size_t length = strlen(name);
@@ -113,7 +117,8 @@ static double option_s(const struct command *c, const char *name, double otherwi
     return text ? strtod(text, NULL) : otherwise;
 }
 
-/* Returns a third of the time that other processes wait, at most PAUSE_MAX_NS. */
+/* Returns the longest pause before a restart, in ns: a third of the time `wait_s` that the other
+ * processes wait, at most PAUSE_MAX_NS. */
 static uint64_t longest_pause(double wait_s)
 {
     const double third_ns = wait_s * 1e9 / 3;
@@ -168,7 +173,8 @@ void restarts_fate(const struct process *p, char *text, size_t size)
         (void)snprintf(text, size, "ended with status %d", WEXITSTATUS(p->status));
 }
 
-/* Returns true for signals that a process causes itself. */
+/* Returns true for signals that a process usually causes itself, by a fault in the program or by
+ * a resource limit. */
 static bool is_crash(int number)
 {
     static const int crashes[] = {SIGILL,  SIGTRAP, SIGABRT, SIGBUS, SIGFPE,
@@ -179,7 +185,8 @@ static bool is_crash(int number)
     return false;
 }
 
-/* Lists a process that was killed from outside, for the source: its frame is not the cause. */
+/* Adds a process that was killed from outside to the file r->env->killed.  The source reads this
+ * file and does not count such a death against the frame of the process. */
 static void tell_killed(const struct restarts *r, const struct process *p)
 {
     char line[HOST_SIZE + 16];
@@ -194,7 +201,8 @@ static void tell_killed(const struct restarts *r, const struct process *p)
     (void)close(file);
 }
 
-/* Restarts the stages before a source: they send the experiment again. */
+/* Restarts the stages before a source that is restarted, because they must send the experiment
+ * again. */
 static void start_before(struct restarts *r, const struct process *after)
 {
     for (size_t i = 0; i < r->count; i++) {
@@ -207,8 +215,8 @@ static void start_before(struct restarts *r, const struct process *after)
     }
 }
 
-/* Returns the pause before the next start.  Pauses double; the longest one comes after the last
- * death but one that is allowed. */
+/* Returns the pause before the next start, in ns; 0 after a finished frame.  The pause doubles
+ * from one fruitless death to the next, and is longest after FRUITLESS_MAX - 1 of them. */
 static uint64_t pause_of(const struct restarts *r, const struct process *p)
 {
     const uint64_t longest_ns = p->command->source ? r->source_pause_ns : r->pause_ns;
@@ -225,7 +233,9 @@ static bool stage_worked_since(const struct restarts *r, const struct process *p
     return false;
 }
 
-/* Counts the ends of a process without a finished frame.  Returns false after too many in a row. */
+/* Counts the ends of a process without a finished frame.  Returns false, and sets r->hopeless,
+ * after FRUITLESS_MAX such ends in a row, if no process of the stage has finished a frame
+ * meanwhile. */
 static bool is_hopeful(struct restarts *r, struct process *p)
 {
     struct life *life = &p->life;
@@ -259,8 +269,9 @@ static enum restart_decision restart(struct restarts *r, struct process *p)
     return RESTART_YES;
 }
 
-/* Decides about a process that ended with status 1.  A process that the source excluded ends so,
- * without a message, and is restarted; the source, if it runs, reports the exclusion soon. */
+/* Decides about a process that ended with status 1.  A process that the source excluded ends
+ * with this status, without a message, and is restarted.  If the source runs, waits up to
+ * DOUBT_NS for its report of the exclusion. */
 static enum restart_decision doubt(struct restarts *r, struct process *p, uint64_t now_ns)
 {
     if (!p->life.doubt_ns)
@@ -291,7 +302,8 @@ enum restart_decision restarts_try(struct restarts *r, struct process *p, uint64
 
 /* --- the status of the source -------------------------------------------------- */
 
-/* At the end all processes have ended, so the last status is close. */
+/* restarts_close waits this often, and this many ms each time, for the last status.  All
+ * processes have ended by then, so the status arrives soon. */
 enum { LAST_WORDS = 10, LAST_WORD_MS = 20 };
 static const uint64_t OFTEN_NS = 100 * MS;    // interval of requests while a process is in doubt
 static const uint64_t SELDOM_NS = 500 * MS;   // interval otherwise
@@ -304,8 +316,8 @@ static bool is_on(const struct process *p, const char *host)
     return strcmp(p->host, *host ? host : host_name()) == 0;
 }
 
-/* Returns the running process with this number on this host, or whose process group contains it.
- * NULL: it is not a process of this run. */
+/* Returns the running process that has the number `pid` on `host` ("": this host), or whose
+ * process group on this host contains that process.  NULL: it is not a process of this run. */
 static struct process *find_running(const struct restarts *r, int64_t pid, const char *host)
 {
     for (size_t i = 0; i < r->count; i++)
@@ -339,7 +351,8 @@ static void note_frames(struct process *p, uint64_t frames, uint64_t now_ns)
     p->life.frames = frames;
 }
 
-/* Stores that a process that has ended had finished frames: it is restarted at once. */
+/* Processes a late report that a process which has ended had finished frames: if the process
+ * waits for its restart, it is restarted at once. */
 static void note_former(struct process *p, uint64_t frames, uint64_t now_ns)
 {
     if (!frames || !p->life.fruitless)
@@ -349,7 +362,8 @@ static void note_former(struct process *p, uint64_t frames, uint64_t now_ns)
         p->start_ns = now_ns;
 }
 
-/* Kills a frozen process, if it may be restarted. */
+/* Kills a frozen process, so that it is restarted.  Does nothing if the process may not be
+ * restarted, or if a reason for its end is known already. */
 static void end_frozen(struct process *p, const char *reason)
 {
     if (!restarts_allow(p) || p->life.reason)
@@ -359,7 +373,8 @@ static void end_frozen(struct process *p, const char *reason)
     process_kill(p);
 }
 
-/* Maps a reason from the source to a fixed text: text from the network is not printed. */
+/* Returns the fixed text for a reason that the source reported.  The reported text is not used,
+ * because text from the network is not printed. */
 static const char *known_reason(const char *reason)
 {
     static const char *const known[] = {"hangs", silent};
@@ -369,8 +384,9 @@ static const char *known_reason(const char *reason)
     return "was presumed dead";
 }
 
-/* Returns true if a process that takes part has the number of the excluded one: a process could
- * have claimed the number of another. */
+/* Returns true if the status also lists a process with the number of the excluded one among
+ * those that take part.  An unauthorised process could have claimed the number of another
+ * process. */
 static bool takes_part(const struct run_status *s, const struct fenced_status *f)
 {
     for (size_t i = 0; i < s->nprocesses; i++)
@@ -392,8 +408,8 @@ static void take_fenced(struct restarts *r, const struct run_status *s,
         p->life.reason = known_reason(f->reason);
 }
 
-/* Processes one entry of a status.  A process that reports no frames counts those that the sinks
- * have finished since the previous status. */
+/* Processes one entry of a status.  If the process reports no frames, it gets the `more` frames
+ * that the sinks have finished since the previous status. */
 static void take_process(struct restarts *r, const struct process_status *s, uint64_t more,
                          uint64_t now_ns)
 {
@@ -434,8 +450,8 @@ static void take_all(struct restarts *r, uint64_t now_ns)
     }
 }
 
-/* Returns true if a process is in doubt: it has not finished a frame since its start, waits for its
- * start, or may have been excluded. */
+/* Returns true if the status is needed soon, because a process has not finished a frame since
+ * its start, waits for its start, or may have been excluded. */
 static bool is_curious(const struct restarts *r)
 {
     for (size_t i = 0; i < r->count; i++) {
@@ -446,8 +462,8 @@ static bool is_curious(const struct restarts *r)
     return false;
 }
 
-/* Kills a source that has answered and is now silent.  If bragg-run itself was stopped, the time
- * starts again. */
+/* Kills the source if it has answered before and has not answered for silence_ns.  If bragg-run
+ * itself was stopped, that time starts again. */
 static void check_source(struct restarts *r, uint64_t now_ns)
 {
     if (!r->source || !r->source->pid || r->monitor.ended)

@@ -19,6 +19,7 @@
 
 enum { REQUEST_ID_SIZE = 20, REQUEST_TEXT_SIZE = 80 };
 
+/* A request to add processes to a stage, or to remove processes from it. */
 struct scale_request {
     char id[REQUEST_ID_SIZE];
     bool remove;
@@ -36,7 +37,8 @@ static void path_of(const char *folder, const char *kind, const char *id, char p
     (void)snprintf(path, PATH_MAX, "%s/%s%s", folder, kind, id);
 }
 
-/* Writes a file, which appears whole. */
+/* Writes a file, which appears under its name only when it is complete.  Returns false if that
+ * fails. */
 static bool write_whole_file(const char *folder, const char *kind, const char *id, const char *text)
 {
     char path[PATH_MAX], hidden[PATH_MAX];
@@ -52,7 +54,8 @@ static bool write_whole_file(const char *folder, const char *kind, const char *i
     return false;
 }
 
-/* Reads a file and removes it. */
+/* Reads a file into `text`, at most size - 1 bytes, and removes the file.  Returns false if it
+ * cannot be read. */
 static bool read_and_remove(const char *folder, const char *kind, const char *id, char *text,
                             int size)
 {
@@ -114,7 +117,7 @@ enum status scale_request_send(const char *folder, bool remove, const char *text
 
 /* --- the run that is asked ----------------------------------------------------- */
 
-/* Reads and removes the next request.  Returns false if there is none. */
+/* Reads the next request into *w and removes its file.  Returns false if there is no request. */
 static bool take_request(const char *folder, struct scale_request *w)
 {
     char line[REQUEST_TEXT_SIZE + 16];
@@ -142,20 +145,21 @@ static void answer_request(const char *folder, const struct scale_request *w, en
 {
     char line[ANSWER_SIZE];
     (void)snprintf(line, sizeof line, "%d %.500s", (int)status, text);
-    (void)write_whole_file(folder, ANSWER, w->id, line);  // the other process may have ended
+    (void)write_whole_file(folder, ANSWER, w->id, line);  // the requester may have ended
 }
 
 static const uint64_t SEARCH_NS = UINT64_C(100000000);  // interval of the search for requests
 
-/* Returns true if such processes can be added and removed during a run: they bind nothing, so other
- * processes need no new options, and they store no frames. */
+/* Returns true if processes with such a command can be added and removed during a run.  They
+ * bind nothing, so other processes need no new options, and they store no frames. */
 static bool may_change(const struct command *c)
 {
     return c->movable && !c->last && !c->source && !c->after && c->before &&
            pipeline_is_ours(c->stage);
 }
 
-/* Returns true if the stage has such processes.  Sets *name to a stage that has; NULL: none. */
+/* Returns true if processes of the stage can be added and removed.  Sets *name to the name of a
+ * stage for which this is true, for messages; NULL: there is none. */
 static bool stage_may_change(const struct commands *c, const struct pipeline_stage *stage,
                              const char **name)
 {
@@ -196,7 +200,8 @@ static enum status add_processes(struct scale *g, struct restarts *r, struct pip
     return s;
 }
 
-/* Removes processes, the newest first.  A process that waits for its restart is not restarted. */
+/* Removes `fewer` processes of a stage, the newest first.  A process that waits for its restart
+ * is not restarted.  STATUS_USAGE: no process would remain. */
 static enum status remove_processes(struct restarts *r, const struct pipeline_stage *stage,
                                     int64_t fewer, struct error *e)
 {

@@ -16,22 +16,22 @@
 #include "run/local/restart.h"
 #include "run/pipeline/commands.h"
 
-/* Sends a request to the run with this private folder, and waits up to 60 s for the answer, which
- * it prints to stdout.
- * STATUS_USAGE: the text is too long.  STATUS_FAILED: no answer.  Otherwise the status of the
- * answer, with its text as the error. */
+/* Sends a request to the run whose private folder is `folder`, waits up to 60 s for the answer,
+ * and prints the answer to stdout.  `text`: "STAGE=N".
+ * STATUS_USAGE: the text is too long.  STATUS_FAILED: there is no answer.  Otherwise returns the
+ * status of the answer, with its text as the error. */
 enum status scale_request_send(const char *folder, bool remove, const char *text, struct error *e);
 
-/* In the run that is asked. */
+/* State of the bragg-run that executes the requests. */
 struct scale {
     struct pipeline *pipeline;                // borrowed
     struct commands *commands;                // borrowed
-    const struct command_settings *settings;  // borrowed; the commands were made with these
+    const struct command_settings *settings;  // borrowed; settings with which `commands` was made
     uint64_t searched_ns;                     // time of the latest search for requests
 };
 
-/* Executes and answers new requests.  New processes are appended to the list, to be started.
- * `ending`: the run is ending, so requests are refused. */
+/* Executes and answers new requests.  Appends new processes to the list of *r, which starts
+ * them.  `ending`: the run is ending, so requests are refused. */
 void scale_turn(struct scale *g, struct restarts *r, bool ending, uint64_t now_ns);
 
 #endif

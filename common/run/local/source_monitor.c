@@ -14,7 +14,8 @@
 
 static const char workdir_link[] = "workdir", file_link[] = "file", control_link[] = "control-at";
 
-/* Converts the path of a socket into an endpoint, if a process of this user listens there. */
+/* Converts the path of a socket into an endpoint.  Returns false if `path` is not a socket of
+ * this user, or if no process listens there. */
 static bool is_source(const char *path, char endpoint[ENDPOINT_SIZE])
 {
     struct stat what;
@@ -24,7 +25,8 @@ static bool is_source(const char *path, char endpoint[ENDPOINT_SIZE])
     return endpoint_answers(endpoint);
 }
 
-/* Reads the endpoint that find_note_control stored, if a process listens there. */
+/* Reads the endpoint that find_note_control stored at `path`.  Returns false if there is none,
+ * or if no process listens at the endpoint. */
 static bool is_noted(const char *path, char endpoint[ENDPOINT_SIZE])
 {
     char noted[ENDPOINT_SIZE] = "";
@@ -36,7 +38,8 @@ static bool is_noted(const char *path, char endpoint[ENDPOINT_SIZE])
            !endpoint_is_refused(endpoint);
 }
 
-/* Applies `is_one` to the paths that match a pattern in `folder`, until it returns true. */
+/* Calls `is_one` for each path in `folder` that matches the pattern `what`, until `is_one`
+ * returns true.  Returns false if there is no such path. */
 static bool find_path(const char *folder, const char *what,
                       bool (*is_one)(const char *path, char *result), char *result)
 {
@@ -101,7 +104,8 @@ void find_note_file(const char *folder, const char *file)
     note(folder, file_link, file);
 }
 
-/* Returns the name of the pipeline file, without its folder, of the run in `folder`; "": none. */
+/* Sets `name` to the name of the pipeline file, without its folder, of the run with the private
+ * folder `folder`; "": none is stored. */
 static void name_of(const char *folder, char name[FIND_NAME_SIZE])
 {
     char path[PATH_MAX], noted[PATH_MAX] = "";
@@ -120,8 +124,8 @@ static bool is_noted_as(const char *folder, const char *link, const char *where)
     return realpath(where, wanted) && realpath(path, noted) && strcmp(wanted, noted) == 0;
 }
 
-/* Returns true if `where` is the --workdir or the pipeline file of the run in `folder`, or the name
- * of that file with or without .yaml. */
+/* Returns true if `where` means the run with the private folder `folder`.  `where` is the
+ * --workdir, the pipeline file, or the name of that file with or without .yaml. */
 static bool is_meant(const char *folder, const char *where)
 {
     char name[FIND_NAME_SIZE];
@@ -132,8 +136,8 @@ static bool is_meant(const char *folder, const char *where)
             (!name[length] || strcmp(name + length, ".yaml") == 0));
 }
 
-/* Returns true if `path` is the private folder of a bragg-run of this user: its pipeline file is
- * stored there. */
+/* Returns true if `path` is the private folder of a bragg-run of this user, and copies the path
+ * to `found`.  Such a folder has a link to the pipeline file, which this user owns. */
 static bool is_folder(const char *path, char *found)
 {
     char file[PATH_MAX];
@@ -143,15 +147,16 @@ static bool is_folder(const char *path, char *found)
     return lstat(file, &what) == 0 && S_ISLNK(what.st_mode) && what.st_uid == getuid();
 }
 
+/* A search for runs in private folders, and its result. */
 struct search {
     const char *where;                               // run to be found; NULL: any
     bool (*is_one)(const char *folder, char *what);  // test of a private folder; sets *what
     int found;                                       // number of runs found
     char what[PATH_MAX], name[FIND_NAME_SIZE];       // result and pipeline file of the first one
-    char list[300];                                  // names of all, for the error
+    char list[300];                                  // names of all runs found, for the error
 };
 
-/* Searches the private folders in `base`. */
+/* Searches the private folders in `base`, and adds the runs that match to *s. */
 static void search_base(struct search *s, const char *base)
 {
     char pattern[PATH_MAX];
@@ -175,7 +180,7 @@ static void search_base(struct search *s, const char *base)
     globfree(&folders);
 }
 
-/* Searches XDG_RUNTIME_DIR, then /tmp.  STATUS_USAGE, STATUS_FAILED: as find_run. */
+/* Searches XDG_RUNTIME_DIR, then /tmp.  Returns the same errors as find_run. */
 static enum status search_all(struct search *s, struct error *e)
 {
     const char *base = getenv("XDG_RUNTIME_DIR"), *where = s->where;

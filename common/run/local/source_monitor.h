@@ -16,8 +16,8 @@
 #include "control/watch.h"
 #include "wire/control.h"
 
-/* Finds the control endpoint in a private folder, of bragg-run or of a stage in a shell pipe.
- * Returns false if no process listens there (yet). */
+/* Finds the control endpoint of the run with a private folder, which belongs to bragg-run or to
+ * a stage in a shell pipe.  Returns false if no process listens at the endpoint (yet). */
 bool find_in_folder(const char *folder, char endpoint[ENDPOINT_SIZE]);
 
 enum { FIND_NAME_SIZE = 64 };
@@ -56,7 +56,8 @@ struct source_monitor {
     uint64_t asked_ns;  // time of the latest request
 };
 
-/* Prepares to observe a run.  Nothing is connected yet.  The texts are borrowed, see above. */
+/* Prepares to observe a run.  Does not connect to the source yet.  The texts are borrowed: they
+ * must stay valid until source_monitor_close. */
 void source_monitor_open(struct source_monitor *m, const char *folder, const char *endpoint,
                          const char *keys);
 void source_monitor_close(struct source_monitor *m);
@@ -64,11 +65,11 @@ void source_monitor_close(struct source_monitor *m);
 /* Requests the status, unless the latest request is less than `interval_ns` old. */
 void source_monitor_ask(struct source_monitor *m, uint64_t interval_ns, uint64_t now_ns);
 
-/* Takes the next answer without waiting.  If it returns true, the caller frees *r with
- * run_status_free. */
+/* Takes the next status that has arrived, without waiting.  Returns false if there is none.  If
+ * true, the caller frees *r with run_status_free. */
 bool source_monitor_take(struct source_monitor *m, struct run_status *r);
 
-/* Waits up to `ms` milliseconds for an answer. */
+/* Waits up to `ms` milliseconds for an answer.  Returns at once if the source is not connected. */
 void source_monitor_wait(struct source_monitor *m, int ms);
 
 #endif

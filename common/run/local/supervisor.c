@@ -20,13 +20,14 @@
 #define MS UINT64_C(1000000)
 
 enum { TICK_MS = 100 };
-static const uint64_t WORD_NS = 500 * MS;       // a failing stage informs the others in this time
-static const uint64_t CAUSE_NS = 2000 * MS;     // time for the cause of a silent failure
-static const uint64_t DONE_NS = 2000 * MS;      // time for the other sinks to finish
-static const uint64_t BEGUN_NS = 10000 * MS;    // time for a source to prepare its experiment
-static const uint64_t LATE_NS = 10000 * MS;     // time for a passive sink to finish
+static const uint64_t WORD_NS = 500 * MS;     // time in which the other processes notice a failure
+static const uint64_t CAUSE_NS = 2000 * MS;   // wait for an error line of another process
+static const uint64_t DONE_NS = 2000 * MS;    // time for the other sinks to finish
+static const uint64_t BEGUN_NS = 10000 * MS;  // time for a source to prepare its experiment
+static const uint64_t LATE_NS = 10000 * MS;   // time for a passive sink to finish
 static const uint64_t PATIENCE_NS = 3000 * MS;  // between SIGTERM and SIGKILL
 
+/* State of the main loop of bragg-run. */
 struct supervisor {
     const struct supervisor_settings *settings;
     struct environment env;
@@ -37,20 +38,21 @@ struct supervisor {
     int signals;                     // signalfd
     unsigned interrupts;             // number of Ctrl-C so far
     int ended_by;                    // SIGTERM or SIGHUP; 0: neither
-    uint64_t asked_ns;               // time of the first of these signals; 0: none
-    bool stopping;                   // no process is restarted
+    uint64_t asked_ns;               // time of the first Ctrl-C, SIGTERM or SIGHUP; 0: none
+    bool stopping;                   // the run is ending, so no process is started or restarted
     bool broken;                     // a process has failed, or the user asked for the end
     bool late;                       // late sinks were asked to leave
     const struct process *deserter;  // ended with status 0 before all frames were acknowledged
     bool complete;                   // all sinks that the run waits for ended with status 0
-    uint64_t complete_ns;            // time of that
+    uint64_t complete_ns;            // time when `complete` was set
     uint64_t term_ns;  // when to send SIGTERM to the processes that are left; 0: never
-    uint64_t kill_ns;  // when to kill them; 0: never
+    uint64_t kill_ns;  // when to send them SIGKILL; 0: never
 };
 
 /* --- signals ------------------------------------------------------------------- */
 
-/* Receives signals through a file.  Signals that were ignored at the start stay ignored. */
+/* Redirects signals to the file descriptor s->signals.  Signals that were ignored at the start
+ * stay ignored. */
 static enum status take_signals(struct supervisor *s, struct error *e)
 {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
@@ -69,13 +71,15 @@ static enum status take_signals(struct supervisor *s, struct error *e)
     return s->signals < 0 ? error_errno(e, STATUS_FAILED, "cannot receive signals") : STATUS_OK;
 }
 
-/* Returns true for a client program while the run is complete: it may have work left. */
+/* Returns true for a client program if the run is complete.  Such a program may have work left
+ * and is not stopped. */
 static bool is_spared(const struct supervisor *s, const struct process *p)
 {
     return p->command->after && s->complete && !s->broken;
 }
 
-/* Returns true for a passive sink that has received the frames, and ends by itself. */
+/* Returns true for a passive sink that has taken part in a run which is complete.  Such a sink
+ * ends by itself and gets no signal. */
 static bool has_watched(const struct supervisor *s, const struct process *p)
 {
     return p->command->watches && p->life.seen && s->complete && !s->broken;
@@ -88,8 +92,8 @@ static void signal_all(struct supervisor *s, int number)
             process_signal(&s->processes[i], number);
 }
 
-/* Begins the end of the run.  Processes that are left after `wait_ns` get SIGTERM, and later
- * SIGKILL. */
+/* Begins the end of the run: no process is started any more.  Processes that still run after
+ * `wait_ns` get SIGTERM, and PATIENCE_NS later SIGKILL. */
 static void stop(struct supervisor *s, uint64_t wait_ns)
 {
     const uint64_t now = clock_ns();
@@ -103,7 +107,8 @@ static void stop(struct supervisor *s, uint64_t wait_ns)
             s->processes[i].start_ns = 0;
 }
 
-/* The first Ctrl-C ends the stream, the second aborts the stages, a third kills them. */
+/* Handles a Ctrl-C.  The first Ctrl-C ends the stream, the second aborts the stages, and the
+ * third kills them. */
 static void on_interrupt(struct supervisor *s)
 {
     s->interrupts++;
@@ -156,8 +161,9 @@ static bool is_drained(const struct supervisor *s)
     return true;
 }
 
-/* The sinks have ended with status 0.  A worker or a passive sink that came too late may still wait
- * for the others, so it is asked to end.  A command of --wrap may have work left. */
+/* Marks the run as complete, because all sinks have ended with status 0, and begins its end.  A
+ * worker or a passive sink that started too late would wait for the other processes for ever.  A
+ * command of --wrap may have work left, so the run is not stopped while one runs. */
 static void complete(struct supervisor *s)
 {
     if (!s->complete)
@@ -177,7 +183,7 @@ static void fail(struct supervisor *s, const struct process *p)
 {
     s->broken = true;
     if (WIFSIGNALED(p->status) || (WEXITSTATUS(p->status) == STATUS_USAGE && p->spoke_ns))
-        stop(s, 0);  // no other process has more information
+        stop(s, 0);  // at once: no other process has more information
     else if (!s->interrupts || WEXITSTATUS(p->status) != STATUS_INTERRUPTED)
         stop(s, p->spoke_ns ? WORD_NS : CAUSE_NS);
 }
@@ -191,9 +197,9 @@ static void on_failure(struct supervisor *s, struct process *p)
     }
 }
 
-/* Asks late sinks to end.  The source has ended after all frames were acknowledged, and a sink that
- * connects now would wait for the source.  Sinks that received frames ignore the request.  A
- * restarted sink is not asked, because it may still have files to finish. */
+/* Asks late sinks to end, after the source has ended because all frames are acknowledged.  A
+ * sink that connects now would wait for the source.  Sinks that received frames ignore the
+ * request.  A restarted sink is not asked, because it may still have files to finish. */
 static void tell_late(struct supervisor *s)
 {
     s->late = true;
@@ -214,7 +220,7 @@ static void on_end(struct supervisor *s, struct process *p)
         on_failure(s, p);
 }
 
-/* Decides again about processes in doubt (RESTART_DOUBT). */
+/* Decides again about failed processes for which restarts_try returned RESTART_DOUBT. */
 static void check_doubts(struct supervisor *s)
 {
     for (size_t i = 0; i < s->count; i++)
@@ -222,7 +228,8 @@ static void check_doubts(struct supervisor *s)
             on_failure(s, &s->processes[i]);
 }
 
-/* Returns true if all processes of the stage have ended with status 0 by themselves. */
+/* Returns true if all processes of the stage have ended with status 0 without a request of
+ * bragg-run. */
 static bool has_deserted(const struct supervisor *s, const struct pipeline_stage *stage)
 {
     bool deserted = true;
@@ -234,8 +241,8 @@ static bool has_deserted(const struct supervisor *s, const struct pipeline_stage
     return deserted;
 }
 
-/* Returns how long after the end of a process, with status 0, the report may take that all frames
- * are acknowledged. */
+/* Returns how long to wait, after a process ended with status 0, for the report that all frames
+ * are acknowledged, in ns.  UINT64_MAX: no limit. */
 static uint64_t word_ns(const struct supervisor *s, const struct process *p)
 {
     const struct process *source = s->restarts.source;
@@ -247,7 +254,9 @@ static uint64_t word_ns(const struct supervisor *s, const struct process *p)
     return p->complete || s->restarts.known ? UINT64_MAX : BEGUN_NS;  // it has sent its experiment
 }
 
-/* Finds stages that ended with status 0 although the source has not reported all frames. */
+/* Finds a stage that ended with status 0 although it was not reported that all frames are
+ * acknowledged, and ends the run with a failure.  If that was reported, marks the run as
+ * complete when the sinks have ended, or asks late sinks to end. */
 static void check_deserters(struct supervisor *s, uint64_t now)
 {
     if (s->complete || s->stopping || s->interrupts)
@@ -284,8 +293,8 @@ static void check_times(struct supervisor *s, uint64_t now)
     }
 }
 
-/* Returns true if clients can connect to the stage, or all its processes have ended with status 0:
- * client programs (key `after`) may start. */
+/* Returns true if the client programs of a stage (key `after`) may start: clients can connect to
+ * the stage, or all its processes have ended with status 0. */
 static bool may_start_clients(const struct process *processes, size_t count,
                               const struct pipeline_stage *stage)
 {
@@ -300,7 +309,8 @@ static bool may_start_clients(const struct process *processes, size_t count,
     return ready || ended;
 }
 
-/* Starts client programs whose stage is ready; each is started once. */
+/* Schedules the start of client programs whose stage is ready.  Each client program is started
+ * once. */
 static void start_clients(struct supervisor *s)
 {
     for (size_t i = 0; i < s->count; i++) {
@@ -326,7 +336,7 @@ static enum status start_due(struct supervisor *s, uint64_t now, struct error *e
 
 /* --- the cause of a failure ---------------------------------------------------- */
 
-/* Returns the first process whose output no stage reads; NULL: none. */
+/* Returns the first process with an output that no stage reads; NULL: none. */
 static const struct process *find_unheard(const struct restarts *r)
 {
     size_t i = 0;
@@ -335,8 +345,9 @@ static const struct process *find_unheard(const struct restarts *r)
     return i < r->count ? &r->processes[i] : NULL;
 }
 
-/* Returns true if a failure does not count because the process was no longer needed: it was asked
- * to end, it gave up waiting for the others, or it was killed when it could have been restarted. */
+/* Returns true if the failure of a process does not count, because the process was no longer
+ * needed. bragg-run had asked it to end, or it gave up waiting for the other processes, or it
+ * was killed after the run was complete and could have been restarted. */
 static bool came_late(const struct supervisor *s, const struct process *p)
 {
     if (p->command->after)
@@ -348,8 +359,9 @@ static bool came_late(const struct supervisor *s, const struct process *p)
     return p->ended_ns >= s->complete_ns && forgiven;
 }
 
-/* Returns the time of a failure: that of the first error line, which is printed before other
- * processes learn of the failure, or else that of the end. */
+/* Returns the time of a failure: the time of the first error line if there is one, otherwise the
+ * time when the process ended.  The error line is printed before other processes notice the
+ * failure. */
 static uint64_t failed_ns(const struct process *p)
 {
     return p->failed_ns ? p->failed_ns : p->ended_ns;
@@ -382,8 +394,8 @@ static const struct process *find_culprit(const struct supervisor *s)
     return killed ? killed : speaker ? speaker : first;
 }
 
-/* Returns true if all frames and all client programs are finished.  A signal then only ended the
- * page of a bragg-view. */
+/* Returns true if all frames and all client programs are finished.  A signal that ends such a
+ * run only ends the page of bragg-view. */
 static bool is_done(const struct supervisor *s)
 {
     bool done = s->complete || (is_confirmed(s) && is_drained(s));
@@ -392,8 +404,8 @@ static bool is_done(const struct supervisor *s)
     return done;
 }
 
-/* Returns true if a process failed only because of a Ctrl-C: it was ended by it, it ended after the
- * others without a message, or it would have been restarted. */
+/* Returns true if a process failed only because of a Ctrl-C: the signal killed the process,
+ * another signal killed it and it would have been restarted, or it ended without a message. */
 static bool was_interrupted(const struct process *p)
 {
     if (WIFSIGNALED(p->status))
@@ -425,11 +437,12 @@ static void show_warnings(const struct supervisor *s)
         process_show_tail(&r->processes[i]);
 }
 
-/* Number of lines that are shown of a stage that a failed program waited for. */
+/* Number of lines that show_waited_for prints. */
 enum { WAITED_LINES = 5 };
 
-/* Prints the last lines of the stage that a failed program waited for.  The program may have failed
- * because this stage wrote nothing, although it ended with status 0. */
+/* Prints the last lines of the stage that a failed client program waited for.  The client
+ * program may have failed because the stage wrote nothing, although the stage ended with status
+ * 0. */
 static void show_waited_for(const struct supervisor *s, const struct process *culprit)
 {
     const struct restarts *r = &s->restarts;
@@ -457,7 +470,8 @@ static void show_failure(const struct supervisor *s, const struct process *culpr
         process_show_cause(culprit);
 }
 
-/* Reports an abandoned frame as the cause. */
+/* Sets the error for a frame that was abandoned, and prints the messages of the last process
+ * that died while processing it.  Returns STATUS_FAILED. */
 static enum status blame_frame(const struct supervisor *s, struct error *e)
 {
     const struct given_up *g = &s->restarts.given_up;
@@ -489,7 +503,8 @@ static enum status blame_process(const struct supervisor *s, const struct proces
                      hopeless ? ", ten times in a row without a finished frame" : "");
 }
 
-/* Reports a stage that ended before the source reported all frames as acknowledged. */
+/* Sets the error for a stage that ended before the source reported that all frames are
+ * acknowledged.  Returns STATUS_FAILED. */
 static enum status blame_deserter(const struct supervisor *s, struct error *e)
 {
     const struct restarts *r = &s->restarts;
@@ -510,7 +525,7 @@ static bool failed_before(const struct supervisor *s, const struct process *culp
 }
 
 /* Prints the messages of the process that caused a failure, or the warnings of all processes if
- * there was none.  Returns the exit status of the run; *e is the last line on the screen. */
+ * there was no failure.  Returns the exit status of the run.  *e is the line to be printed last. */
 static enum status find_exit_cause(const struct supervisor *s, struct error *e)
 {
     const struct process *culprit = find_culprit(s), *unheard = find_unheard(&s->restarts);
@@ -555,7 +570,8 @@ static void stop_unheard(struct supervisor *s)
         stop(s, 0);
 }
 
-/* Returns how long to wait for events: at most until the next start of a process. */
+/* Returns how long to wait for events, in ms: until the next start of a process, at most
+ * TICK_MS. */
 static int wait_ms(const struct supervisor *s, uint64_t now_ns)
 {
     uint64_t until_ns = now_ns + TICK_MS * MS;
@@ -571,7 +587,7 @@ static void turn(struct supervisor *s)
         s->polls[i] = (struct pollfd){.fd = s->processes[i].output, .events = POLLIN};
     s->polls[s->count] = (struct pollfd){.fd = s->signals, .events = POLLIN};
     (void)poll(s->polls, s->count + 1, wait_ms(s, clock_ns()));
-    restarts_turn(&s->restarts, clock_ns());  // the progress first, before messages about the end
+    restarts_turn(&s->restarts, clock_ns());  // shows the progress before messages about the end
     for (size_t i = 0; i < s->count; i++)
         process_listen(&s->processes[i], &s->env);
     stop_unheard(s);

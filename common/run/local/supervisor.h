@@ -20,9 +20,9 @@ struct supervisor_settings {
     void *owner;  // passed to `ended`
 };
 
-/* Starts all processes, restarts those that died or are frozen, and forwards signals.  After a
- * failure stops all processes and names the one that failed.  Returns the exit status of the run.
- */
+/* Starts all processes of a run, and returns when all of them have ended.  Restarts processes
+ * that died or are frozen, and forwards signals.  After a failure stops all processes; *e then
+ * names the process that failed.  Returns the exit status of the run. */
 enum status supervise(const struct commands *commands, const struct supervisor_settings *settings,
                       struct error *e);
 

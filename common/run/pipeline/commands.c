@@ -20,10 +20,11 @@ struct argv {
     bool failed;  // memory ran out; the list is then incomplete
 };
 
-/* Appends a word and takes ownership of it; it comes from mem_array.  NULL sets `failed`. */
+/* Appends a word from mem_array and takes ownership of it.  If `word` is NULL or memory runs
+ * out, sets `failed`. */
 static void argv_add(struct argv *w, char *word)
 {
-    /* room for the NULL, and for the extra word of a restart */
+    /* room for the word, for the extra word of a restart, and for the NULL */
     char **list = mem_grow(w->list, w->count, 3, sizeof *list, &w->capacity);
     w->list = list ? list : w->list;
     if (!word || !list || w->failed) {
@@ -71,8 +72,8 @@ static const char INPUT[] = ".in";
 
 /* --- endpoints: which process binds -------------------------------------------- */
 
-/* Returns true if stage number i can get more processes during the run: it is directly after the
- * source, and it and the stages after it are programs of braggpipe. */
+/* Returns true if stage number i can get more processes during the run: the stage is directly
+ * after the source, and the stage and the stages directly after it are programs of braggpipe. */
 static bool may_grow(const struct pipeline *p, int i)
 {
     const struct pipeline_stage *source = pipeline_source(p);
@@ -84,9 +85,10 @@ static bool may_grow(const struct pipeline *p, int i)
     return may;
 }
 
-/* Returns true if stage number i binds its input.  A stage after workers does, so that workers bind
- * nothing.  Otherwise, on several hosts the stage with fewer processes binds, so that few ports are
- * needed; on one host the stage before binds, unless it has too many processes to be listed. */
+/* Returns true if stage number i binds its input, and false if it connects to the stage before.
+ * A stage after workers binds, so that workers bind nothing.  Between other stages on several
+ * hosts, the stage with fewer processes binds, so that few ports are needed.  On one host the
+ * stage before binds, unless it has too many processes to be listed in an option. */
 static bool binds_in(const struct pipeline *p, size_t i, bool one_host)
 {
     const int input = p->stages[i].input;
@@ -96,7 +98,8 @@ static bool binds_in(const struct pipeline *p, size_t i, bool one_host)
     return before > p->stages[i].count && (!one_host || before > OPT_TEXTS_MAX);
 }
 
-/* Returns true if stage number i binds its output, for one of the stages after it. */
+/* Returns true if stage number i binds its output, because at least one of the stages after it
+ * connects to it. */
 static bool binds_out(const struct pipeline *p, size_t i, bool one_host)
 {
     for (size_t k = 0; k < p->nstages; k++)
@@ -107,7 +110,8 @@ static bool binds_out(const struct pipeline *p, size_t i, bool one_host)
 
 /* --- endpoints: one host ------------------------------------------------------- */
 
-/* Appends an option with a socket in the private folder.  `suffix`: INPUT for the input socket. */
+/* Appends an option with the socket of process number i of a stage, in the private folder.
+ * `suffix`: INPUT for the input socket, "" for the output socket. */
 static void add_socket(struct argv *w, const char *option, const char *folder,
                        const struct pipeline_stage *s, int64_t i, const char *suffix)
 {
@@ -154,15 +158,16 @@ size_t process_ports(const struct pipeline *p, size_t i)
                      (&p->stages[i] == pipeline_source(p));
 }
 
-/* Returns the place of process number i, from 0, of stage number `index`.  A process that was added
- * during the run has a place without host and ports. */
+/* Returns the place of process number i, from 0, of stage number `index`.  Returns a place
+ * without host and ports for a process that was added during the run. */
 static const struct place *placement_of(const struct placement *l, size_t index, int64_t i)
 {
     static const struct place none = {0};
     return i < l->counts[index] ? &l->list[l->first[index] + (size_t)i] : &none;
 }
 
-/* Assigns ports to one process; *used counts the assigned ports of its host. */
+/* Assigns ports to one process.  *used is the number of assigned ports of its host, and is
+ * increased.  STATUS_FAILED: the host has too few free ports. */
 static enum status give_ports(struct place *place, const struct pipeline *p, size_t i, size_t *used,
                               struct error *e)
 {
@@ -268,8 +273,8 @@ static void add_file(struct argv *w, const char *option, const char *folder, con
     mem_free(path);
 }
 
-/* With several sinks, gives each of them a --group, so that each gets all frames, and gives the
- * source --groups, so that it waits for all of them. */
+/* Appends options for a pipeline with several sinks.  Each sink gets a --group, so that it
+ * receives all frames.  The source gets --groups, so that it waits for all sinks. */
 static void add_groups(struct argv *w, const struct pipeline *p, const struct command *c)
 {
     char names[PIPELINE_GROUPS_SIZE];
@@ -280,8 +285,8 @@ static void add_groups(struct argv *w, const struct pipeline *p, const struct co
         argv_add(w, argv_join("--group=", c->stage->name, "", ""));
 }
 
-/* Sets all timeouts to a day for --wrap: a debugger stops a process and valgrind slows it down, and
- * such a process must not be presumed dead. */
+/* Sets all timeouts to one day, for --wrap.  A debugger stops a process and valgrind slows it
+ * down, but such a process must not be presumed dead. */
 static void add_patience(struct argv *w, const struct command *c)
 {
     static const char *const options[] = {"start-timeout", "dead-after", "hang", "rejoin-timeout"};
@@ -322,7 +327,8 @@ static enum status add_wraps(struct argv *w, struct command *c,
     return s;
 }
 
-/* Appends the options that connect a process, and those for statistics, traces and --resume. */
+/* Appends the options that connect a process of braggpipe to other processes, and its options
+ * for keys, statistics, traces and --resume. */
 static void add_ours(struct argv *w, const struct pipeline *p, size_t index, int64_t i,
                      struct command *c, const struct command_settings *settings)
 {
@@ -342,8 +348,8 @@ static void add_ours(struct argv *w, const struct pipeline *p, size_t index, int
         add_file(w, "--trace", settings->folder, c->name);
 }
 
-/* Finds the program of a stage.  The name of a client program with a slash is relative to the
- * folder of the pipeline file. */
+/* Returns the path of the program of a stage; NULL: not found.  If the name of a client program
+ * contains a slash, it is relative to the folder of the pipeline file. */
 static char *find_program(const struct pipeline *p, const struct pipeline_stage *s)
 {
     const char *slash = strrchr(p->path, '/');
@@ -357,8 +363,8 @@ static char *find_program(const struct pipeline *p, const struct pipeline_stage 
     return program;
 }
 
-/* Returns the absolute folder of a file, from malloc.  NULL: it is the current folder, or it was
- * not found. */
+/* Returns the absolute path of the folder of a file, which the caller frees with free.  NULL:
+ * `path` has no folder, or the folder was not found. */
 static char *folder_of(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -368,14 +374,14 @@ static char *folder_of(const char *path)
     return whole;
 }
 
-/* Returns the index of the host of a process; 0 without a launcher. */
+/* Returns the index of the host on which a process runs; 0 without a launcher. */
 static size_t host_of(const struct command *c)
 {
     return c->hosts ? hosts_place(c->hosts, c->stage, c->number) : 0;
 }
 
-/* Assigns CPUs and GPUs to a process: those after the ones of earlier processes on the same host.
- */
+/* Assigns CPUs and GPUs to a process.  They follow the CPUs and GPUs of the earlier processes on
+ * the same host. */
 static void assign_affinity(const struct commands *all, struct command *c)
 {
     c->affinity = (struct affinity){.cpus = c->stage->cpus, .gpus = c->stage->gpus};
@@ -431,8 +437,9 @@ static enum status make_one(struct command *c, const struct pipeline *p, size_t 
     return w.failed ? error_memory(e, "the command lines") : STATUS_OK;
 }
 
-/* Checks two neighbouring stages: the processes of one of them list the endpoints of all processes
- * of the other, and that list has at most OPT_TEXTS_MAX entries. */
+/* Checks that stage number i or the stage before it has at most OPT_TEXTS_MAX processes.  The
+ * options of each process of one stage list the endpoints of all processes of the other, and
+ * such a list has at most OPT_TEXTS_MAX entries.  STATUS_INPUT: both stages have more processes. */
 static enum status check_neighbours(const struct pipeline *p, size_t i, struct error *e)
 {
     const struct pipeline_stage *s = &p->stages[i];
@@ -506,7 +513,7 @@ void commands_free(struct commands *c)
 
 /* --- for a shell --------------------------------------------------------------- */
 
-/* Prints a word, in quotes if the shell needs them. */
+/* Prints a word of a command, in quotes if the shell needs them. */
 static void print_word(const char *word, FILE *out)
 {
     static const char *const sockets[] = {"--in=ipc://$dir/", "--in=@ipc://$dir/",

@@ -25,18 +25,20 @@ enum { COMMANDS_MORE_MAX = PIPELINE_COUNT_MAX };  // processes that --add may st
 
 enum { WRAPS_MAX = 64, PROCESS_NAME_SIZE = PIPELINE_NAME_SIZE + 12 };
 
-/* One --wrap=STAGE=COMMAND. */
+/* Value of one option --wrap=STAGE=COMMAND. */
 struct wrap {
     const struct pipeline_stage *stage;
     const char *command;  // borrowed; words separated by blanks
 };
 
-/* Host of a process, and the ports that it binds there; 0: none. */
+/* Host of a process, and the tcp ports that the process binds there: for --out, --in and
+ * --control. 0: it does not bind such a port. */
 struct place {
     const struct host *host;
     int out, in, control;
 };
 
+/* Host and ports of each process of a run on several hosts. */
 struct placement {
     struct place *list;  // owned; the processes at the start of the run, in the order of the file
     size_t count;
@@ -44,42 +46,46 @@ struct placement {
     int64_t counts[PIPELINE_STAGES_MAX];  // number of processes of each stage
 };
 
+/* Settings from which the command lines of all processes are made. */
 struct command_settings {
-    const char *folder;                 // private folder: sockets, statistics and traces
-    const char *workdir;                // working folder of all stages; NULL: the current one
-    const char *keys;                   // folder with the keys of tcp endpoints; NULL: no keys
-    bool resume;                        // sinks get --resume
-    bool stats, trace;                  // each process writes such a file, see command_file
-    const struct hosts *hosts;          // hosts of the launcher; NULL: all run on this host
+    const char *folder;         // private folder: sockets, statistics and traces
+    const char *workdir;        // working folder of all stages; NULL: the current one
+    const char *keys;           // folder with the keys of tcp endpoints; NULL: no keys
+    bool resume;                // sinks get --resume
+    bool stats, trace;          // each process writes its statistics, or its trace, to command_file
+    const struct hosts *hosts;  // hosts of the launcher; NULL: all run on this host
     const struct placement *placement;  // place of each process; NULL without `hosts`
     size_t nwraps;
     struct wrap wraps[WRAPS_MAX];
 };
 
+/* The command line of one process, and the properties of the process. */
 struct command {
     char name[PROCESS_NAME_SIZE];
     const struct pipeline_stage *stage, *before;  // before: NULL in a stage without input
     const char *workdir;  // working folder; input files are searched here first.  NULL: current one
     const char *beside;   // absolute folder where input files are searched last; NULL: none
     const struct pipeline_stage *after;  // client program: stage it waits for; NULL: a stage
-    const struct hosts *hosts;           // it runs on one of these; NULL: on this host
+    const struct hosts *hosts;           // it runs on one of these hosts; NULL: on this host
     struct affinity affinity;            // its CPUs and GPUs
     int64_t number;                      // number among the processes of its stage, from 0
     bool movable;                        // binds nothing, so it can run on any of its hosts
     bool last;                           // sink
     bool watches;                        // passive sink
-    bool source;                         // numbers the frames
+    bool source;                         // source: numbers the frames
     bool wrapped;                        // runs under a command of --wrap
     char **argv;                         // owned, ended by NULL, with room for one more word
     const char *again;                   // extra word after a restart, "--resume"; NULL: none
     char worker[8];  // BRAGG_WORKER: number from 0 if the stage has several processes; else ""
 };
 
-/* Folder of the keys in a printed script, which makes the folder $dir and the keys. */
+/* Folder of the keys in the script that commands_print prints.  The script makes the folder $dir
+ * and the keys. */
 #define COMMANDS_KEYS "$dir/keys"
 
+/* The command lines of all processes of a run. */
 struct commands {
-    bool makes_keys;  // a printed script has to make keys
+    bool makes_keys;  // the script of commands_print has to make keys
     char *beside;     // folder of the pipeline file, from malloc; NULL: the current one
     size_t count, room;
     struct command *list;  // owned; processes in the order of the file, then those of --add.  The
@@ -89,8 +95,8 @@ struct commands {
 /* Returns the number of ports that a process of stage number i binds on several hosts. */
 size_t process_ports(const struct pipeline *p, size_t i);
 
-/* Assigns hosts and ports to all processes; the hosts have reported their free ports.
- * STATUS_FAILED: no memory, or a host reported too few ports.
+/* Assigns hosts and ports to all processes, after the hosts have reported their free ports.
+ * STATUS_FAILED: memory ran out, or a host reported too few ports.
  * Call placement_free afterwards, also after an error. */
 enum status placement_make(struct placement *l, const struct pipeline *p, const struct hosts *hosts,
                            struct error *e);
@@ -105,13 +111,14 @@ enum status commands_make(struct commands *c, const struct pipeline *p,
                           const struct command_settings *settings, struct error *e);
 void commands_free(struct commands *c);
 
-/* Appends the command line of one more process of a stage, and increments the count of the stage.
- * Only a `movable` process can be added: it alone connects to its neighbours.
- * STATUS_FAILED: the list is full. */
+/* Appends the command line of one more process of a stage, and increments the count of the
+ * stage.  Only a `movable` process can be added, because only such a process binds nothing and
+ * connects to its neighbours itself.  STATUS_FAILED: the list is full. */
 enum status commands_add(struct commands *c, const struct pipeline *p, struct pipeline_stage *stage,
                          const struct command_settings *settings, struct error *e);
 
-/* Returns FOLDER/NAME.KIND, a file of a process; the caller frees it with mem_free. */
+/* Returns the path FOLDER/NAME.KIND of a file of process `name`, such as "stats" or "trace".
+ * The caller frees the path with mem_free.  NULL: out of memory. */
 char *command_file(const char *folder, const char *name, const char *kind);
 
 /* Prints the commands as a shell script; they must have been made with folder "$dir". */

@@ -50,8 +50,8 @@ static enum status take_cpus(const struct affinity *s, struct error *e)
     return STATUS_OK;
 }
 
-/* Lists the names of the GPUs: those in CUDA_VISIBLE_DEVICES, or the numbers of the GPUs of the
- * system.  Returns their number. */
+/* Lists the names of the available GPUs: the names in CUDA_VISIBLE_DEVICES if it is set,
+ * otherwise the numbers of all GPUs of the host.  Returns how many there are. */
 static int64_t find_gpus(char names[GPUS_MAX][GPU_NAME_SIZE])
 {
     const char *visible = getenv("CUDA_VISIBLE_DEVICES");

@@ -55,7 +55,8 @@ static bool is_program(const char *path)
     return access(path, X_OK) == 0 && stat(path, &what) == 0 && S_ISREG(what.st_mode);
 }
 
-/* Returns the path of a program in PATH; NULL: not found. */
+/* Returns the path of a program in a folder of PATH, which the caller frees with mem_free; NULL:
+ * not found. */
 static char *find_in_path(const char *program)
 {
     const char *path = getenv("PATH");
@@ -125,8 +126,8 @@ bool program_meant(const char *name, char meant[PROGRAM_NAME_SIZE])
 
 static const char pipelines[] = "../share/braggpipe/pipelines/";
 
-/* Returns true if `name` can be that of a shipped pipeline.  Sets `self` to the path of this
- * executable. */
+/* Returns true if `name` can be the name of a shipped pipeline.  Sets `self` to the folder of
+ * this executable. */
 static bool is_plain(const char *name, char self[PATH_MAX])
 {
     return *name && !strpbrk(name, "/.") && strlen(name) < SHIPPED_NAME_SIZE &&
@@ -158,6 +159,7 @@ void program_pipelines(void (*take)(void *data, const char *name, const char *pa
     globfree(&files);
 }
 
+/* State of a search for the shipped pipeline whose name is most similar to the typed name. */
 struct meant {
     const char *typed;
     char *name;

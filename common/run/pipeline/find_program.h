@@ -18,14 +18,17 @@ enum { PROGRAM_NAME_SIZE = 60 };
  * you mean".  Returns false if none is similar. */
 bool program_meant(const char *name, char meant[PROGRAM_NAME_SIZE]);
 
-/* Returns true for a program of braggpipe, bragg-NAME, in any folder. */
+/* Returns true if `program` is a program of braggpipe: its name without the folder begins with
+ * bragg-. */
 bool program_is_ours(const char *program);
 
-/* As fork(2).  In the child LEAVE_SIGNAL is blocked until program_signals. */
+/* Creates a child process as fork(2) does.  In the child LEAVE_SIGNAL is blocked until
+ * program_signals is called. */
 pid_t program_fork(void);
 
-/* Sets the signal mask in such a child, before it executes `program`.  For a program of braggpipe
- * LEAVE_SIGNAL stays blocked: the program unblocks the signal when it can handle it. */
+/* Sets the signal mask in a child of program_fork, before the child executes `program`.  For a
+ * program of braggpipe LEAVE_SIGNAL stays blocked: the program unblocks the signal when it can
+ * handle it. */
 void program_signals(const char *program, const sigset_t *mask);
 
 /* Returns the path of a pipeline file that ships, such as "lysozyme", in share/braggpipe/pipelines

@@ -1,4 +1,5 @@
-/* Questions about the stages of a pipeline, and the changes that the command line makes to them. */
+/* Finds properties of the stages of a pipeline, and applies the changes of the command line to
+ * them. */
 #include "run/pipeline/pipeline.h"
 
 #include <inttypes.h>
@@ -144,7 +145,8 @@ int pipeline_groups(const struct pipeline *p, char text[PIPELINE_GROUPS_SIZE])
     return groups;
 }
 
-/* Checks that the source, and the stages before the source, have one process. */
+/* Checks that the source, and each stage before the source, has one process.  STATUS_INPUT: one
+ * of these stages has several. */
 static enum status check_source(const struct pipeline *p, struct error *e)
 {
     const struct pipeline_stage *source = pipeline_source(p);
@@ -217,7 +219,8 @@ enum status pipeline_set(struct pipeline_stage *s, const char *name, const char 
     return STATUS_OK;
 }
 
-/* Finds the stage that is named by the first `length` bytes of `text`. */
+/* Sets *stage to the stage whose name is the first `length` bytes of `text`.  STATUS_USAGE:
+ * there is no such stage; the error lists the stages. */
 static enum status find(const struct pipeline *p, const char *option, const char *text,
                         size_t length, struct pipeline_stage **stage, struct error *e)
 {
@@ -276,7 +279,8 @@ enum status pipeline_set_count(struct pipeline *p, const char *text, struct erro
     return s ? s : parse_int(number, 1, PIPELINE_COUNT_MAX, "--count", &stage->count, e);
 }
 
-/* Returns the stage whose images go to the last sink of the file; -1: none. */
+/* Returns the index of the stage whose output the last sink of the file reads, without regard to
+ * bragg-tap; -1: none. */
 static int gives_images(const struct pipeline *p)
 {
     for (size_t i = p->nstages; i-- > 0;)

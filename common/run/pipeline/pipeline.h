@@ -30,15 +30,16 @@
 
 enum {
     PIPELINE_STAGES_MAX = 64,
-    PIPELINE_ARGS_MAX = 128,    // of a stage
-    PIPELINE_COUNT_MAX = 1000,  // processes of a stage
-    PIPELINE_NAME_SIZE = 33,    // with the terminator
+    PIPELINE_ARGS_MAX = 128,    // greatest number of args of a stage
+    PIPELINE_COUNT_MAX = 1000,  // greatest number of processes of a stage
+    PIPELINE_NAME_SIZE = 33,    // bytes of the name of a stage, with the terminator
     PIPELINE_BYTES_MAX = 1 << 20,
 };
 
-/* The key `compress`; COMPRESS_NOT_SAID: the key is missing. */
+/* Value of the key `compress` of a stage; COMPRESS_NOT_SAID: the key is missing. */
 enum compress { COMPRESS_NOT_SAID, COMPRESS_FALSE, COMPRESS_TRUE };
 
+/* One stage of a pipeline, with the values of its keys. */
 struct pipeline_stage {
     char name[PIPELINE_NAME_SIZE];
     char *program;                      // owned
@@ -46,7 +47,7 @@ struct pipeline_stage {
     char *hosts;                        // owned; as in the file; NULL: not given
     size_t nargs;
     int64_t count;       // number of processes
-    int64_t cpus, gpus;  // of each process; 0: not given
+    int64_t cpus, gpus;  // number of CPUs and GPUs of each process; 0: not given
     int64_t restart;     // INT64_MAX: no limit
     enum compress compress;
     int input;  // index of the stage before; -1: no input
@@ -54,8 +55,9 @@ struct pipeline_stage {
     long line;  // line of its name in the file
 };
 
+/* A pipeline: its stages in the order of the file. */
 struct pipeline {
-    const char *path;  // borrowed, for messages
+    const char *path;  // borrowed; path of the file, for messages
     size_t nstages;
     struct pipeline_stage *stages;  // owned
 };
@@ -85,7 +87,7 @@ bool pipeline_is_last(const struct pipeline *p, size_t i);
 /* Returns true if a sink is passive: the run does not wait for it. */
 bool pipeline_only_watches(const struct pipeline_stage *s);
 
-/* Returns true for --NAME and --NAME=...; `name` has no dashes at its start. */
+/* Returns true if `arg` is --NAME or --NAME=VALUE.  `name` is the name without the dashes. */
 bool pipeline_is_option(const char *arg, const char *name);
 
 /* Returns true if the program of the stage is NAME, in any folder. */
@@ -94,7 +96,7 @@ bool pipeline_is_program(const struct pipeline_stage *s, const char *name);
 /* Returns true if the program of the stage is one of braggpipe: bragg-NAME. */
 bool pipeline_is_ours(const struct pipeline_stage *s);
 
-/* Returns true if the args of the stage have the option --NAME. */
+/* Returns true if the args of the stage contain the option --NAME, with or without a value. */
 bool pipeline_has(const struct pipeline_stage *s, const char *name);
 
 /* Returns the value of the option --NAME=VALUE in the args of a stage, which owns it.  NULL: the
@@ -105,7 +107,8 @@ const char *pipeline_value(const struct pipeline_stage *s, const char *name);
  * --insecure.  With --bind, --insecure concerns only the clients of the stage. */
 bool pipeline_takes_keys(const struct pipeline_stage *s);
 
-/* Returns true if such a stage has a tcp endpoint. */
+/* Returns true if at least one stage that bragg-run may give keys has a tcp endpoint in its
+ * args, apart from --bind. */
 bool pipeline_needs_keys(const struct pipeline *p);
 
 /* Returns the number of consumer groups of sinks that the source waits for.  Each sink that is not
@@ -124,8 +127,9 @@ enum status pipeline_add_watcher(struct pipeline *p, const char *name, bool need
 /* Appends a word to the args of a stage.  STATUS_FAILED: no memory, or too many args. */
 enum status pipeline_add_word(struct pipeline_stage *s, const char *word, struct error *e);
 
-/* Sets an option of a stage: --NAME=VALUE, or --NAME if `value` is NULL.  Replaces an option of
- * that name in its args, or is appended.  STATUS_INPUT: the stage has too many args. */
+/* Sets an option of a stage: --NAME=VALUE, or --NAME if `value` is NULL.  Replaces the option of
+ * that name in the args of the stage, or appends the option.  STATUS_INPUT: the stage has too
+ * many args. */
 enum status pipeline_set(struct pipeline_stage *s, const char *name, const char *value,
                          struct error *e);
 
@@ -134,10 +138,10 @@ enum status pipeline_set(struct pipeline_stage *s, const char *name, const char 
  * STATUS_INPUT: the stage has too many args. */
 enum status pipeline_widen(struct pipeline *p, struct error *e);
 
-/* Apply one change of the command line.
- *   pipeline_override    --set=STAGE.OPTION=VALUE, or STAGE.OPTION for an option without a value
- *   pipeline_set_count   --count=STAGE=N
- *   pipeline_set_frames  --frames=N, for the source
+/* Apply an option of the command line of bragg-run to the pipeline:
+ *   pipeline_override --set=STAGE.OPTION=VALUE, or STAGE.OPTION for an option without a value
+ *   pipeline_set_count --count=STAGE=N
+ *   pipeline_set_frames --frames=N, for the source
  * STATUS_USAGE: the change is invalid. */
 enum status pipeline_override(struct pipeline *p, const char *text, struct error *e);
 enum status pipeline_set_count(struct pipeline *p, const char *text, struct error *e);

@@ -39,7 +39,7 @@ static const char *const yaml_key_names[YAML_KEYS] = {
     "name",    "program", "args",  "count", "threads", "window", "input",
     "restart", "order",   "after", "hosts", "cpus",    "gpus",   "compress"};
 
-/* One stage.  All texts are owned. */
+/* The keys and values of one stage, as texts.  All texts are owned. */
 struct yaml_stage {
     char *value[YAML_KEYS];  // value of each key except YAML_ARGS; NULL: the key is missing
     long line[YAML_KEYS];    // line of each key, from 1; 0: the key is missing
@@ -47,13 +47,14 @@ struct yaml_stage {
     size_t nargs;
 };
 
+/* All stages of a pipeline file, as texts. */
 struct yaml_stages {
     size_t count;
     struct yaml_stage stage[PIPELINE_STAGES_MAX];
 };
 
-/* The parser reads one event after the other.  The allowed content is known at each event, so no
- * tree is stored, and deep nesting is rejected at once. */
+/* State of the YAML parser, which reads one event after the other.  The allowed content is known
+ * at each event, so no tree is stored, and deep nesting is rejected at once. */
 struct events {
     yaml_parser_t parser;
     yaml_event_t event;  // the latest event
@@ -76,9 +77,11 @@ static bool wrong(const struct events *in, const char *subject, const char *what
     return wrong_at(in, in->event.start_mark.line, subject, what);
 }
 
-/* Rejects tags and stores the first anchor.  Anchors and tags change the meaning of a file for
- * other YAML readers, so ignoring them would run another pipeline than the one that was written. An
- * anchor is reported at the end, because an alias is the better place for an error. */
+/* Rejects a tag, and stores the first anchor of the file; both may be NULL.  Returns false, with
+ * the error, for a tag.  Anchors and tags change the meaning of a file for other YAML readers,
+ * so a reader that ignores them would run another pipeline than the one that was written.  An
+ * anchor is reported only at the end of the file, because the line of an alias is the better
+ * place for an error. */
 static bool take_marks(struct events *in, const yaml_char_t *anchor, const yaml_char_t *tag)
 {
     if (anchor && !in->anchor[0]) {
@@ -135,13 +138,14 @@ static bool next(struct events *in)
     return wrong_at(in, p->problem_mark.line, "not YAML: ", what);
 }
 
-/* Reads the next event.  If it has another type, sets the error "SUBJECT WHAT". */
+/* Reads the next event.  Returns false if its type is not `type`, with the error "SUBJECTWHAT",
+ * or if the file cannot be parsed. */
 static bool expect(struct events *in, yaml_event_type_t type, const char *subject, const char *what)
 {
     return next(in) && (in->event.type == type || wrong(in, subject, what));
 }
 
-/* Returns true if the event is one of YAML's words for "no value", without quotes. */
+/* Returns true if a scalar event is one of the words of YAML for "no value", without quotes. */
 static bool is_null(const yaml_event_t *event)
 {
     static const char *const words[] = {"", "~", "null", "Null", "NULL"};
@@ -151,7 +155,7 @@ static bool is_null(const yaml_event_t *event)
     return null && event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
 }
 
-/* Returns an error text if the latest event is not a text; NULL: it is one. */
+/* Returns what is wrong with an event that should be a text; NULL: the event is a text. */
 static const char *why_no_text(const yaml_event_t *event)
 {
     if (event->type == YAML_MAPPING_START_EVENT)
@@ -169,7 +173,8 @@ static const char *why_no_text(const yaml_event_t *event)
     return NULL;
 }
 
-/* Returns the text of the latest event, which the caller frees.  NULL: it is not a text. */
+/* Returns the text of the latest event, which the caller frees with mem_free.  NULL, with the
+ * error: the event is not a text, or memory ran out. */
 static char *take_text(struct events *in, const char *subject)
 {
     const char *why = why_no_text(&in->event);
@@ -198,7 +203,8 @@ static bool take_args(struct events *in, struct yaml_stage *s)
     return in->event.type == YAML_SEQUENCE_END_EVENT;
 }
 
-/* Reads a key, which is the latest event, and its value. */
+/* Reads a key, which is the latest event, and the value of the key.  Returns false, with the
+ * error, if one of them is invalid. */
 static bool take_pair(struct events *in, struct yaml_stage *s)
 {
     char *name = take_text(in, "a key");
@@ -222,7 +228,8 @@ static bool take_pair(struct events *in, struct yaml_stage *s)
     return s->value[k] != NULL;
 }
 
-/* Reads a stage, which begins at the latest event. */
+/* Reads a stage, which begins at the latest event.  Returns false, with the error, if the stage
+ * is invalid. */
 static bool take_stage(struct events *in, struct yaml_stage *s)
 {
     const size_t line = in->event.start_mark.line;
@@ -250,7 +257,8 @@ static bool take_stages(struct events *in, struct yaml_stages *y)
            (y->count >= 2 || wrong(in, "stages", how_many));
 }
 
-/* Checks that no other key follows the list of stages. */
+/* Reads the event after the list of stages.  Returns false, with the error, if another key
+ * follows. */
 static bool take_end(struct events *in)
 {
     if (!next(in) || in->event.type == YAML_MAPPING_END_EVENT)
@@ -329,7 +337,8 @@ __attribute__((format(printf, 5, 6))) static enum status wrong_value(const struc
                      text);
 }
 
-/* Reads a whole number.  Leaves *value unchanged if the key is missing. */
+/* Reads the value of a key as a whole number from `min` to `max`.  Leaves *value unchanged if
+ * the key is missing.  STATUS_INPUT: the value is not such a number. */
 static enum status read_int(const struct reader *r, size_t i, enum yaml_key key, int64_t min,
                             int64_t max, int64_t *value, struct error *e)
 {
@@ -346,7 +355,8 @@ static enum status read_int(const struct reader *r, size_t i, enum yaml_key key,
     return wrong_value(r, i, key, e, "%s", inner.text);
 }
 
-/* Checks that args do not contain the option of a key as well: two values would be ambiguous. */
+/* Checks that a value is not given twice, by a key and by the option of that name in args.
+ * STATUS_INPUT: both are given. */
 static enum status check_twice(const struct reader *r, size_t i, enum yaml_key key, struct error *e)
 {
     if (!r->yaml.stage[i].value[key] || !pipeline_has(&r->pipeline->stages[i], yaml_key_names[key]))
@@ -355,7 +365,7 @@ static enum status check_twice(const struct reader *r, size_t i, enum yaml_key k
                        yaml_key_names[key], yaml_key_names[key]);
 }
 
-/* Reads a number that becomes an option of the program. */
+/* Reads a key whose value, a whole number from 1 to `max`, becomes an option of the program. */
 static enum status read_option(const struct reader *r, size_t i, enum yaml_key key, int64_t max,
                                struct error *e)
 {
@@ -410,7 +420,8 @@ static enum status read_args(const struct reader *r, size_t i, struct error *e)
     return STATUS_OK;
 }
 
-/* Reads true or false.  Leaves *value unchanged if the key is missing. */
+/* Reads the value of a key, which is true or false.  Leaves *value unchanged if the key is
+ * missing. */
 static enum status read_bool(const struct reader *r, size_t i, enum yaml_key key, bool *value,
                              struct error *e)
 {
@@ -442,7 +453,8 @@ static enum status read_compress(const struct reader *r, size_t i, struct error 
     return s ? s : check_twice(r, i, YAML_COMPRESS, e);
 }
 
-/* Reads `after`: a client program that waits for a stage above, and takes no frames. */
+/* Reads the key `after`, which names a stage above.  The stage with this key is a client
+ * program, which waits for the named stage and receives no frames. */
 static enum status read_after(const struct reader *r, size_t i, struct error *e)
 {
     static const enum yaml_key frames[] = {YAML_INPUT, YAML_THREADS, YAML_WINDOW, YAML_ORDER,
@@ -508,7 +520,8 @@ static enum status read_stage(const struct reader *r, size_t i, struct error *e)
     return s ? s : read_option(r, i, YAML_WINDOW, 65536, e);
 }
 
-/* Reads `input`.  Called after the names of all stages are known. */
+/* Reads the key `input`, which names another stage.  Is called when the names of all stages are
+ * known. */
 static enum status read_input(const struct reader *r, size_t i, struct error *e)
 {
     const struct pipeline *p = r->pipeline;
@@ -530,7 +543,8 @@ static enum status read_input(const struct reader *r, size_t i, struct error *e)
     return STATUS_OK;
 }
 
-/* Checks that the inputs of a stage lead to a stage without an input, and not in a circle. */
+/* Checks that the chain of inputs from a stage ends at a stage without an input, and does not
+ * form a circle.  STATUS_INPUT: it forms a circle. */
 static enum status check_cycle(const struct reader *r, size_t i, struct error *e)
 {
     const struct pipeline *p = r->pipeline;

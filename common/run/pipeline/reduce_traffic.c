@@ -24,7 +24,8 @@ static bool leaves_first_host(const struct hosts *h, const struct pipeline_stage
     return leaves;
 }
 
-/* Returns the index of the only stage after number i; -1: there is none, or several. */
+/* Returns the index of the only stage that reads the output of stage number i. -1: there is
+ * none, there are several, or a client program waits for stage number i. */
 static int only_stage_after(const struct pipeline *p, int i)
 {
     int next = -1, count = 0;
@@ -35,8 +36,9 @@ static int only_stage_after(const struct pipeline *p, int i)
     return count == 1 ? next : -1;
 }
 
-/* Returns true if the args of a stage can be passed to --fuse: options of the stage itself, no
- * operands, and no common options. */
+/* Returns true if a stage can be fused into another one with --fuse.  The stage must have one
+ * process and neither hosts nor a limit of restarts.  Its args must be options of its own
+ * program, without operands and without options that all stages have. */
 static bool can_be_fused(const struct pipeline_stage *s)
 {
     bool plain = s->count == 1 && !s->hosts && s->restart == INT64_MAX;
@@ -63,7 +65,8 @@ static enum status add_fuse(struct pipeline_stage *to, const struct pipeline_sta
                      s->name);
 }
 
-/* Removes stage number i; the stages after it get its input. */
+/* Removes stage number i.  The stages after it get its input, and the indices of later stages
+ * are corrected. */
 static void remove_stage(struct pipeline *p, int i)
 {
     struct pipeline_stage *gone = &p->stages[i];
@@ -115,7 +118,7 @@ enum status fuse_stages(struct pipeline *p, const struct hosts *hosts, char text
 
 static const char FUSED_NOISE[] = "--fuse=noise";
 
-/* Returns true if the stage sends integer counts, which compress well, and not photons. */
+/* Returns true if the stage sends integer counts, which compress well, instead of photons. */
 static bool gives_counts(const struct pipeline_stage *s)
 {
     bool fused = false;
