@@ -180,7 +180,7 @@ check 'without nvcc' without_nvcc
 gpu_check() {
 	status=0
 	BUILD="$tap_scratch/build" "$top/scripts/gpu-check" >out 2>err || status=$?
-	[ "$status" = 1 ] && [ "$(wc -l <err)" = 1 ] && grep -q '^gpu-check: .* \(no NVIDIA driver found\|no GPU is visible\|NVIDIA driver here\|GPU is visible\)$' err
+	[ "$status" = 1 ] && [ "$(wc -l <err)" = 1 ] && grep -q '^gpu-check: .* \(no NVIDIA driver found on this machine. Use --engine=cpu\|no GPU is visible.*\|NVIDIA driver here\|GPU is visible\)$' err
 }
 if enginecheck probe >/dev/null 2>&1; then
 	skip 'gpu-check without a card' 'there is one'
