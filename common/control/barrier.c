@@ -48,7 +48,9 @@ void barrier_sort(struct hello *h)
         qsort(h->downstreams, h->ndownstreams, sizeof *h->downstreams, by_uuid);
 }
 
-/* Finds the processes that frames can reach, and their distances from the source. */
+/* Sets `hops` of all peers: the distance from the source, or 0 if frames cannot reach the peer.
+ * A connection counts if the process after it lists the process before it, and the process
+ * before it lists the process after it or lists none (names_downstreams). */
 static void find_reached(struct stream *s)
 {
     struct peer *first = s->roster.first;
@@ -70,8 +72,8 @@ static void find_reached(struct stream *s)
     }
 }
 
-/* Warns of a group that --groups does not ask for.  The group gets frames, but the run does not
- * wait until the group has them. */
+/* Warns, once per group, of a group that --groups does not ask for.  The group gets frames, but
+ * the run does not wait until the group has them. */
 static void say_spare(struct stream *s, const char *group)
 {
     for (size_t i = 0; i < s->nspare; i++)
@@ -86,7 +88,8 @@ static void say_spare(struct stream *s, const char *group)
              group, s->run->settings.groups ? s->run->settings.groups : "1");
 }
 
-/* Returns the bit of a group; 0 if --groups does not ask for the group. */
+/* Returns the bit of a group.  Until frames flow, gives a bit to a new group that --groups asks
+ * for.  0: --groups does not ask for the group. */
 static uint64_t group_bit(struct stream *s, const char *group)
 {
     size_t i = 0;
@@ -97,8 +100,9 @@ static uint64_t group_bit(struct stream *s, const char *group)
     return i < s->ndurable ? UINT64_C(1) << i : 0;
 }
 
-/* Gives durable processes the bits of their groups.  Until frames flow, each call assigns all bits
- * again, and groups that have listed their frames get a bit first. */
+/* Sets `durable` of all durable processes that frames can reach to the bit of their group.
+ * Until frames flow, each call assigns all bits again, and groups of processes that have listed
+ * their frames get a bit first. */
 static void settle_groups(struct stream *s)
 {
     s->ndurable = s->open_ns ? s->ndurable : 0;
@@ -134,7 +138,7 @@ uint64_t barrier_reach(struct stream *s)
     return s->reach = durable;
 }
 
-/* Returns true if a process lists `uuid` among the processes before it. */
+/* Returns true if at least one peer lists `uuid` among the processes before it. */
 static bool has_downstream(const struct stream *s, const char *uuid)
 {
     const struct peer *p = s->roster.first;
@@ -161,8 +165,8 @@ static void name_missing(struct stream *s)
         run_stop(s->run, STATUS_FAILED, "no stage is connected to the output of this program");
 }
 
-/* Removes from *ids the frames that the processes of a group have.  Returns false if there is not
- * enough memory. */
+/* Removes from *ids the frames that were durable at the start in the processes of a group.
+ * `group`: bit of the group.  Returns false if there is not enough memory. */
 static bool take_off(const struct stream *s, uint64_t group, struct id_set *ids)
 {
     bool good = true;
@@ -172,8 +176,8 @@ static bool take_off(const struct stream *s, uint64_t group, struct id_set *ids)
     return good;
 }
 
-/* Removes the frames that all groups have from the list.  Returns false if there is not enough
- * memory. */
+/* Removes from the list the frames that all durable groups have already, and logs their number.
+ * Returns false if there is not enough memory. */
 static bool skip_durable(struct stream *s)
 {
     const struct id_set *list = &s->links->exchange.list;

@@ -42,9 +42,9 @@ static bool was_killed(const struct hello *h)
     return found;
 }
 
-/* Notes an excluded process.  The frame that the process was processing is to blame if the process
- * hangs or crashed.  The frame is not to blame if the process is frozen or was killed from
- * outside. */
+/* Adds a process to the ring of excluded processes.  The frame that the process was processing
+ * is blamed if the process hangs or crashed.  The frame is not blamed if the process is frozen
+ * or was killed from outside. */
 static void note_fenced(struct stream *s, const struct peer *p, const char *how)
 {
     struct fenced *f = &s->fenced[s->nfenced++ % STATUS_FENCED_MAX];

@@ -22,7 +22,8 @@ static void send_to_source(struct member *me, enum message_type type, struct not
 }
 
 /* Returns the credit of frames that have become durable, and acknowledges them to the source.
- * Acknowledgements are sent together as long as the source need not wait for them. */
+ * Unless `at_once`, acknowledgements wait up to ACK_MS for further ones, while they are fewer
+ * than a quarter of the window. */
 static void send_durable(struct member *me, bool at_once, uint64_t now_ns)
 {
     struct id_set *acks = &me->links->acks;
@@ -176,11 +177,14 @@ void member_settle(struct member *me, uint64_t now_ns)
 
 /* --- the time of a frame ---------------------------------------------------------------------- */
 
-static const uint64_t PACE_NS = SECOND;  // rows are watched for this time before an estimate ...
-enum { PACE_PART = 4 };                  // ... or for this part of a frame
+/* The time of a frame is first estimated when its rows were watched for PACE_NS, or when one part
+ * in PACE_PART of its rows was finished meanwhile. */
+static const uint64_t PACE_NS = SECOND;
+enum { PACE_PART = 4 };
 
-/* Estimates the time of the current frame from its finished rows.  The time before the first
- * finished row is the preparation of the frame. */
+/* Estimates the time of the current frame from the speed of its rows, and stores it in
+ * p->frame_ns.  The time before the first finished row is the preparation of the frame, and is
+ * added once.  Does nothing while the rows were watched for too short a time. */
 static void estimate_frame(struct pace *p, uint64_t all_rows, uint64_t now_ns)
 {
     const uint64_t more = p->rows - p->first_rows, watched_ns = now_ns - p->first_ns;
@@ -193,7 +197,7 @@ static void estimate_frame(struct pace *p, uint64_t all_rows, uint64_t now_ns)
             p->first_ns - p->begin_ns + (uint64_t)(each * (double)(all_rows - p->first_rows));
 }
 
-/* Looks at the counter of finished rows.  Call several times per second. */
+/* Reads the counter of finished rows, and updates *p.  Call several times per second. */
 static void watch_rows(struct pace *p, const struct exchange_view *view, uint64_t now_ns)
 {
     const uint64_t rows = view->all_rows ? atomic_load(view->rows) : 0;
@@ -213,7 +217,7 @@ static void watch_rows(struct pace *p, const struct exchange_view *view, uint64_
         p->frame_ns = now_ns - p->begin_ns;
 }
 
-/* Without a counter of rows the time of a frame is the mean over the finished frames. */
+/* If the stage has no counter of rows, sets p->frame_ns to the mean time of the finished frames. */
 static void average_frames(struct pace *p, const struct exchange_view *view, const struct work *w)
 {
     if (!w->frames)
@@ -252,8 +256,8 @@ static void send_heartbeat(struct member *me, uint64_t now_ns)
     id_set_clear(&ids);
 }
 
-/* Returns how long the source may be silent.  This is long, because a source that has died may be
- * started again. */
+/* Returns how long the source may be silent, in ns, until this process ends.  The time is long,
+ * because a source that has died may be started again. */
 static uint64_t source_patience(const struct member *me)
 {
     const struct settings *o = &me->run->settings;
@@ -263,7 +267,7 @@ static uint64_t source_patience(const struct member *me)
                                    : 2 * me->run->patience_ns;
 }
 
-/* Reports the frames that were lost with links to the source. */
+/* Reports to the source the frames that were lost with links. */
 static void send_lost(struct member *me)
 {
     for (struct lost *l; (l = links_take_lost(me->links));) {
@@ -275,8 +279,8 @@ static void send_lost(struct member *me)
     }
 }
 
-/* Returns true if the host of the source seems to have vanished, which does not end a connection.
- * A new connection finds a source that was started again. */
+/* Returns true if the source is silent and its host may have vanished.  A vanished host does not
+ * end a tcp connection, but a new connection finds a source that was started again. */
 static bool is_half_open(const struct member *me, uint64_t now_ns)
 {
     const struct run *run = me->run;

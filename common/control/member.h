@@ -6,18 +6,20 @@
 
 enum { ACK_MS = 10 };  // longest time for which an acknowledgement waits for further ones
 
-/* How fast the rows of the current frame are finished. */
+/* The speed at which this process finishes the rows of the current frame, and the time that
+ * follows for a frame. */
 struct pace {
-    uint64_t rows;                  // counter of finished rows at the latest look
+    uint64_t rows;                  // counter of finished rows when it was last read
     uint64_t begin_ns;              // when the frame was last seen without finished rows
-    uint64_t first_rows, first_ns;  // the first look with finished rows; 0: none yet
+    uint64_t first_rows, first_ns;  // counter and time of the first reading with finished rows; 0:
+                                    // none yet
     uint64_t changed_ns;            // when the counter last changed
     uint64_t before_ns;             // computing time before the first frame
-    uint64_t frame_ns;              // expected time of a frame, or time of the last frame; 0: not
-                                    // known
+    uint64_t frame_ns;              // expected time of the current frame, or time of the last one;
+                                    // 0: not known
 };
 
-/* What the source expects, as in its latest heartbeat. */
+/* The forecast of the source, as in its latest heartbeat. */
 struct expected {
     uint64_t rows, all_rows;  // finished rows in the slowest stage, and rows of a frame; 0: unknown
     uint64_t left_ns;         // time to the end of the run; 0: not known
@@ -26,15 +28,15 @@ struct expected {
 struct member {
     struct run *run;
     struct links *links;
-    size_t nwords;      // number of options and operands in the command line
+    size_t nwords;      // number of words in the command line after the program name
     bool identified;    // the experiment is known, so that hellos state the identity class
     bool welcomed;      // the source has sent its welcome
-    bool worked;        // a heartbeat has reported that a frame was finished here
+    bool worked;        // a heartbeat has reported that this process has finished a frame
     uint64_t heard_ns;  // when the latest message of the source came
     uint64_t beat_ns;   // when the latest heartbeat was sent
     uint64_t made;      // sink: number of frames that it has made durable
     struct pace pace;
-    bool paced;  // a heartbeat has reported the time of a frame
+    bool paced;  // a heartbeat has reported `pace.frame_ns`
     struct expected expected;
     uint64_t acked_ns;  // sink: when the latest acknowledgement was sent; 0: never
 };

@@ -27,7 +27,8 @@ bool allowance_use(struct allowance *a, double burst, double per_s, uint64_t now
     return true;
 }
 
-/* Returns true if a process that is not a peer may get an answer now. */
+/* Counts an answer to a process that is not a peer.  Returns false if too many answers were
+ * sent, so that this one must not be sent. */
 static bool may_answer(struct stream *s)
 {
     return allowance_use(&s->answers, BURST, PER_S, clock_ns());
@@ -132,7 +133,8 @@ static bool on_hello(struct stream *s, const struct address *from, const struct 
     return good;
 }
 
-/* Logs how a process ended, unless the process has printed its own message. */
+/* Logs the status and the reason with which a process ended, unless the process has printed a
+ * message itself. */
 static void say_end(const struct peer *p, const struct notice *n, enum log_level level)
 {
     if (!n->said)
@@ -178,7 +180,8 @@ static void hear(struct stream *s, struct peer *p, const struct route *r, const 
         claims_receive(s, p, r->type, n);
 }
 
-/* Returns true if a message of a peer may be processed.  Excludes a peer that sends too many. */
+/* Returns true if a message of a peer may be processed.  Excludes a peer that sends too many
+ * messages. */
 static bool is_heard(struct stream *s, struct peer *p, enum message_type type)
 {
     if ((p->standing == PEER_NEW || type == MESSAGE_HELLO) &&

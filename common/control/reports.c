@@ -17,7 +17,8 @@
 
 /* --- lost frames --------------------------------------------------------------- */
 
-/* Gives a frame up.  Observers see the first such frame. */
+/* Logs that a frame is given up.  Stores the first such frame for observers.  `by`: the process
+ * that died last; NULL: unknown. */
 static void give_up(struct stream *s, uint64_t id, uint32_t deaths, const struct fenced *by)
 {
     if (!s->given_up.deaths) {
@@ -70,7 +71,8 @@ void lost_collect(struct stream *s)
     }
 }
 
-/* Notes the frames that sinks of a group hold.  They need not be issued again for that group. */
+/* Notes the frames that a sink holds, so that they are not issued again for its group.  group:
+ * bit of the group. */
 static void note_held(struct window *w, const struct id_set *ids, uint64_t group)
 {
     for (size_t i = 0; i < ids->count; i++) {
@@ -126,9 +128,9 @@ static bool is_of_issued(struct stream *s, struct peer *p, const struct notice *
     return true;
 }
 
-/* Returns true if there is room for `more` ranges of a process.  If there is not, excludes the
- * process with the most ranges among those that frames do not reach, or this process if there are
- * none. */
+/* Counts `more` ranges of ids that a process has reported.  Returns true if the process stays in
+ * the run.  If all processes together exceed CLAIMS_MAX, excludes the process with the most
+ * ranges among those that frames have never reached, or *p if there are none. */
 static bool has_room(struct stream *s, struct peer *p, size_t more)
 {
     size_t largest = 0;

@@ -31,9 +31,10 @@ enum {
 static const char former_run[] = "BRAGG_FORMER_RUN";
 static const char acknowledged[] = "BRAGG_ACKNOWLEDGED";  // descriptor of the file
 
-/* The first bytes of the file.  Ranges of ids follow. */
+/* The first bytes of the file with acknowledged frames.  The ranges of their ids follow in the
+ * file. */
 struct memory {
-    uint64_t run;  // the run before this process executed its program again
+    uint64_t run;  // id of the run before this process executed its program again
     char lineage[LINEAGE_SIZE];
 };
 
@@ -86,8 +87,8 @@ static char **command_line(char *extra, size_t behind)
     return words;
 }
 
-/* Returns the descriptor of the file that this process has inherited, and reads its first bytes to
- * *m.  -1: there is no such file. */
+/* Returns the descriptor of the file with acknowledged frames that this process has inherited,
+ * and reads its first bytes to *m.  -1: there is no such file, or it is not of the former run. */
 static int inherited(struct memory *m)
 {
     const char *text = getenv(acknowledged);
@@ -139,8 +140,9 @@ static bool write_memory(struct member *me, int file, const struct memory *m)
     return !size || write(file, me->links->seen.ids.ranges, size) == (ssize_t)size;
 }
 
-/* Passes the ids of the acknowledged frames to the program that this process executes next, if the
- * stage is a sink that cannot find them in its output.  Returns false after an error. */
+/* Passes the ids of the acknowledged frames to the program that this process executes next.
+ * Does nothing unless the stage is a sink that is not passive, whose frames are neither found in
+ * its output nor only in its memory.  Returns false after an error. */
 static bool hand_over(struct member *me)
 {
     char text[16];

@@ -52,7 +52,7 @@ void recover_beat(struct stream *s, struct peer *p, const struct notice *n, uint
 
 void recover_check(struct stream *s, uint64_t now_ns)
 {
-    const bool returns = endpoint_is_network(s->run->control.endpoint);  // a peer after a cut
+    const bool returns = endpoint_is_network(s->run->control.endpoint);  // a peer may come back
     const uint64_t hang_ns = (uint64_t)(s->run->settings.hang_s * 1e9);
     for (struct peer *p = s->roster.first, *next; p && !s->run->stopping && !s->free_ns; p = next) {
         next = p->next;
@@ -96,8 +96,9 @@ static void check_unheard(struct stream *s, uint64_t now_ns)
     }
 }
 
-/* Returns true if frames reach all groups and may be issued.  Otherwise the run waits for a process
- * that replaces a dead one, and ends if none comes in time. */
+/* Returns true if frames reach all groups that must have them, so that frames may be issued.
+ * Otherwise the run waits for a process that replaces a dead one, and ends if none comes within
+ * --rejoin-timeout. */
 static bool recover_is_whole(struct stream *s, uint64_t now_ns)
 {
     if ((barrier_reach(s) & s->window.required) == s->window.required) {
@@ -123,9 +124,11 @@ static bool recover_is_whole(struct stream *s, uint64_t now_ns)
  * would find no source that reports the end of the run to them.  If no frame was durable at the
  * start, they come back while frames flow. */
 
-static const uint64_t NOTICE_NS = 3 * SECOND;   // time from the start in which they find the source
+static const uint64_t NOTICE_NS = 3 * SECOND;   // they find the source within this time after
+                                                // `ready_ns`
 static const uint64_t RETURN_NS = 10 * SECOND;  // a process that takes longer is presumed dead
-static const uint64_t SETTLE_NS = SECOND;       // time after one process in which another may come
+static const uint64_t SETTLE_NS = SECOND;       // after one process has come, another may come
+                                                // within this time
 
 static void note(struct stream *s, const struct hello *h)
 {
@@ -170,7 +173,8 @@ void rejoin_note_arrival(struct stream *s, const struct hello *h)
         s->away[i] = s->away[--s->naway];
 }
 
-/* Returns true while the end of the run must wait for processes of the previous run. */
+/* Returns true while the end of the run must wait for processes of the previous run, which start
+ * again. */
 static bool rejoin_is_awaited(const struct stream *s, uint64_t now_ns)
 {
     return s->told_ns && now_ns < s->told_ns + (s->naway && s->resumed ? RETURN_NS : SETTLE_NS);
@@ -253,7 +257,7 @@ static void announce_order(struct stream *s)
 
 /* --- the status, for observers ----------------------------------------------------------- */
 
-enum { STRANGERS_MAX = 16 };  // listed processes that frames have never reached
+enum { STRANGERS_MAX = 16 };  // number of listed processes that frames have never reached
 
 static struct process_status own_status(struct stream *s)
 {
@@ -375,7 +379,7 @@ void status_answer(struct stream *s, const struct address *from)
 
 /* --- the life of the source -------------------------------------------------------------- */
 
-static const uint64_t FREE_NS = 2 * SECOND;  // how long the source waits for byes at the end
+static const uint64_t FREE_NS = 2 * SECOND;  // how long the source waits at the end for all byes
 
 struct stream *source_open(struct run *run, struct links *links, struct error *e)
 {
@@ -445,7 +449,9 @@ static bool all_gone(const struct stream *s)
     return true;
 }
 
-/* Ends the run, because every frame is durable: lets all processes end, and ends after them. */
+/* Called in each turn when every frame is durable.  Informs all processes that they may end,
+ * once no process of a previous run is awaited and no frame is in doubt.  Ends the source when
+ * all processes have left, or after FREE_NS. */
 static void end(struct stream *s, uint64_t now_ns)
 {
     if (!s->free_ns) {

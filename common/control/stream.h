@@ -83,10 +83,11 @@ struct peer {
     uint64_t held;               // number of frames listed in its latest heartbeat
     struct id_set holds[2];      // sinks: frames listed in its last two heartbeats, latest first
     struct work work;            // statistics in its latest heartbeat
-    uint64_t rows, all_rows;     // in its latest heartbeat: finished rows of its frame, and of all
+    uint64_t rows, all_rows;     // in its latest heartbeat: number of finished rows and of all rows
+                                 // of its frame
     uint64_t frame_ns;           // in its latest heartbeat: expected time of a frame; 0: not known
     uint64_t durable;            // bit of its group, if the run waits for that group; else 0
-    bool announced;              // only if durable: it has listed the frames that it has
+    bool announced;              // only if durable: it has sent its whole list of durable frames
     uint64_t order_from;         // with --order: first place of the list that is sent to it
     uint32_t hops;               // distance from the source; 0: frames cannot reach it
     struct allowance allowance;  // limits the messages that it may send
@@ -121,9 +122,9 @@ struct away {
 /* A process that was excluded from the run. */
 struct fenced {
     char uuid[UUID_SIZE];
-    bool blames;                // its death counts against the frame that it was processing
+    bool blames;                // the frame that it was processing is blamed for its end
     uint64_t fenced_ns;         // when it was excluded
-    struct fenced_status told;  // description for observers, without the time
+    struct fenced_status told;  // description for observers, with `ago_ns` not set
 };
 
 enum { WATCHERS_MAX = 16, SPARE_MAX = 16 };
@@ -132,13 +133,13 @@ struct stream {
     struct run *run;
     struct links *links;
     struct roster roster;
-    size_t nclaims;   // number of ranges of ids that peers have reported; includes peers that left
+    size_t nclaims;   // number of ranges of ids that peers have reported, including peers that left
     size_t ndurable;  // number of groups for which the run waits
     struct group_name durable[GROUPS_MAX];
     size_t nspare;  // number of durable groups that --groups does not ask for
     struct group_name spare[SPARE_MAX];
     struct window window;
-    bool ordered;    // at least one process takes frames in order
+    bool ordered;    // at least one process has --order
     uint64_t reach;  // one bit per durable group that frames can reach
     bool awaited;    // a durable process that frames can reach has not listed its frames yet
     uint64_t ready_ns, open_ns, free_ns;  // when the total became known, when frames could begin to
@@ -147,23 +148,24 @@ struct stream {
     uint64_t beat_ns;     // when the latest heartbeat was sent
     uint64_t broken_ns;   // since when frames cannot reach some durable group; 0: they reach all
     char broken_by[128];  // for messages: the process that died last, and how
-    bool warned;          // a warning has said that the run waits
+    bool warned;          // a warning has said that the run waits for a replacement
     size_t nfenced;       // number of processes excluded so far
-    struct fenced fenced[STATUS_FENCED_MAX];  // the latest of them, as a ring
+    struct fenced fenced[STATUS_FENCED_MAX];  // ring of the latest excluded processes
     struct given_up given_up;                 // the first frame that was given up
     bool failed;    // a sink acknowledged more frames than it made durable
     bool resumed;   // some frames were durable at the start
-    bool foretold;  // a message has said how long the run takes
+    bool foretold;  // forecast_say has logged how long the run takes
     size_t naway, away_capacity;
     struct away *away;  // processes that have not come back yet
     uint64_t told_ns;   // when a process was last asked to start again; 0: never
     size_t nwatchers;   // number of observers that have asked for the status
-    struct address watchers[WATCHERS_MAX];  // the latest of them, as a ring
+    struct address watchers[WATCHERS_MAX];  // ring of the latest observers
     struct allowance answers;               // limits the answers to processes that are not peers
-    uint64_t nout, nrefused;  // peers that violated the protocol; hellos that were refused
-    struct id_set unsafe;     // frames that, in their group, only excluded processes acknowledged
-    uint64_t unsafe_in;       // one bit per such group
-    struct id_set earlier;    // frames that were issued before `unsafe` became the list
+    uint64_t nout, nrefused;  // numbers of peers that violated the protocol, and of refused hellos
+    struct id_set unsafe;     // frames that were acknowledged, in their group, only by excluded
+                              // processes
+    uint64_t unsafe_in;       // one bit per group with frames in `unsafe`
+    struct id_set earlier;    // ids of the former lists, whose frames may still be acknowledged
 };
 
 /* --- source.c: the life of the source ---------------------------------------------------- */
@@ -179,8 +181,8 @@ void source_close(struct stream *s);
  * stream. */
 void source_pump(struct stream *s, const struct exchange_view *view, uint64_t now_ns);
 
-/* Processes some of the messages that have come from other processes.  Returns false if there were
- * none. */
+/* Processes up to 256 of the messages that have come from other processes.  Returns false if
+ * there were none. */
 bool peers_receive(struct stream *s);
 
 /* Stops issuing frames, because the user pressed Ctrl-C for the first time. */
@@ -235,8 +237,8 @@ uint64_t barrier_reach(struct stream *s);
 /* Sorts the neighbours in a hello by uuid, for a fast search. */
 void barrier_sort(struct hello *h);
 
-/* Before frames flow: lets them flow if all processes are connected.  Ends the run if this takes
- * too long. */
+/* Called until frames flow: lets frames flow once all processes are connected.  Ends the run if
+ * they are not connected after --start-timeout. */
 void barrier_try(struct stream *s, uint64_t now_ns);
 
 /* --- reports.c: what processes report of frames ----------------------------- */
@@ -251,7 +253,7 @@ void claims_check(struct stream *s, struct peer *p, uint64_t now_ns);
 
 /* --- roster.c: which frames peers have, as far as their reports count ------- */
 
-/* Returns the number of frames of the list that were issued. */
+/* Returns the number of frames of the list that were issued; 0 before frames flow. */
 uint64_t holdings_issued(struct stream *s);
 
 /* Marks frames as acknowledged by the group of a peer.  Frames that were not issued are skipped.
@@ -267,22 +269,26 @@ void holdings_take(struct stream *s, struct peer *p);
  * it acknowledged. */
 void holdings_compare(struct stream *s, const struct peer *p, const struct notice *bye);
 
-/* Adds the frames that, in their group, only this process has acknowledged to `unsafe`. */
+/* Voids the acknowledgements of a process that is to be excluded.  Frames that no other process
+ * of its group has acknowledged count as not acknowledged by the group, and are added to
+ * `unsafe`. */
 void holdings_void(struct stream *s, struct peer *p);
 
-/* Issues the frames in `unsafe` again.  Returns false if there are none. */
+/* Makes `unsafe` the list of frames, so that these frames are issued again.  Returns false if
+ * there are none, or if the user has pressed Ctrl-C. */
 bool holdings_begin_again(struct stream *s);
 
-/* Returns true while a process that was asked whether it lives has not answered. */
+/* Returns true if a process was asked whether it is alive (holdings_are_in_doubt) and has not
+ * answered. */
 bool holdings_owe_answer(const struct stream *s, const struct peer *p);
 
-/* At the end: asks all processes that have frames in their memory whether they live, because such a
- * process may have died unnoticed.  They answer with a hello.  Returns true while an answer is
- * missing. */
+/* At the end: asks all processes that have finished frames only in their memory whether they are
+ * alive, because such a process may have died unnoticed.  The processes answer with a hello.
+ * Returns true while an answer is missing. */
 bool holdings_are_in_doubt(struct stream *s, uint64_t now_ns);
 
-/* Ends the run unless `good`.  `good` is false if there was not enough memory for the frames of
- * processes. */
+/* Ends the run if `good` is false: there was not enough memory for the ids that processes
+ * reported. */
 void holdings_check(struct stream *s, bool good);
 
 /* --- reports.c: frames lost on their way are issued again, or given up ------ */
@@ -296,20 +302,21 @@ void lost_unlisted(struct stream *s, uint64_t now_ns);
 
 /* --- forecast.c: how long a frame and the run take --------------------------- */
 
-/* What the heartbeats of processes show of the time that a frame takes. */
+/* How fast the run is, according to the heartbeats of its processes. */
 struct forecast {
     const struct peer *slowest;  // process with the slowest frames; NULL: nothing is known
-    double frame_s;              // time of one of its frames
+    double frame_s;              // time of one frame of this process in s
     double per_s;                // frames per second of all processes that share its frames
-    double part;                 // frames that these processes have finished in part: sum of parts
-    double left_s;               // time to the end of the run
+    double part;                 // sum of the finished fractions of the frames that these processes
+                                 // compute
+    double left_s;               // time to the end of the run in s; 0: not known
 };
 
 /* Returns the forecast of the run. */
 struct forecast forecast_make(const struct stream *s);
 
-/* Once in a run with slow frames: reports how long a frame and the run take, and which option makes
- * frames faster. */
+/* If a frame takes longer than 5 s: logs, once in a run, how long a frame and the run take, and
+ * which option makes frames faster. */
 void forecast_say(struct stream *s);
 
 /* --- fence.c: processes that are excluded from the run ----------------------- */
@@ -318,8 +325,9 @@ void forecast_say(struct stream *s);
  * blame. */
 extern const char fence_still[];
 
-/* Excludes a process from the run.  Informs the process, in case it is still alive, and all other
- * processes of the reason.  `how` ends the log line about the process: "died".  Frees *p. */
+/* Excludes a process from the run.  Informs the process, in case it is still alive, and all
+ * other processes of the reason.  If frames have never reached the process, the other processes
+ * are not informed.  `how` ends the log line about the process: "died".  Frees *p. */
 void fence_out(struct stream *s, struct peer *p, const char *how, const char *reason);
 
 /* Excludes a process that others list as their neighbour, but that never sent a message to the
@@ -339,7 +347,7 @@ const struct fenced *fence_find(const struct stream *s, const char *uuid);
 
 /* --- source.c: peers that are silent or hang --------------------------------- */
 
-/* Processes a heartbeat: progress, and the frames that the process holds. */
+/* Processes a heartbeat: stores the progress of the process, and notes the frames that it holds. */
 void recover_beat(struct stream *s, struct peer *p, const struct notice *n, uint64_t now_ns);
 
 /* Excludes processes that are silent or hang. */
@@ -352,12 +360,13 @@ void recover_check(struct stream *s, uint64_t now_ns);
 void rejoin_answer(struct stream *s, const struct address *from, const struct route *r,
                    const struct message *m);
 
-/* Notes that a new process has come.  If it was asked to start again, it is no longer awaited. */
+/* Notes that a new process has come.  If it is a process of the previous run that was asked to
+ * start again, the end of the run no longer waits for it. */
 void rejoin_note_arrival(struct stream *s, const struct hello *h);
 
 /* --- source.c: the status of the run, for observers --------------------------- */
 
-/* Sends the status to an observer.  The observer will also get the end of the run when it comes. */
+/* Sends the status to an observer, and notes the observer, which is informed when the run ends. */
 void status_answer(struct stream *s, const struct address *from);
 
 /* --- window.c: which frames are under way ------------------------------------------------ */
@@ -395,15 +404,15 @@ void window_ack(struct window *w, struct id_range range, uint64_t groups, uint64
 /* Removes the acknowledgement of the ids of a range by groups. */
 void window_retract(struct window *w, struct id_range range, uint64_t groups);
 
-/* Notes that a process that passes frames on holds the ids of a range, or that they have just
- * `left` the source. */
+/* Notes that the frames of a range are in a process that passes frames on.  `left`: the frames
+ * have just left the source. */
 void window_listed(struct window *w, struct id_range range, bool left, uint64_t now_ns);
 
-/* Moves the window over all frames that are done: acknowledged by all groups that must have
- * them. */
+/* Moves the beginning of the window to the first frame that is not done.  A frame is done if all
+ * groups that must have it have acknowledged it. */
 void window_advance(struct window *w);
 
-/* Returns the number of frames that are done. */
+/* Returns the number of frames of the list that are done. */
 uint64_t window_count_done(const struct window *w);
 
 /* Adds to *ids the ids in the window, from place `from` on, for which a process may wait.  These

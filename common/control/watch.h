@@ -23,7 +23,7 @@ void watch_close(struct watch *w);
 /* Asks the source for the status.  The answer comes later, see watch_receive. */
 void watch_ask(struct watch *w);
 
-/* Waits for an answer, for input on `fd` (-1: none), or for `ms` milliseconds at most. */
+/* Waits until an answer has come or `fd` (-1: none) has input, for at most `ms` milliseconds. */
 void watch_wait(struct watch *w, int fd, int ms);
 
 enum watch_got {
@@ -32,9 +32,9 @@ enum watch_got {
     WATCH_END,     // the run has ended with the status *ended
 };
 
-/* Returns true once no process has accepted a connection; ZeroMQ tries again.  Sets *why to the
- * reason if no connection can be established, for example because the source does not accept the
- * keys; else to NULL. */
+/* Returns true if an attempt to connect has failed because no process accepted the connection;
+ * ZeroMQ tries again.  Sets *why to the reason if no connection can be established, for example
+ * because the source does not accept the keys; else to NULL. */
 bool watch_is_refused(struct watch *w, const char **why);
 
 /* Returns the next answer of the source, without waiting. */

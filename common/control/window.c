@@ -42,7 +42,8 @@ uint64_t window_id(const struct window *w, uint64_t place)
     return w->list->ranges[at].first + (place - w->places.ranges[at].first);
 }
 
-/* Returns the number of ids of the list that are below `id`. */
+/* Returns the number of ids of the list that are below `id`.  If the list contains `id`, this is
+ * its place. */
 static uint64_t place_of(const struct window *w, uint64_t id)
 {
     const size_t at = id_set_find(w->list, id);

@@ -16,7 +16,7 @@ enum {
     EVENTS = ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_HANDSHAKE_SUCCEEDED,
 };
 
-/* A part of a message whose memory ZeroMQ uses. */
+/* A message part whose memory ZeroMQ uses until it calls release_part. */
 struct loan {
     struct part part;
     atomic_size_t *loans;
@@ -81,7 +81,7 @@ static void set_options(const struct client_socket *o, const char *endpoint)
 {
     const bool publishes = o->settings.kind == GATEWAY_PUB;
     const int64_t most = publishes ? TOPIC_MAX : REQUEST_MAX;
-    set_int(o->socket, ZMQ_SNDHWM, 1);  // frames are large: one per client is on its way
+    set_int(o->socket, ZMQ_SNDHWM, 1);  // frames are large: only one per client may be queued
     set_int(o->socket, ZMQ_RCVHWM, publishes ? TOPICS_AT_ONCE : ASKS_MAX);
     set_int(o->socket, ZMQ_SNDTIMEO, PART_TIMEOUT_MS);
     set_int(o->socket, ZMQ_HANDSHAKE_IVL, HANDSHAKE_MS);
@@ -89,7 +89,8 @@ static void set_options(const struct client_socket *o, const char *endpoint)
     set_int(o->socket, ZMQ_IPV6, strchr(endpoint, '[') != NULL);
     (void)zmq_setsockopt(o->socket, ZMQ_MAXMSGSIZE, &most, sizeof most);
     if (o->settings.kind == GATEWAY_REP) {
-        set_int(o->socket, ZMQ_ROUTER_MANDATORY, 1);  // sending to a client that left fails
+        set_int(o->socket, ZMQ_ROUTER_MANDATORY, 1);  // sending to a client that has left is an
+                                                      // error
         set_int(o->socket, ZMQ_ROUTER_HANDOVER, 1);
     } else if (publishes) {
         set_int(o->socket, ZMQ_XPUB_NODROP, true);   // sending fails if a subscriber has no room
@@ -97,7 +98,7 @@ static void set_options(const struct client_socket *o, const char *endpoint)
     }
 }
 
-/* Makes the socket report connections that begin and end. */
+/* Makes the socket report connections that begin and end to o->monitor. */
 static enum status watch(struct client_socket *o, void *context, struct error *e)
 {
     static const char endpoint[] = "inproc://connections";
@@ -124,7 +125,7 @@ enum status client_socket_open(struct client_socket *o, void *context,
     set_options(o, endpoint);
     if (settings->secret && !settings->guard(o->socket, settings->secret))
         return error_set(e, STATUS_FAILED, "cannot use the keys: %s", zmq_strerror(errno));
-    o->settings.secret = NULL;  // the caller wipes it
+    o->settings.secret = NULL;  // the caller overwrites the key
     const enum status s = watch(o, context, e);
     if (s)
         return s;
@@ -150,9 +151,10 @@ void client_socket_close(struct client_socket *o, int linger_ms)
 
 /* --- requests and subscriptions ------------------------------------------------ */
 
-/* The relevant parts of one message.  Longer parts and further parts are cut off. */
+/* A received message.  Only the first three parts are stored, and only the first 256 bytes of
+ * each part. */
 struct incoming {
-    int fd;  // of the connection, or -1 if libzmq does not report it
+    int fd;  // descriptor of the connection; -1: libzmq does not report it
     size_t bytes, nparts;
     struct {
         size_t size;
@@ -260,8 +262,9 @@ static void receive_connections(struct client_socket *o)
         on_connection(o, &in);
 }
 
-/* Counts a subscription, or the end of the last subscription to a prefix.  libzmq reports the
- * connection first, so the connection is read before its subscription is counted. */
+/* Processes a message of a client to a publisher: a subscription, or the end of the last
+ * subscription to a prefix.  libzmq reports the connection first, so that its report is read
+ * before the subscription is counted. */
 static void on_subscription(struct client_socket *o, const struct incoming *in)
 {
     const bool whole = in->nparts == 1 && in->parts[0].size == 1 && in->parts[0].bytes[0] <= 1;
@@ -293,14 +296,15 @@ void client_socket_receive(struct client_socket *o)
 
 /* --- frames -------------------------------------------------------------------- */
 
-/* The first part of a message that is being published, whose memory libzmq holds. */
+/* The first part of a message that is being published.  libzmq uses its memory until it calls
+ * release_probe. */
 struct probe {
     zmq_msg_t part;
 };
 
-/* The probe that this thread publishes, and whether libzmq has released it before the end of the
- * call: then no connection has taken the message.  After a connection has taken it, libzmq releases
- * it later, or in a thread of its own. */
+/* `sent`: the probe that this thread is publishing; NULL: none.  `returned`: libzmq has released
+ * the probe while this thread was publishing it, so that no connection has taken the message.
+ * If a connection takes the message, libzmq releases the probe later, or in a thread of its own. */
 static _Thread_local struct {
     const struct probe *sent;
     bool returned;
@@ -316,7 +320,8 @@ static void release_probe(void *data, void *hint)
     mem_free(probe);
 }
 
-/* Makes *copy a copy of `part`.  With `probes`, the copy is a probe. */
+/* Makes *copy a copy of `part`.  `probes`: the copy is a probe, and `probing` is set for it.
+ * Returns false if there is not enough memory. */
 static bool copy_part(zmq_msg_t *copy, const zmq_msg_t *part, bool probes)
 {
     zmq_msg_t *from = (zmq_msg_t *)(uintptr_t)part;
@@ -339,8 +344,9 @@ static bool copy_part(zmq_msg_t *copy, const zmq_msg_t *part, bool probes)
     return true;
 }
 
-/* Sends all parts.  False if not even the first part was taken.  With `probes`, `probing` records
- * whether a connection took the message. */
+/* Sends all parts.  `started`: the address of the client was sent before.  `probes`: `probing`
+ * then shows whether a connection took the message.  Returns false if a part was not taken.  The
+ * first part does not wait unless `started`; the other parts wait for PART_TIMEOUT_MS at most. */
 static bool send_parts(void *socket, const struct packet *p, bool started, bool probes)
 {
     for (size_t i = 0; i < p->nparts; i++) {
@@ -355,7 +361,7 @@ static bool send_parts(void *socket, const struct packet *p, bool started, bool 
     return true;
 }
 
-/* Sends a message to any client that has room. */
+/* Sends a message to any client that has room.  Returns false if no client has room. */
 static bool push(struct client_socket *o, const struct packet *p)
 {
     size_t bytes = 0;
@@ -367,8 +373,9 @@ static bool push(struct client_socket *o, const struct packet *p)
     return sent;
 }
 
-/* Answers the oldest request whose client is still connected.  A client that has no room keeps its
- * turn. */
+/* Answers the oldest request whose client is connected and has room.  Requests of clients that
+ * have left are dropped.  A request whose client has no room moves to the end of the ring.
+ * Returns false if no request was answered. */
 static bool answer(struct client_socket *o, const struct packet *p)
 {
     for (size_t tries = o->naskers; tries; tries--) {
@@ -384,9 +391,10 @@ static bool answer(struct client_socket *o, const struct packet *p)
     return false;
 }
 
-/* Publishes a message.  *reached is true if a connection took it.  ZeroMQ skips a subscriber that
- * missed a message, without a report, until that subscriber has read all messages before: then no
- * message is on its way. */
+/* Publishes a message.  Returns false if it was not sent.  Sets *reached to true if at least one
+ * connection took it.  ZeroMQ skips a subscriber that has missed a message, and does not report
+ * this.  It skips the subscriber until the subscriber has read all earlier messages.  No
+ * subscriber is skipped when no message is on its way. */
 static bool publish_now(struct client_socket *o, const struct packet *p, bool *reached)
 {
     const bool sent = send_parts(o->socket, p, false, true);
@@ -395,8 +403,9 @@ static bool publish_now(struct client_socket *o, const struct packet *p, bool *r
     return sent;
 }
 
-/* Returns which subscribers got a message that has reached at least one of them.  A single
- * subscriber has got all messages. */
+/* Returns the result for a published message that at least one connection took: SEND_TAKEN if
+ * all subscribers got it, or SEND_SOME if some may have missed it.  If there is only one
+ * subscriber, it got the message. */
 static enum send_result reached_whom(struct client_socket *o)
 {
     if (clients_subscribers(&o->clients) + o->strays == 1)

@@ -18,14 +18,15 @@
 
 struct client_socket_settings {
     enum gateway_socket kind;
-    bool hold;            // messages must not be lost: PUSH has few unread messages per client
+    bool hold;            // messages must not be lost; a PUSH socket then has few unread messages
+                          // per client
     const char *request;  // REP: the text that asks for a frame
     const char *secret;   // secret key of the server; NULL: clients need no keys
-    bool (*guard)(void *socket, const char *secret);  // sets the key of a socket, if `secret` is
-                                                      // given
+    bool (*guard)(void *socket, const char *secret);  // sets the key of a socket; used only if
+                                                      // `secret` is given
 };
 
-/* A client that has asked for a frame. */
+/* A request for a frame: the address of its client, and the form of the answer. */
 struct asker {
     uint8_t size;
     uint8_t address[255];
@@ -38,21 +39,22 @@ struct client_socket {
     struct client_socket_settings settings;
     void *socket, *monitor;
     struct clients clients;  // all connections, also those that never ask
-    bool subscribed;         // PUB: a client subscribed to everything
+    bool subscribed;         // PUB: at least one client is subscribed to everything
     bool behind;             // PUB: a subscriber has missed a message and may miss more
-    size_t strays;           // PUB: upper limit of the subscribers of unknown connections
+    size_t strays;           // PUB: upper limit of the number of subscribers whose connection is
+                             // unknown
     uint64_t rejected;       // REP: messages that are not requests
     uint64_t accepted;       // number of connections so far
     uint64_t admitted;       // number of connections with a valid key, if keys are needed
     size_t first, naskers;   // REP: first item and number of items of the ring of requests
     struct asker *askers;
-    struct latency latency;  // REP
+    struct latency latency;  // REP: the times that clients take for a frame
 };
 
 /* A message that can be sent several times without a copy. */
 enum { PACKET_PARTS_MAX = 8 };
 struct packet {
-    uint64_t number;  // number of the message, in the order of the offers
+    uint64_t number;  // number of the message, counted in the order in which messages were offered
     size_t nparts;
     zmq_msg_t parts[PACKET_PARTS_MAX];
 };
@@ -72,13 +74,14 @@ enum status client_socket_open(struct client_socket *o, void *context,
 /* Gives queued messages `linger_ms` to leave, closes the socket and frees the memory. */
 void client_socket_close(struct client_socket *o, int linger_ms);
 
-/* Reads all requests, subscriptions, and beginnings and ends of connections. */
+/* Reads the requests or subscriptions that have come, and the reports of connections that have
+ * begun or ended. */
 void client_socket_receive(struct client_socket *o);
 
 /* How a message is published. */
 struct send_mode {
-    bool hold;  // either all subscribers get the message now, or none does.  Otherwise a subscriber
-                // with a full queue misses it
+    bool hold;  // true: the message is sent only if all subscribers can get it now.  false: a
+                // subscriber with a full queue misses it
     bool idle;  // all previous messages have left this process
 };
 
@@ -89,11 +92,12 @@ enum send_result {
     SEND_MISSED,  // PUB: no subscriber took it
 };
 
-/* Sends *p to a client, or publishes it.  The caller keeps *p. */
+/* Sends *p to one client, or publishes it (PUB).  The caller keeps *p. */
 enum send_result client_socket_send(struct client_socket *o, const struct packet *p,
                                     struct send_mode how);
 
-/* The events for zmq_poll.  `sending`: a message waits to be sent. */
+/* Returns the events of the socket that zmq_poll must wait for.  `sending`: a message waits to
+ * be sent. */
 short client_socket_events(const struct client_socket *o, bool sending);
 
 #endif

@@ -7,7 +7,7 @@
 
 #include "base/alloc.h"
 
-enum { SEND_BUFFER_MAX = 1 << 20 };  // bytes; of larger messages the kernel keeps few anyway
+enum { SEND_BUFFER_MAX = 1 << 20 };  // bytes; the kernel keeps only few larger messages anyway
 
 bool clients_open(struct clients *c, bool sparing, bool speak)
 {
@@ -25,8 +25,9 @@ void clients_close(struct clients *c)
     *c = (struct clients){0};
 }
 
-/* Makes the kernel keep about one message for a client.  ZMQ_SNDBUF would do this for all
- * connections, but it must be set before the first of them, when no message is known yet. */
+/* Limits the send buffer of a connection, so that the kernel keeps about one message for the
+ * client.  ZMQ_SNDBUF would do this for all connections.  It must be set before the first
+ * connection, when the size of a message is not known yet. */
 static void bound_buffer(const struct clients *c, int fd)
 {
     const int bytes = (int)c->message_bytes;
@@ -52,7 +53,8 @@ static void forget(struct clients *c, struct client *one)
     *one = c->list[--c->count];
 }
 
-/* Returns the oldest connection that never spoke; NULL if all have spoken, or need not speak. */
+/* Returns the oldest connection that has neither asked nor subscribed.  NULL: there is none, or
+ * clients need not ask or subscribe. */
 static struct client *oldest_silent(const struct clients *c)
 {
     struct client *oldest = NULL;

@@ -13,9 +13,9 @@
 enum {
     CLIENTS_MAX = 1024,  // maximum number of connected clients; the limit is lower if it exceeds
                          // half of the file descriptors of this process
-    /* The frames that are lost with a client that never reads: one frame waits for the connection,
-     * one is being sent, and the kernel keeps two.  Frames in the buffers of the client are not
-     * counted. */
+    /* Largest number of frames that are lost with a client that never reads: one frame waits for
+     * the connection, one is being sent, and the kernel keeps two.  Frames in the buffers of the
+     * client are not counted. */
     CLIENT_FRAMES_MAX = 4,
     /* Limits for the messages of one connection to a publisher.  libzmq uses about 30 bytes of
      * memory for each byte of a prefix until the connection ends. */
@@ -23,32 +23,33 @@ enum {
     SUBSCRIBED_BYTES_MAX = 1024,  // bytes of all prefixes together
 };
 
+/* A connected client. */
 struct client {
     int fd;
-    uint64_t before;  // number of frames that had left when the client connected
-    uint64_t turn;    // number of this connection; connections are numbered as they begin
-    size_t subscriptions, subscribed_bytes;
-    bool spoke;     // the client asked for a frame, or subscribed
-    bool gets_all;  // the client subscribed to everything
+    uint64_t before;  // value of clients.frames when the client connected
+    uint64_t turn;    // number of the connection, in the order in which connections began
+    size_t subscriptions, subscribed_bytes;  // number and bytes of its messages to a publisher
+    bool spoke;                              // the client asked for a frame, or subscribed
+    bool gets_all;                           // the client subscribed to everything
 };
 
 struct clients {
-    struct client *list;  // owned, `count` of them in no order
-    size_t count, most;
+    struct client *list;    // owned; `count` clients in no particular order
+    size_t count, most;     // number of clients, and the largest allowed number
     uint64_t turns;         // number of connections so far
     bool speak;             // clients must ask or subscribe before they get a frame
     uint64_t cut_off;       // number of connections that exceeded their limits
     bool sparing;           // few frames may be in transit to a client, because they can be lost
-    size_t message_bytes;   // size of the largest message so far, up to the largest useful bound
+    size_t message_bytes;   // size of the largest message so far in bytes, at most SEND_BUFFER_MAX
     uint64_t frames;        // number of frames that left while `sparing` is true
     uint64_t perhaps_lost;  // upper limit of the frames that were lost with clients that left
     uint64_t turned_away;   // number of connections that were refused because the list was full
 };
 
-/* Opens an empty list.  With `speak`, a good client asks or subscribes as soon as it is connected,
- * so a connection that did neither may make room for a new one.  With `sparing`, the kernel keeps
- * little for each client.  Returns false if memory runs out.  The caller frees the list with
- * clients_close. */
+/* Opens an empty list.  `speak`: a good client asks or subscribes as soon as it is connected, so
+ * that a connection which did neither may be closed to make room for a new one.  `sparing`: the
+ * kernel keeps little for each client.  Returns false if memory runs out.  The caller frees the
+ * list with clients_close. */
 bool clients_open(struct clients *c, bool sparing, bool speak);
 void clients_close(struct clients *c);
 
@@ -67,14 +68,15 @@ void clients_asked(struct clients *c, int fd);
  * kept for the client. */
 void clients_subscribed(struct clients *c, int fd, size_t size, bool all);
 
-/* Counts the connected clients that subscribed to everything.  A client that has unsubscribed since
- * is counted, too. */
+/* Returns the number of connected clients that have subscribed to everything.  A client that has
+ * unsubscribed since is counted, too. */
 size_t clients_subscribers(const struct clients *c);
 
 /* Cuts off all clients.  libzmq reports the end of each connection later. */
 void clients_cut(const struct clients *c);
 
-/* Announces a message of `bytes` bytes, to which the buffers of the kernel are then adapted. */
+/* Announces a message of `bytes` bytes.  If it is the largest so far, adapts the kernel's
+ * buffers of all connections to its size. */
 void clients_expect(struct clients *c, size_t bytes);
 
 /*
@@ -94,20 +96,20 @@ struct latency {
     pthread_mutex_t mutex;  // protects all members below
     uint64_t count;         // number of times in the histogram
     uint64_t bins[LATENCY_BINS];
-    size_t next;  // of a ring: when it is full, the client that got its frame first is forgotten
+    size_t next;  // index of the entry of clients[] that is used next; overwrites the oldest entry
     struct latency_client clients[LATENCY_CLIENTS];
 };
 
 /* Opens an empty histogram. */
 void latency_open(struct latency *t);
 
-/* Record that a client got a frame, or asked for the next one.  The client is known by its address
- * of at most LATENCY_ADDRESS bytes. */
+/* latency_answered records that a client got a frame, and latency_asked that it asked for the
+ * next one.  `address`: the routing id of the client, of at most LATENCY_ADDRESS bytes. */
 void latency_answered(struct latency *t, const void *address, uint8_t size, uint64_t now_ns);
 void latency_asked(struct latency *t, const void *address, uint8_t size, uint64_t now_ns);
 
-/* Computes quantiles: quantiles_s[i] is the time in s below which shares[i] (0 to 1) of all times
- * are, for `count` shares.  Returns the number of times. */
+/* Computes `count` quantiles: the fraction shares[i] (0 to 1) of all times is below
+ * quantiles_s[i], in s.  Returns the number of times in the histogram. */
 uint64_t latency_quantiles(struct latency *t, const double *shares, double *quantiles_s,
                            size_t count);
 

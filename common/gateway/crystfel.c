@@ -15,9 +15,10 @@
 
 enum { VALUES_BYTES = 16384, PEAK_BYTES = 3 * 9 };
 
-/* Describes the first lattice: its cell, and its reciprocal axes in 1/nm in CrystFEL's laboratory
- * frame, as in a stream of indexamajig.  Each number has its own key, because --copy-header reads
- * only single numbers.  All are 0 in a blank frame, and the cell is 0 if it is not known. */
+/* Adds the cell of the first lattice, and its reciprocal axes in 1/nm in CrystFEL's laboratory
+ * frame, as in a stream of indexamajig.  Each number has its own key, because --copy-header
+ * reads only single numbers.  All numbers are 0 in a blank frame.  Those of the cell are 0 if
+ * the cell is not known. */
 static void describe_lattice(const struct content_options *o, const struct experiment *x,
                              const struct recipe *r, struct delivery *d)
 {
@@ -56,7 +57,8 @@ static void crystfel_describe(const struct content_options *o, const struct expe
         describe_lattice(o, x, &f->recipe, d);
 }
 
-/* CrystFEL's images have two dimensions: all panels are in one slab along the slow axis. */
+/* Writes the shape of the image.  CrystFEL's images have two dimensions: all panels form one
+ * slab along the slow axis. */
 static void pack_slab(struct pack *p, const struct delivery *d)
 {
     const size_t fast = d->shape[d->ndims - 1];

@@ -35,8 +35,8 @@ static size_t item_size(enum dectris_type type)
     return type == DECTRIS_U16 ? 2 : 4;
 }
 
-/* Returns the bytes that an array takes at most in a message with this compression (enum
- * content_compression); 0: they exceed size_t. */
+/* Returns the largest number of bytes that an array takes in a message with this compression
+ * (enum content_compression).  0: the number exceeds size_t. */
 static size_t dectris_room(const struct dectris_array *a, int compression)
 {
     size_t count, bytes;
@@ -91,15 +91,16 @@ static const char *dectris_channel(const struct content_options *o, size_t chann
     return name;
 }
 
-/* Returns STATUS_INPUT: a detector of several panels does not fit into an image of two
- * dimensions. */
+/* Returns STATUS_INPUT with the error that a detector of several panels does not fit into an
+ * image of two dimensions. */
 static enum status dectris_refuse_panels(size_t npanels, struct error *e)
 {
     return error_set(e, STATUS_INPUT, "dectris2 has one image of one panel (got %zu panels)",
                      npanels);
 }
 
-/* Writes the first three pairs, which all messages have in common. */
+/* Writes the three pairs with which every message begins: its type, and the number and the id of
+ * the series. */
 static void dectris_put_series(struct cborpack *p, const char *type, const struct series *s)
 {
     cborpack_key_text(p, "type", type);
@@ -131,7 +132,8 @@ static void put_axis(struct cborpack *p, const char *name, double start_deg, dou
     cborpack_key_real(p, "start", start_deg);
 }
 
-/* Writes the angle at which image 0 begins.  *r may belong to a later image. */
+/* Writes the axes of the goniometer.  Their angles are those at which image 0 begins, although
+ * *r may belong to a later image. */
 static void put_goniometer(struct cborpack *p, const struct panel *panel, const struct recipe *r)
 {
     const double first_rad = r->phi_rad - (double)r->id * r->osc_rad;
@@ -141,7 +143,8 @@ static void put_goniometer(struct cborpack *p, const struct panel *panel, const 
     put_axis(p, "two_theta", rad_to_deg(panel->twotheta_rad), 0);
 }
 
-/* Returns the largest value that means photons.  The largest value of a type means "no data". */
+/* Returns the saturation value of a detector: the largest value that means photons.  The largest
+ * value of a pixel type means "no data" and is excluded. */
 static uint64_t saturation(const struct experiment *x, enum pixel_type type)
 {
     const double most = type == PIXEL_U16 ? UINT16_MAX - 1 : UINT32_MAX - 1.0;
@@ -198,7 +201,7 @@ static void fill_mask(const struct experiment *x, uint32_t *mask)
                                             : experiment_mask_word(x, s * panel->fast_pixels + f);
 }
 
-/* Writes the same array for every channel. */
+/* Writes a map with the key `key` that has the same array for every channel. */
 static void put_for_all(struct cborpack *p, const struct content_options *o, const char *key,
                         const struct dectris_array *a)
 {
@@ -211,8 +214,8 @@ static void put_for_all(struct cborpack *p, const struct content_options *o, con
     }
 }
 
-/* Writes the mask and the flat field, whose items of four bytes are built in `items`, one array
- * after the other. */
+/* Writes the flat field and the mask.  Both arrays are built in `items`, first one and then the
+ * other; an item has four bytes. */
 static void put_arrays(struct cborpack *p, const struct content_options *o,
                        const struct experiment *x, void *items)
 {
@@ -272,7 +275,8 @@ static const uint64_t SECOND_NS = 1000000000;
 
 /* --- channels ------------------------------------------------------------------ */
 
-/* A channel counts photons whose energy is above its threshold. */
+/* Sets *counted to true if a channel counts the photons of a frame: their energy is above its
+ * threshold.  STATUS_INPUT: the threshold is within the spectrum of the frame. */
 static enum status is_counted(const struct content_options *o, const struct delivery *d,
                               size_t channel, bool *counted, struct error *e)
 {

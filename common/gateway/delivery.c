@@ -40,7 +40,8 @@ void delivery_reals(struct delivery *d, const char *key, const double *values, s
     memcpy(v->reals, values, v->count * sizeof *values);
 }
 
-/* Whether panel `next` continues panel `p` in its plane, as the tiles of a module do. */
+/* Returns true if panel `next` continues panel `p` along the slow axis in the same plane, as the
+ * tiles of a module do. */
 static bool continues(const struct panel *p, const struct panel *next)
 {
     const double *a = p->grid_fast || p->grid_slow ? p->grid_m : p->origin_m;
@@ -49,8 +50,8 @@ static bool continues(const struct panel *p, const struct panel *next)
            memcmp(p->slow, next->slow, sizeof p->slow) == 0;
 }
 
-/* Returns the number of panels in a module, which continue each other along the slow axis.  Returns
- * 1 if the modules would differ. */
+/* Returns the number of panels that form a module: they continue each other along the slow axis.
+ * Returns 1 if not all modules would have the same number of panels. */
 static size_t module_panels(const struct experiment *x)
 {
     size_t tiles = 1;
@@ -131,7 +132,8 @@ const char *delivery_dtype(enum pixel_type type)
 
 enum { RUN = 1024 };  // pixels per block: a block stays in the first cache
 
-/* Converts integers from `least` to `most`.  If a value has no such form, `good` becomes false. */
+/* Converts `count` values to integers of a type whose range is `least` to `most`.  Sets `good`
+ * to false if a value is not an integer in this range. */
 #define NARROW(type, least, most, values, count, to, good)                             \
     for (size_t i = 0; i < (count); i++) {                                             \
         const double v = (values)[i];                                                  \
@@ -139,7 +141,8 @@ enum { RUN = 1024 };  // pixels per block: a block stays in the first cache
         (good) &= (double)((type *)(to))[i] == v;                                      \
     }
 
-/* Stores values in the image.  False if a value has no exact form in the image's type. */
+/* Stores `count` values in the pixels of an image from index `first` on.  Returns false if a
+ * value has no exact form in the type of the image. */
 static bool store(struct image *image, size_t first, size_t count, const double *values)
 {
     void *to = (char *)image->pixels + first * pixel_size(image->type);
@@ -170,7 +173,8 @@ static double blank_of(enum pixel_type type)
     return type == PIXEL_U16 ? (double)UINT16_MAX : type == PIXEL_U32 ? (double)UINT32_MAX : -1.0;
 }
 
-/* Translates values that mean "no data" to another integer type.  True if there was one. */
+/* Replaces the values that mean "no data" in type `from` by the value with this meaning in type
+ * `to`.  Returns true if there was such a value. */
 static bool translate_blanks(enum pixel_type from, enum pixel_type to, double *values, size_t count)
 {
     const bool is_signed = from == PIXEL_I32;
@@ -185,7 +189,8 @@ static bool translate_blanks(enum pixel_type from, enum pixel_type to, double *v
     return any;
 }
 
-/* Makes the error that names the first pixel, from `first` on, that has no exact form. */
+/* Frees *to, and returns STATUS_INPUT with an error that names the first pixel, from index
+ * `first` on, whose value has no exact form in the type of *to.  There must be such a pixel. */
 static enum status refuse(const struct image *from, size_t first, struct image *to, struct error *e)
 {
     const char *type = delivery_dtype(to->type);
@@ -249,7 +254,8 @@ static enum status check_value(const struct delivery *d, const struct value *v, 
     return STATUS_OK;
 }
 
-/* Returns key number i.  The order is: keys of the values, of the image, of the peaks. */
+/* Returns key number i of a delivery, in the order: keys of the values, key of the image, key of
+ * the peaks. */
 static const char *key_of(const struct delivery *d, size_t i)
 {
     if (i > d->nvalues)

@@ -22,6 +22,7 @@ enum { DELIVERY_VALUES_MAX = 40, DELIVERY_NUMBERS_MAX = 9, DELIVERY_DIMS_MAX = 3
 
 enum value_type { VALUE_INT, VALUE_REAL, VALUE_TEXT, VALUE_REALS };
 
+/* A named value of a frame. */
 struct value {
     const char *key;
     enum value_type type;
@@ -51,16 +52,16 @@ struct delivery {
     size_t pixel_bytes;
 };
 
-/* Add a value.  The key and a text must outlive the delivery.  The numbers are copied; `count` is
- * at most DELIVERY_NUMBERS_MAX. */
+/* Add a value with a key to *d.  The key and a text must stay valid as long as the delivery.
+ * Numbers are copied; `count` is at most DELIVERY_NUMBERS_MAX. */
 void delivery_int(struct delivery *d, const char *key, int64_t value);
 void delivery_real(struct delivery *d, const char *key, double value);
 void delivery_text(struct delivery *d, const char *key, const char *value);
 void delivery_reals(struct delivery *d, const char *key, const double *values, size_t count);
 
-/* Starts *d for a frame: its number, the Unix time in ns, and the image under the key `key`, with
- * the shape of the panels of *x.  STATUS_INPUT if the panels differ in size, or if the image has
- * another number of pixels. */
+/* Begins a delivery *d of a frame: sets its number, its time (Unix time in ns), and its image
+ * with the key `key` and the shape of the panels of *x.  STATUS_INPUT: the panels differ in
+ * size, or the image has another number of pixels than the detector. */
 enum status delivery_start(struct delivery *d, const char *key, const struct experiment *x,
                            const struct frame *f, uint64_t time_ns, struct error *e);
 
@@ -73,7 +74,7 @@ void delivery_truth(struct delivery *d, const struct experiment *x, const struct
  * c*) and unit_cell (A, deg).  A blank frame has only the spectrum. */
 void delivery_truth_arrays(struct delivery *d, const struct experiment *x, const struct recipe *r);
 
-/* Returns the name of a type in numpy, such as "uint16"; static text. */
+/* Returns the name that numpy has for a type, such as "uint16"; a static text. */
 const char *delivery_dtype(enum pixel_type type);
 
 /* Converts pixels for clients that read few types: makes *to, an image with the values of *from and
@@ -93,7 +94,7 @@ enum status pixels_convert(const struct image *from, enum pixel_type type, struc
  *   - the size of the pixels follows from shape and type;
  *   - every number is finite;
  *   - no key is empty or the beginning of another key, which CrystFEL would confuse.
- * STATUS_INPUT, with a message that names the fault. */
+ * STATUS_INPUT: a condition is violated; the message names it. */
 enum status delivery_check(const struct delivery *d, unsigned allowed, struct error *e);
 
 #endif

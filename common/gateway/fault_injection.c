@@ -24,7 +24,7 @@ const char *fault_name(enum fault f)
 
 /* --- how often ----------------------------------------------------------------- */
 
-/* Reads one KIND:PROBABILITY[:SECONDS]. */
+/* Parses one KIND:PROBABILITY[:SECONDS] into *f.  Changes `word`. */
 static enum status parse_one(struct faults *f, char *word, struct error *e)
 {
     char *probability = strchr(word, ':');
@@ -99,7 +99,8 @@ enum fault faults_draw(const struct faults *f, uint64_t frame)
 
 /* --- what is in the message ---------------------------------------------------- */
 
-/* Allocates new pixels of this type, which *s owns.  NULL if memory runs out. */
+/* Gives a delivery `count` new pixels of a type, and returns them.  *s owns the pixels.  NULL:
+ * there is not enough memory. */
 static void *renew(struct fault_injection *s, struct delivery *d, enum pixel_type type,
                    size_t count)
 {
@@ -132,7 +133,8 @@ static void put_pixel(void *pixels, enum pixel_type type, size_t i, double value
     }
 }
 
-/* Converts the pixels to the next type that the protocol has.  Values are clipped. */
+/* Converts the pixels to the next type that the protocol allows.  Values that do not fit are
+ * clipped.  Returns false if there is not enough memory. */
 static bool change_type(struct fault_injection *s, struct delivery *d, unsigned allowed)
 {
     const size_t count = d->pixel_bytes / pixel_size(d->type);
@@ -184,7 +186,8 @@ static void halve_rows(struct delivery *d)
     d->pixel_bytes = d->shape[0] * row_bytes;
 }
 
-/* Replaces a number by a text, or a text by a number. */
+/* Replaces one value of a delivery, chosen at random: a number by a text, or a text by a number.
+ * Stores its key in s->field. */
 static void damage_value(struct fault_injection *s, struct delivery *d)
 {
     struct rng r = rng_stream(s->seed, RNG_FAULT, d->id, 1);

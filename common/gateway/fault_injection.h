@@ -11,7 +11,7 @@
 #include "gateway/delivery.h"
 #include "wire/message.h"
 
-/* The names are the values of the option --inject. */
+/* The kinds of faults.  Their second names are the values of the option --inject. */
 #define FAULTS                                                                         \
     FAULT(DUPLICATE, duplicate) /* the frame is sent twice */                          \
     FAULT(DROP, drop)           /* the frame is not sent */                            \
@@ -34,7 +34,7 @@ enum fault {
         FAULT_KINDS
 };
 
-/* Returns the name of a fault, such as "nan", or "-" for FAULT_NONE; static text. */
+/* Returns the name of a fault, such as "nan"; "-" for FAULT_NONE.  The text is static. */
 const char *fault_name(enum fault f);
 
 /* The probability of each fault.  A frame has at most one fault, so their sum is at most 1. */
@@ -44,19 +44,20 @@ struct faults {
     uint64_t seed;
 };
 
-/* Reads 'KIND:PROBABILITY,...'; a stall may be stall:PROBABILITY:SECONDS.  STATUS_USAGE for any
- * other text. */
+/* Parses the value of --inject, 'KIND:PROBABILITY,...'.  A stall may be
+ * stall:PROBABILITY:SECONDS.  STATUS_USAGE: the text is malformed, or the probabilities add up
+ * to more than 1. */
 enum status faults_parse(struct faults *f, const char *text, struct error *e);
 
-/* Checks that a protocol with these pixel types (one bit per enum pixel_type) can have the faults.
- * STATUS_USAGE if it cannot. */
+/* Checks that the faults are possible with a protocol whose pixel types are `types` (one bit per
+ * enum pixel_type).  STATUS_USAGE: a fault is not possible. */
 enum status faults_check(const struct faults *f, const char *protocol, unsigned types,
                          struct error *e);
 
 /* Returns the fault of a frame. */
 enum fault faults_draw(const struct faults *f, uint64_t frame);
 
-/* The fault of one message. */
+/* The fault of one message, and what is needed to put it in. */
 struct fault_injection {
     enum fault fault;
     uint64_t seed;
@@ -65,13 +66,15 @@ struct fault_injection {
     void *memory;       // owned: the damaged pixels
 };
 
-/* Puts the fault into a delivery that delivery_check has passed, for a protocol with these pixel
- * types (one bit per enum pixel_type).  NULL, or a fault that does not concern the delivery,
- * changes nothing.  STATUS_FAILED if memory runs out. */
+/* Puts the fault *s into a delivery that has passed delivery_check.  `allowed`: pixel types of
+ * the protocol, one bit per enum pixel_type.  Changes nothing if `s` is NULL or the fault does
+ * not concern the delivery.  STATUS_FAILED: memory runs out, or the delivery cannot have the
+ * fault. */
 enum status fault_inject_into_delivery(struct fault_injection *s, struct delivery *d,
                                        unsigned allowed, struct error *e);
 
-/* Puts the fault into the message of this delivery, if the fault concerns the message. */
+/* Puts the fault *s into the encoded message.  Changes nothing if `s` is NULL or the fault does
+ * not concern the message. */
 void fault_inject_into_message(const struct fault_injection *s, struct message *m);
 
 /* Frees the memory that fault_inject_into_delivery allocated.  NULL is allowed. */

@@ -15,10 +15,10 @@
 
 /* --- messages that wait for clients -------------------------------------------- */
 
-/* A ring of frames, one packet that leaves before all frames, and one that leaves after them.  The
- * caller locks. */
+/* The messages that wait for clients: a ring of frames, one packet that leaves before all
+ * frames, and one packet that leaves after them.  The caller holds the mutex of the gateway. */
 struct backlog {
-    struct packet *ring;  // owned, `room` of them
+    struct packet *ring;  // owned; `room` packets
     size_t room, first, count;
     struct packet opening, closing;  // owned; a packet without parts means none
 };
@@ -31,13 +31,13 @@ static bool backlog_open(struct backlog *b, size_t room)
     return b->ring != NULL;
 }
 
-/* Takes ownership of a frame.  The ring must have room for it. */
+/* Adds a frame to the ring, and takes ownership of it.  The ring must have room for it. */
 static void backlog_push(struct backlog *b, const struct packet *p)
 {
     b->ring[(b->first + b->count++) % b->room] = *p;
 }
 
-/* Frees the oldest frame and removes it.  There must be one. */
+/* Removes the oldest frame from the ring and frees it.  There must be a frame. */
 static void backlog_drop_first(struct backlog *b)
 {
     packet_free(&b->ring[b->first]);
@@ -45,13 +45,13 @@ static void backlog_drop_first(struct backlog *b)
     b->count--;
 }
 
-/* Returns the frame that leaves next, which the backlog owns.  There must be one. */
+/* Returns the oldest frame of the ring, which the backlog owns.  There must be a frame. */
 static const struct packet *backlog_next_frame(const struct backlog *b)
 {
     return &b->ring[b->first];
 }
 
-/* Counts the parts of all packets in the backlog. */
+/* Returns the number of parts of all packets in the backlog. */
 static size_t backlog_parts(const struct backlog *b)
 {
     size_t parts = b->opening.nparts + b->closing.nparts;
@@ -71,13 +71,14 @@ static struct packet *backlog_next(struct backlog *b)
     return b->closing.nparts ? &b->closing : NULL;
 }
 
-/* Whether a packet that backlog_next returned is a frame. */
+/* Returns true if a packet that backlog_next returned is a frame, not the opening or the
+ * closing. */
 static bool backlog_is_frame(const struct backlog *b, const struct packet *p)
 {
     return p != &b->opening && p != &b->closing;
 }
 
-/* Frees and removes the packet that backlog_next returned. */
+/* Removes the packet that backlog_next returned from the backlog, and frees it. */
 static void backlog_pass(struct backlog *b, struct packet *p)
 {
     if (backlog_is_frame(b, p))
@@ -103,7 +104,8 @@ struct gateway {
     struct gateway_settings settings;
     void *context;
     bool keyed;                   // clients need keys
-    struct client_socket socket;  // used by the thread while it runs; sending needs the mutex
+    struct client_socket socket;  // used only by the thread while the thread runs; it holds the
+                                  // mutex when it sends
     pthread_t thread;
     bool started;
     int event;                   // eventfd that wakes the thread
@@ -124,7 +126,7 @@ enum {
     RETRY_MS = 2,        // ZeroMQ does not report when a full connection has room again
     IDLE_MS = 1000,      // maximum wait if there is no work
     CANCELLED_MS = 500,  // time that clients have for the last message after an abort
-    CONTEXT_S = 2,       // time that libzmq has to end when all messages may have left
+    CONTEXT_S = 2,       // time that libzmq has to end, after the time for the last messages
 };
 static const uint64_t TICK_NS = 50000000;  // far less than the interval of heartbeats
 
@@ -135,7 +137,8 @@ static void wake(const struct gateway *g)
         return;  // the counter is full: the thread is awake anyway
 }
 
-/* Waits for a change, until `until_ns` or for one tick at most. */
+/* Waits until another thread reports a change, or until `until_ns` (monotonic clock), for at
+ * most TICK_NS.  Counts g->ticks up.  The caller holds the mutex. */
 static void await(struct gateway *g, uint64_t until_ns)
 {
     const uint64_t second = 1000000000, tick = clock_ns() + TICK_NS;
@@ -145,7 +148,7 @@ static void await(struct gateway *g, uint64_t until_ns)
     atomic_fetch_add(&g->ticks, 1);
 }
 
-/* Counts a frame that has left the backlog, and reports its fate. */
+/* Counts a frame that has left the backlog, and reports its fate to the callback `passed`. */
 static void pass(struct gateway *g, uint64_t number, enum gateway_fate fate)
 {
     uint64_t *const counts[] = {&g->counts.taken, &g->counts.some, &g->counts.dropped};
@@ -174,8 +177,8 @@ static enum gateway_fate fate_of(enum send_result sent)
     return sent == SEND_TAKEN ? GATEWAY_TAKEN : sent == SEND_SOME ? GATEWAY_SOME : GATEWAY_DROPPED;
 }
 
-/* Sends the next message.  Returns false if no client can take it now.  Messages that are not
- * frames wait for all subscribers with every policy. */
+/* Sends the next message *p of the backlog, and removes it.  Returns false if no client can take
+ * it now.  The opening and the closing wait for all subscribers, whatever the policy. */
 static bool hand_over(struct gateway *g, struct packet *p)
 {
     const bool frame = backlog_is_frame(&g->backlog, p);
@@ -227,7 +230,8 @@ static bool is_stopping(struct gateway *g)
     return stopping;
 }
 
-/* Whether a client is connected and has no room.  ZeroMQ does not report when it has room again. */
+/* Called while messages are left: returns true if a client that asked or subscribed has no room
+ * for them.  ZeroMQ does not report when this client has room again. */
 static bool is_crowded(const struct client_socket *o)
 {
     return (o->settings.kind == GATEWAY_REP && o->naskers) ||
@@ -293,7 +297,7 @@ static enum status start(struct gateway *g, char *endpoint, size_t size, struct 
                                                    .secret = settings->secret,
                                                    .guard = settings->guard};
     const enum status s = client_socket_open(&g->socket, g->context, &sockets, endpoint, size, e);
-    g->settings.secret = NULL;  // the caller wipes it
+    g->settings.secret = NULL;  // the caller overwrites the key
     return s ? s : start_thread(g, e);
 }
 
@@ -344,7 +348,8 @@ uint64_t gateway_latency(struct gateway *g, const double *shares, double *quanti
     return latency_quantiles(&g->socket.latency, shares, quantiles_s, count);
 }
 
-/* Whether the gateway waits for no client any more. */
+/* Returns true if the gateway waits for no client any more: it was cancelled, or it was
+ * interrupted and no client is connected. */
 static bool is_over(const struct gateway *g)
 {
     return g->cancelled || (g->interrupted && !g->nconnected);
@@ -358,7 +363,8 @@ void gateway_await_client(struct gateway *g)
     (void)pthread_mutex_unlock(&g->mutex);
 }
 
-/* Makes room for one more frame.  Returns false if the frame must be dropped. */
+/* Makes room in the ring for one more frame, if the policy allows it.  Returns false if the new
+ * frame must be dropped. */
 static bool make_room(struct gateway *g)
 {
     if (g->backlog.count < g->backlog.room)
@@ -414,7 +420,7 @@ enum status gateway_conclude(struct gateway *g, struct message *m, struct error 
     return note(g, &g->backlog.closing, m, e);
 }
 
-/* Sets a flag and wakes the threads that wait. */
+/* Sets a flag of the gateway to true, and wakes the threads that wait for a change. */
 static void tell(struct gateway *g, bool *flag)
 {
     (void)pthread_mutex_lock(&g->mutex);
@@ -438,7 +444,8 @@ void gateway_cut(struct gateway *g)
     tell(g, &g->cutting);
 }
 
-/* Whether a signal that ends the program is pending.  At the end no other thread takes signals. */
+/* Returns true if a signal that ends the program is pending.  At the end of the gateway no other
+ * thread handles signals. */
 static bool is_interrupted(void)
 {
     sigset_t pending;
@@ -447,7 +454,8 @@ static bool is_interrupted(void)
             sigismember(&pending, SIGHUP) == 1);
 }
 
-/* Drops all frames after an abort.  Clients that got the opening message get the closing one. */
+/* After an abort: drops all frames.  If the opening has left, waits for CANCELLED_MS at most
+ * until a client has taken the closing; else drops both. */
 static void abandon(struct gateway *g)
 {
     struct backlog *b = &g->backlog;
@@ -461,15 +469,16 @@ static void abandon(struct gateway *g)
         await(g, end);
 }
 
-/* Lets clients take the queued messages within the time for that.  A client that does not ask may
- * still have frames in the buffers of its connection.  It would lose them if the connection ended,
- * so the connection stays until the client leaves. */
+/* Waits for settings.linger_s at most until clients have taken the queued messages, and then
+ * ends the thread.  A client that does not ask may still have frames in the buffers of its
+ * connection, and would lose them if the connection ended.  Therefore the function also waits
+ * until such clients have left. */
 static void drain(struct gateway *g)
 {
     const uint64_t end = clock_ns() + (uint64_t)(g->settings.linger_s * 1e9);
     const bool asks = g->settings.socket == GATEWAY_REP;
     (void)pthread_mutex_lock(&g->mutex);
-    g->draining = true;  // a client that leaves now has read all it wanted
+    g->draining = true;  // a client that leaves now has read all that it wanted
     while ((backlog_next(&g->backlog) || (!asks && g->nconnected)) && !is_over(g) &&
            clock_ns() < end) {
         await(g, end);

@@ -24,12 +24,14 @@ enum gateway_socket {
 enum gateway_policy {
     GATEWAY_WAIT,      // the frame and the pipeline wait; PUB: for the slowest subscriber
     GATEWAY_DROP_NEW,  // the frame waits in the queue; if the queue is full, the frame is dropped
-    GATEWAY_DROP_OLD,  // as above, but the oldest frame of the queue is dropped
+    GATEWAY_DROP_OLD,  // the frame waits in the queue; if the queue is full, its oldest frame is
+                       // dropped
 };
 
 /* The fate of a message that was offered. */
 enum gateway_fate {
-    GATEWAY_TAKEN,    // the connection of a client took it; PUB: of every subscriber
+    GATEWAY_TAKEN,    // the connection of a client took it; PUB: the connections of all subscribers
+                      // did
     GATEWAY_SOME,     // PUB: at least one subscriber took it, and perhaps not all
     GATEWAY_DROPPED,  // no client took it
 };
@@ -38,28 +40,31 @@ struct gateway_settings {
     enum gateway_socket socket;
     enum gateway_policy policy;
     const char *request;  // GATEWAY_REP: the text that asks for a frame
-    size_t queue;         // frames, at least 1; GATEWAY_WAIT has a queue of one
-    double linger_s;      // the time that clients have at the end
+    size_t queue;         // number of frames that may wait, at least 1; GATEWAY_WAIT always has 1
+    double linger_s;      // time that clients have at the end to take the queued messages
     const char *secret;   // secret key of the server, in Z85; NULL: clients need no keys
     bool (*guard)(void *socket, const char *secret);  // sets the key of a socket, if `secret` is
                                                       // given; returns false, with errno, after a
                                                       // failure
-    void *context;  // a ZeroMQ context, whose ownership passes; NULL: the gateway makes one.  With
-                    // keys it must be a context whose thread checks the keys of clients
+    void *context;  // ZeroMQ context, which the gateway then owns; NULL: the gateway makes one.
+                    // With keys, the context must have a thread that checks the keys of clients
+                    // (zap_open_context)
 
-    /* Called for every message that was offered, when its fate is known.  `number` counts offers
-     * from 0.  Any thread may call it, one at a time.  The callee must not call the gateway.  NULL
-     * for no calls. */
+    /* Called for every message that was offered, when its fate is known.  `number`: number of
+     * the message in the order of the offers, from 0.  The calls come from any thread, one at a
+     * time.  The callback must not call functions of the gateway.  NULL: no calls. */
     void (*passed)(void *owner, uint64_t number, enum gateway_fate fate);
     void *owner;
 };
 
-/* At the end, `taken`, `some` and `dropped` add up to all frames that were offered. */
+/* Numbers of messages and connections.  At the end, `taken`, `some` and `dropped` add up to all
+ * frames that were offered. */
 struct gateway_counts {
     uint64_t taken, some, dropped;
     uint64_t notes;         // messages of gateway_announce and gateway_conclude that were taken
     uint64_t rejected;      // messages of clients that are not requests
-    uint64_t perhaps_lost;  // PUSH that waits: upper limit of taken frames lost with their clients
+    uint64_t perhaps_lost;  // PUSH with GATEWAY_WAIT: upper limit of the taken frames that were
+                            // lost with their clients
     uint64_t turned_away;   // connections for which there was no room
     uint64_t cut_off;       // PUB: connections that exceeded their limits for subscriptions
     uint64_t refused;       // connections without a valid key
@@ -76,9 +81,10 @@ enum status gateway_open(struct gateway **g, const struct gateway_settings *sett
 /* Waits until `due_ns` on the monotonic clock, or until the gateway is cancelled. */
 void gateway_wait_until(struct gateway *g, uint64_t due_ns);
 
-/* Offers one message and takes ownership of its memory.  Returns when the policy has decided about
- * the message.  With GATEWAY_WAIT that is when a client took it; the message is dropped when the
- * gateway waits for no client any more.  STATUS_FAILED if memory runs out. */
+/* Offers one message and takes ownership of its memory.  Returns when the policy has decided
+ * about the message.  With GATEWAY_WAIT, it returns when a client took the message.  If the
+ * gateway waits for no client any more (gateway_interrupt, gateway_cancel), the message may be
+ * dropped.  STATUS_FAILED if memory runs out. */
 enum status gateway_offer(struct gateway *g, struct message *m, struct error *e);
 
 /* Waits until a client took a message, or until the gateway waits for no client any more. */
@@ -107,7 +113,7 @@ enum status gateway_conclude(struct gateway *g, struct message *m, struct error 
  * connected.  Any thread may call it. */
 void gateway_interrupt(struct gateway *g);
 
-/* Ends all waiting.  Any thread may call it. */
+/* Ends all waiting in the gateway.  Any thread may call it. */
 void gateway_cancel(struct gateway *g);
 
 /* Returns a counter that grows several times a second while gateway_offer or gateway_wait_until

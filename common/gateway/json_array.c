@@ -40,7 +40,7 @@ static void json_array_describe(const struct content_options *o, const struct ex
     delivery_truth(d, x, &f->recipe);
 }
 
-/* Writes a text in quotes. */
+/* Writes a text as a JSON string, in quotes and with escapes. */
 static void put_text(FILE *out, const char *text)
 {
     fputc('"', out);
@@ -54,7 +54,8 @@ static void put_text(FILE *out, const char *text)
     fputc('"', out);
 }
 
-/* Writes the value of a key.  17 digits give the same number again. */
+/* Writes a value in JSON.  A client that reads the 17 digits of a number gets exactly the same
+ * number. */
 static void put_value(FILE *out, const struct value *v)
 {
     switch (v->type) {
@@ -93,7 +94,8 @@ static void put_header(FILE *out, const struct delivery *d)
     fputc('}', out);
 }
 
-/* Writes the parts of the message.  pack_copy gives the message memory of its own. */
+/* Writes the two parts of the message.  pack_copy copies the data, so that the message does not
+ * point into the frame. */
 static enum status json_array_encode(const struct content_options *o, const struct delivery *d,
                                      struct message *m, struct error *e)
 {

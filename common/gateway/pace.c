@@ -38,7 +38,8 @@ void pace_spend(struct pace *p, enum pace_part part, uint64_t ns)
     p->spent[part] += ns;
 }
 
-/* Whether `frames` periods took too long.  `text` then gets the rate and the slowest part. */
+/* Returns true if `frames` frames took the time `time_ns`, which is too long for the requested
+ * rate.  `text` then gets the rate and the slowest part. */
 static bool falls_short(const struct pace *p, uint64_t frames, uint64_t time_ns,
                         char text[PACE_TEXT])
 {
@@ -129,8 +130,8 @@ uint64_t ramp_due(const struct ramp *r)
     return r->start_ns ? r->start_ns + (uint64_t)llround(t * 1e9) : 0;
 }
 
-/* Returns the part that took most of the time since the client kept up.  If frames wait in a queue,
- * the client is the limit. */
+/* Returns what limits the rate: the part that took most of the time since the client kept up
+ * last.  If frames wait in a queue, the client is the limit. */
 static enum ramp_limit blame(const struct ramp *r)
 {
     static const enum ramp_limit limits[] = {
@@ -149,7 +150,7 @@ static bool settle(struct ramp *r, enum ramp_limit limit, uint64_t now_ns, doubl
     return true;
 }
 
-/* Returns the rate of taken frames in Hz since the client kept up. */
+/* Returns the rate of taken frames in Hz since the client kept up last. */
 static double taken_hz(const struct ramp *r, uint64_t now_ns)
 {
     const double t = seconds(r->kept_up_ns, now_ns);

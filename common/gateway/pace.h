@@ -34,14 +34,15 @@ void pace_out(struct pace *p, uint64_t now_ns);
 /* Records that the next frame took `ns` for this part. */
 void pace_spend(struct pace *p, enum pace_part part, uint64_t ns);
 
-/* Returns true if the rate is not reached.  `text` then gets a line such as "rate: 3.1 of 10
- * frames/s, waiting for frames".  A shortfall of 5 % or of two frames is ignored.  Returns false if
- * no rate was requested. */
+/* Returns true if the rate so far is lower than the requested rate.  `text` then gets a line
+ * such as "rate: 3.1 of 10 frames/s, waiting for frames".  A delay of up to 5 %, or of up to two
+ * periods, is ignored.  Returns false if no rate was requested. */
 enum { PACE_TEXT = 96 };
 bool pace_falls_short(const struct pace *p, char text[PACE_TEXT]);
 
-/* As pace_falls_short, for the time since the last check.  The first check is after ten seconds,
- * and one follows every minute; all other calls return false. */
+/* Returns the result of pace_falls_short for the time since the last check.  The first check is
+ * ten seconds after the first frame, and further checks follow once per minute.  All other calls
+ * return false. */
 bool pace_warns(struct pace *p, uint64_t now_ns, char text[PACE_TEXT]);
 
 /*
@@ -51,25 +52,27 @@ bool pace_warns(struct pace *p, uint64_t now_ns, char text[PACE_TEXT]);
  * dropped because there was no room.
  */
 
-/* What limited the rate. */
+/* What limited the rate of a ramp. */
 enum ramp_limit {
     RAMP_RISING,   // not known yet
     RAMP_NONE,     // nothing: the client kept up to the end
     RAMP_CLIENT,   // the client fell behind, or a frame was dropped
-    RAMP_FRAMES,   // the stages before gave too few frames
+    RAMP_FRAMES,   // the previous stages sent too few frames
     RAMP_PACKING,  // the packing of messages was too slow
     RAMP_ENDED,    // there were no more frames
 };
 
 struct ramp {
-    double from_hz, to_hz, seconds;
-    uint64_t start_ns, offered, taken, dropped;
+    double from_hz, to_hz, seconds;              // the value of --ramp
+    uint64_t start_ns, offered, taken, dropped;  // begin of the ramp; numbers of frames so far
     uint64_t kept_up_ns, kept_up_taken;  // latest time at which at most one frame waited, and the
                                          // number of taken frames then
     uint64_t spent[PACE_PARTS];          // ns of each part since kept_up_ns
-    double halfway_lag;                  // frames that waited half of the three seconds later
+    double halfway_lag;                  // number of waiting frames 1.5 s after kept_up_ns; 0: not
+                                         // known yet
     enum ramp_limit limit;
-    double sustained_hz, asked_hz;  // when the limit is known: rate of the client, and of the ramp
+    double sustained_hz, asked_hz;  // once the limit is known: the rate that clients sustained, and
+                                    // the rate of the ramp at that time
 };
 
 /* Reads 'FROM:TO:SECONDS' in Hz, Hz and s.  STATUS_USAGE for any other text. */
@@ -83,12 +86,14 @@ void ramp_start(struct ramp *r, uint64_t now_ns);
 double ramp_rate_hz(const struct ramp *r, uint64_t now_ns);
 uint64_t ramp_due(const struct ramp *r);
 
-/* Records that a frame was offered.  `spent` is the time in ns that each part took before; `taken`
- * and `dropped` count all frames so far.  Returns true once, when the limit becomes known. */
+/* Records that a frame was offered.  `spent`: the time in ns that each part took for this frame.
+ * `taken`, `dropped`: numbers of all frames so far.  Returns true once, when the limit becomes
+ * known. */
 bool ramp_turn(struct ramp *r, uint64_t now_ns, uint64_t taken, uint64_t dropped,
                const uint64_t spent[PACE_PARTS]);
 
-/* Ends the ramp, because there are no more frames.  The limit is known then. */
+/* Ends the ramp, because there are no more frames.  If the limit was not known, it is
+ * RAMP_ENDED. */
 void ramp_end(struct ramp *r, uint64_t now_ns);
 
 /* Return the name of a limit for JSON, such as "client", and its meaning as text for the user.

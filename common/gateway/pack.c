@@ -107,7 +107,8 @@ enum status pack_copy(struct message *m, const void *bytes, size_t size, struct 
 
 enum { SELF_DESCRIBED = 55799, DATE = 0 };  // tags
 
-/* Adds the bytes that libcbor wrote.  libcbor returns 0 for an item that did not fit. */
+/* Counts `size` bytes that libcbor wrote into the part.  libcbor returns 0 for an item that did
+ * not fit. */
 static void wrote(struct cborpack *p, size_t size)
 {
     p->overflow = p->overflow || size == 0;

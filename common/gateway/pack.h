@@ -24,8 +24,8 @@ struct pack {
 /* Begins a part of at most `capacity` bytes.  STATUS_FAILED if memory runs out. */
 enum status pack_open(struct pack *p, size_t capacity, struct error *e);
 
-/* Write items.  If an item does not fit, pack_finish reports that.  The functions with `key` write
- * a key and its value into a map. */
+/* Write items into the part.  If an item does not fit, pack_finish reports this.  The functions
+ * with `key` write a key and its value into a map. */
 void pack_map(struct pack *p, size_t pairs);
 void pack_text(struct pack *p, const char *text);  // str
 void pack_key_int(struct pack *p, const char *key, int64_t value);
@@ -53,7 +53,7 @@ struct cborpack {
     const char *infinite;  // borrowed key of a number that is not finite; NULL for none
 };
 
-/* Bytes of the longest head of a byte string. */
+/* Size in bytes of the longest head of a byte string. */
 enum { CBORPACK_HEAD = 9 };
 
 /* Begins a part of at most `capacity` bytes with the tag that marks data as CBOR.  STATUS_FAILED

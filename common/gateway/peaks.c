@@ -7,22 +7,26 @@
 
 #include "base/alloc.h"
 
-/* The background is measured in a ring of pixels that are more than NEAR and at most FAR pixels
- * away.  At least RING_MIN of them must be computed. */
+/* The background of a pixel is measured in a square ring of pixels that are more than NEAR and
+ * at most FAR pixels away.  At least RING_MIN of these pixels must be computed.  ROWS rows are
+ * in memory at a time. */
 enum { NEAR = 2, FAR = 5, ROWS = 2 * FAR + 1, RING_MIN = 24 };
 
-static const double LN_CHANCE = -16.8112;  // ln 5e-8: the chance that a window of a blank is a peak
+static const double LN_CHANCE = -16.8112;  // ln of 5e-8, the chance that a window of a blank image
+                                           // is a peak
 
-/* One panel of an image, of which ROWS rows are in memory. */
+/* A panel of an image, and the ROWS rows of it around the current row, converted to photons. */
 struct view {
     const struct image *image;
     const struct panel *panel;
     double none, one;  // pixel value of no photons, and the difference that one photon makes
-    float *row[ROWS];  // photons, from FAR rows before to FAR rows after; NAN for unread pixels
+    float *row[ROWS];  // photons, from FAR rows before the current row to FAR rows after it; NAN
+                       // for pixels that are not computed
 };
 
 struct ring {
-    double pixels, sum, squares;  // of photons
+    double pixels, sum, squares;  // number of pixels; sums of their photons and of the squares of
+                                  // these
 };
 
 static void take_photons(const struct view *v, size_t first, float *to)
@@ -49,7 +53,8 @@ static void take_photons(const struct view *v, size_t first, float *to)
 #undef TAKE
 }
 
-/* Moves on by one row: row s is read. */
+/* Moves the rows of the view by one, and reads row `s` of the panel as the last one.  Pixels
+ * that are not computed, and rows beyond the panel, become NAN. */
 static void next_row(struct view *v, int64_t s)
 {
     const int64_t n = v->panel->fast_pixels;
@@ -67,8 +72,9 @@ static void next_row(struct view *v, int64_t s)
             to[f] = NAN;
 }
 
-/* Whether all eight neighbours are read, and the pixel is larger than those before it and not
- * smaller than those after it. */
+/* Returns true if a pixel is the maximum of the 3 x 3 pixels around it: larger than the four
+ * neighbours before it, and not smaller than the four neighbours after it.  Returns false if one
+ * of these pixels is NAN. */
 static bool is_maximum(const float *up, const float *at, const float *down)
 {
     const float c = *at;
@@ -76,8 +82,9 @@ static bool is_maximum(const float *up, const float *at, const float *down)
            (c >= down[-1]) & (c >= down[0]) & (c >= down[1]);
 }
 
-/* Whether the pixel is also the largest of the read pixels around these eight, because a weak spot
- * has more than one maximum. */
+/* Returns true if a pixel is also the maximum of the 5 x 5 pixels around it, without those that
+ * are NAN.  Of equal pixels, the first one counts.  This test is needed because a weak spot has
+ * more than one maximum of 3 x 3 pixels. */
 static bool is_only_maximum(const struct view *v, int64_t f)
 {
     const float c = v->row[FAR][f];
@@ -90,7 +97,8 @@ static bool is_only_maximum(const struct view *v, int64_t f)
     return only;
 }
 
-/* Adds the pixels at this distance to the ring. */
+/* Adds the pixels on the border of a square to the ring.  distance: from pixel `f` of the
+ * current row to the border, in pixels. */
 static void add_ring(const struct view *v, int64_t f, int64_t distance, struct ring *r)
 {
     for (int64_t i = -distance; i <= distance; i++) {
@@ -121,10 +129,11 @@ static double excess(const struct ring *r)
 }
 
 /*
- * Whether a window has significantly more photons than the background.  The window is `ratio` times
- * as large as the ring, which has `ring` photons.  Of all these photons the window has a binomial
- * number (Przyborowski and Wilenski 1940, Biometrika 31, 313).  The tail of this distribution is at
- * most a geometric series that begins with the first term.
+ * Returns true if a window with `photons` photons has significantly more than the background.
+ * The window is `ratio` times as large as the ring, which has `ring` photons.  If both have the
+ * same mean, the number of the photons of both that are in the window has a binomial
+ * distribution (Przyborowski and Wilenski 1940, Biometrika 31, 313).  The tail of this
+ * distribution is at most a geometric series that begins with the first term.
  */
 static bool is_more(double photons, double ring, double ratio)
 {
@@ -136,8 +145,9 @@ static bool is_more(double photons, double ring, double ratio)
     return first - log1p(-ring * ratio / (photons + 1)) < LN_CHANCE;
 }
 
-/* Returns the photons of the brightest of the four squares of 2 x 2 pixels that contain this
- * pixel. */
+/* Returns the number of photons in the brightest of the four squares of 2 x 2 pixels that
+ * contain a pixel.  `at` points to the pixel; `up` and `down` point to its neighbours in the
+ * rows before and after. */
 static double brightest_four(const float *up, const float *at, const float *down)
 {
     const double row[2] = {(double)at[0] + (double)at[-1], (double)at[0] + (double)at[1]};
@@ -189,7 +199,8 @@ static struct peak measure(const struct view *v, int64_t f, int64_t s, double me
                          weight * v->one};
 }
 
-/* Inserts a peak into the sorted list.  A full list loses its weakest peak. */
+/* Inserts a peak into a list of `n` peaks, sorted by intensity, brightest first.  A full list
+ * (`most` peaks) loses its weakest peak.  Returns the new number of peaks. */
 static size_t insert(struct peak *peaks, size_t n, size_t most, struct peak p)
 {
     if (n == most && p.intensity <= peaks[n - 1].intensity)
@@ -201,7 +212,8 @@ static size_t insert(struct peak *peaks, size_t n, size_t most, struct peak p)
     return n < most ? n + 1 : n;
 }
 
-/* Searches one panel, whose rows have room for FAR pixels before and after. */
+/* Finds the peaks of one panel, and inserts them into the list of *n peaks.  The rows of *v have
+ * room for FAR pixels before and after the pixels of the panel. */
 static void search(struct view *v, struct peak *peaks, size_t most, size_t *n)
 {
     double mean;

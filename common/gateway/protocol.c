@@ -54,7 +54,8 @@ enum status protocol_message(const struct protocol *p, const struct content_opti
 
 enum { TIME_DIGITS = 10, OTHER_DIGITS = 16, BITS = 5 };
 
-/* Writes the lowest `count` digits of a number. */
+/* Writes the lowest `count` digits of a number in Crockford's base 32, most significant first,
+ * without a terminator. */
 static void put_digits(char *to, unsigned __int128 value, int count)
 {
     static const char digits[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";

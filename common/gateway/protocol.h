@@ -1,4 +1,5 @@
-/* A foreign protocol: the form of a delivery on its sockets.  Each protocol is in its own file. */
+/* The protocols of third-party clients: a protocol encodes deliveries as messages.  Each
+ * protocol is in its own file. */
 #ifndef BRAGG_GATEWAY_PROTOCOL_H
 #define BRAGG_GATEWAY_PROTOCOL_H
 
@@ -14,16 +15,16 @@
 /* A series: all frames that go to the clients of one run, for protocols that mark its begin and its
  * end. */
 struct series {
-    uint64_t number;     // chosen by the user
+    uint64_t number;     // number of the series, chosen by the user
     char unique_id[27];  // unique worldwide: 26 digits of Crockford's base 32
     uint64_t start_ns;   // Unix time
-    uint64_t images;     // expected in the whole series
+    uint64_t images;     // number of images expected in the whole series
     uint64_t period_ns;  // image k is exposed from k periods to k + 1 periods after the start
 };
 
-/* Sets start_ns to `now_ns` (Unix time) and makes unique_id.  unique_id begins with the time, as a
- * ULID does, so that a list of series is sorted by time.  The lineage follows, whose 16 hex digits
- * are in `lineage`. */
+/* Sets start_ns to `now_ns` (Unix time) and makes unique_id.  unique_id begins with the time, as
+ * a ULID does, so that series sorted by unique_id are sorted by time.  The rest of unique_id
+ * follows from the time below one ms and from `lineage`, 16 hexadecimal digits. */
 void series_start(struct series *s, uint64_t now_ns, const char *lineage);
 
 /* The compressions of pixels, for protocols that have them. */
@@ -39,9 +40,10 @@ struct content_options {
     const char *image_key;  // name of the array; NULL for the default of the protocol
     int64_t first_train;    // train number of frame 0
     int64_t peaks;          // the largest number of peaks in the list; 0 for no list
-    bool truth;             // crystfel: send cell and orientation of the first lattice ...
-    double lab[9];          // ... in the client's laboratory frame: its axes x, y, z (rows) in ours
-    /* dectris2 */
+    bool truth;             // crystfel: send the cell and the orientation of the first lattice
+    double lab[9];          // crystfel: axes x, y, z (rows) of the client's laboratory frame, in
+                            // the laboratory frame of the experiment
+    /* The members below are only for dectris2. */
     int compression;       // enum content_compression
     bool brief;            // the start message has no mask and no flat field
     const char *appendix;  // user data of the start message; NULL for none
@@ -50,14 +52,15 @@ struct content_options {
     const struct series *series;  // borrowed
 };
 
+/* A protocol of third-party clients. */
 struct protocol {
     const char *name;
-    const char *const *versions;  // the newest first; the list ends with NULL
-    const char *image_key;        // default
-    const char *source;           // default
+    const char *const *versions;  // newest first; the list ends with NULL
+    const char *image_key;        // default name of the array
+    const char *source;           // default name of the detector
     unsigned allowed;             // pixel types, one bit per enum pixel_type
-    enum pixel_type otherwise;    // the type for pixels whose type is not allowed
-    enum gateway_socket socket;   // default
+    enum pixel_type otherwise;    // type to which pixels of other types are converted
+    enum gateway_socket socket;   // default way of serving clients
     bool one_image;               // all panels are one image; gaps have the largest value
     const char *request;          // the text that asks for a frame; NULL if clients never ask
 
@@ -71,8 +74,8 @@ struct protocol {
     enum status (*encode)(const struct content_options *o, const struct delivery *d,
                           struct message *m, struct error *e);
 
-    /* Make the message before the first frame of o->series, which is *f, and the message after the
-     * last frame.  Both are NULL if the protocol has no such messages. */
+    /* `start` makes the message before the first frame of o->series, which is *f.  `end` makes
+     * the message after the last frame.  Both are NULL if the protocol has no such messages. */
     enum status (*start)(const struct content_options *o, const struct experiment *x,
                          const struct frame *f, struct message *m, struct error *e);
     enum status (*end)(const struct content_options *o, struct message *m, struct error *e);
@@ -85,9 +88,9 @@ extern const struct protocol protocol_karabo, protocol_crystfel, protocol_dectri
 enum status protocol_settle(const struct protocol *p, struct content_options *o, struct error *e);
 
 /* Makes the message of one frame: the frame is described, checked (delivery_check) and encoded.
- * `time_ns` is Unix time.  If *injection has a fault, the delivery is damaged after the check, or
- * the message after the encoding (gateway/fault_injection.h); NULL for no fault.  Status as of
- * delivery_check and of `encode`. */
+ * `time_ns`: Unix time.  `injection`: a fault to be put into the delivery after the check, or
+ * into the message after the encoding (gateway/fault_injection.h); NULL: none.  Returns the
+ * errors of delivery_start, delivery_check and `encode`. */
 enum status protocol_message(const struct protocol *p, const struct content_options *o,
                              const struct experiment *x, const struct frame *f, uint64_t time_ns,
                              struct fault_injection *injection, struct message *m, struct error *e);

@@ -48,7 +48,7 @@ bool reconnect_is_cut(struct links *ls, struct port *p, uint64_t now_ns)
     return cut;
 }
 
-/* Counts the connections to a bound socket that had no good key. */
+/* Adds the number of new connections to a bound socket that had no accepted key to ls->refused. */
 static void count_refused(struct links *ls, struct port *p, uint64_t now_ns)
 {
     if (!p->bound || !ls->looks || !p->watch)
@@ -67,7 +67,7 @@ void reconnect_check(struct links *ls, uint64_t now_ns)
             continue;
         if (reconnect_is_cut(ls, p, now_ns) && !ls->run->stopping) {
             while (receive_from(ls, p))
-                continue;  // the messages that came before the cut
+                continue;  // processes the messages that came before the cut
             if (!is_done(ls, p))
                 link_cut(ls, p);
         }
@@ -76,9 +76,10 @@ void reconnect_check(struct links *ls, uint64_t now_ns)
     }
 }
 
-/* Drops a corrupt frame as if it had never come.  If the frame came from a process on this host,
- * its credit is returned here, because no other event would return it.  With --order a corrupt
- * frame was not noted as seen, and the note of an intact copy of the frame must stay. */
+/* Drops a corrupt frame as if it had never come.  If the frame did not come through tcp, its
+ * credit is returned here, because no other event would return it.  With --order the corrupt
+ * frame was not added to ls->seen.  If the id is in ls->seen, an intact copy has arrived, and
+ * the id must stay. */
 static void forget_frame(struct links *ls, uint64_t id)
 {
     ls->run->dropped++;
@@ -114,7 +115,8 @@ void reconnect_forget(struct links *ls)
 
 /* --- pipes, and neighbours that do not come ---------------------------------------------- */
 
-/* Connects to the endpoint in the line that was read from stdin, and stores the run. */
+/* Parses the line that was read from stdin, adds a port that connects to its data endpoint, and
+ * stores the run.  Ends this process if the line is not valid. */
 static void on_line(struct links *ls, uint64_t now_ns)
 {
     struct pipe_line line;
@@ -171,7 +173,8 @@ void pipe_write(struct links *ls)
         run_stop(ls->run, STATUS_FAILED, NULL);  // the reader has ended and has printed the reason
 }
 
-/* Ends this process if a neighbour closed the pipe and sent no bye in time: it has died. */
+/* Ends this process if the neighbour at the other end of a pipe has died: it closed the pipe and
+ * sent no bye within GRACE_NS.  `where`: "before" or "after", for the message. */
 static void check_pipe(struct links *ls, const struct pipe_end *p, const char *where,
                        uint64_t now_ns)
 {
@@ -195,8 +198,8 @@ const char *pipe_unbound(const struct links *ls, bool up)
     return NULL;
 }
 
-/* Ends this process because no neighbour has connected.  The message states the reason, if it is
- * known. */
+/* Ends this process because no neighbour has connected in time.  `up`: the input has no
+ * neighbour; else the output.  The message states the reason, if it is known. */
 static void stop_alone(struct links *ls, bool up)
 {
     for (size_t i = 0; i < ls->nports; i++) {

@@ -46,8 +46,9 @@ bool credit_is_optional(const struct link *l)
     return is_last(l) && (l->spare || !l->peer.durable);
 }
 
-/* Returns true while frames must wait for a link that has no credit.  They do not wait for an
- * optional sink that takes no frames for too long.  Warns of a link that takes no frames. */
+/* Returns true while frames must wait for a link that has no credit.  Returns false for an
+ * optional sink that has taken no frame for too long.  Warns once of a peer that takes no
+ * frames. */
 static bool is_waited_for(const struct links *ls, struct link *l)
 {
     const uint64_t patience_ns = ls->run->patience_ns * (l->nsent ? WORK : BEGIN);
@@ -194,7 +195,7 @@ static void return_to(struct links *ls, struct link *l, uint64_t id)
     (void)id_set_add(&l->returned, id);
 }
 
-/* If this process holds several copies of the frame, the copy that came last leaves the list. */
+/* If this process holds several copies of the frame, the last one in ls->held leaves the list. */
 void credit_passed(struct links *ls, uint64_t id)
 {
     ls->ticks++;
@@ -298,7 +299,7 @@ void credit_look(struct links *ls, uint64_t now_ns)
         send_experiment(ls);
     for (size_t i = 0; i < ls->ngroups; i++)
         for (struct link *l = ls->groups[i].dry; l; l = l->next_ready)
-            (void)is_waited_for(ls, l);  // called for its warning
+            (void)is_waited_for(ls, l);  // called only because it warns
 }
 
 struct id_set credit_ids(const struct links *ls)

@@ -15,7 +15,7 @@ static void wake_io(struct exchange *x)
 {
     const uint64_t one = 1;
     if (write(x->event, &one, sizeof one) < 0)
-        return;  // the counter is full: the I/O thread is awake anyway
+        return;  // the counter is full, so that the I/O thread wakes up anyway
 }
 
 /* Main thread, after it has handed over a frame: sends the frame in this thread if that is

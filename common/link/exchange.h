@@ -34,7 +34,7 @@ struct item {
     unsigned slot;          // outwards: slot of the pool with the pixels, if `shared` is not empty
     const void *card;       // outwards: pixels in GPU memory, if part 2 does not hold them; or NULL
     struct message packed;  // outwards: parts 0 and 2, compressed for a network; may be empty
-    uint64_t given;         // outwards, I/O thread: one bit per group that has the message
+    uint64_t given;         // outwards, I/O thread: one bit per group to which the message was sent
     bool network;           // inwards: the message came through a network, and may be corrupt
 };
 
@@ -71,11 +71,12 @@ struct exchange {
     struct item *out;              // outwards: the message that is to leave; NULL: none
     bool stuck;                    // outwards: no message can leave now
     struct id_set durable;         // sink: frames that became durable, for exchange_take_durable
-    struct id_set have;            // sink: durable at the start; constant once it has begun
+    struct id_set have;            // sink: frames that were durable at the start; constant after
+                                   // exchange_begin
     struct id_set damaged;         // corrupt frames, for exchange_take_damaged
     bool damaged_other;            // an experiment was corrupt
-    struct id_set list;            // source: the ids to issue.  Once they are known, only the I/O
-                                   // thread changes the list
+    struct id_set list;            // source: the ids to issue.  Once the list is set, only the I/O
+                                   // thread changes it
     uint64_t limit;                // source: number of places of the list that may be issued
     size_t range;                  // source: index of the range with the next id to issue
     uint64_t offset;               // source: distance of that id from the first id of the range
@@ -96,8 +97,8 @@ enum status exchange_open(struct exchange *x, struct error *e);
 /* Frees the exchange and the messages in it. */
 void exchange_close(struct exchange *x);
 
-/* --- for the main thread.  A function that waits returns false or NULL if the stream has ended
- * - */
+/* --- for the main thread ---------------------------------------------------------------------
+ * A function that waits returns false or NULL if the stream has ended. */
 
 /* Waits for the next message and returns it.  The caller frees it with item_free. */
 struct item *exchange_take(struct exchange *x);
@@ -156,7 +157,8 @@ void item_free(struct item *item);
 
 /* --- for the I/O thread; only exchange_await_main waits ---------------------------------- */
 
-/* Hands a message to the main thread.  Takes ownership of `item`. */
+/* Appends a message to the list for the main thread, and wakes the main thread.  Takes ownership
+ * of `item`. */
 void exchange_put(struct exchange *x, struct item *item);
 
 /* Returns the message that is to leave, or NULL.  The exchange keeps it. */
@@ -183,10 +185,12 @@ struct id_set exchange_take_damaged(struct exchange *x, bool *other);
 /* Source: allows the main thread to issue the first `limit` frames of the list. */
 void exchange_set_limit(struct exchange *x, uint64_t limit);
 
-/* Source: has a frame issued again.  Returns false if there is not enough memory. */
+/* Source: adds a frame to those that the main thread issues again.  Returns false if there is
+ * not enough memory. */
 bool exchange_reissue(struct exchange *x, struct ticket again);
 
-/* Source: ends the list after the frames that were issued.  Returns the new total. */
+/* Source: ends the list after the frames that were issued already.  Returns the new number of
+ * frames of the stream. */
 uint64_t exchange_cut(struct exchange *x);
 
 /* Ends the stream.  `complete`: there was no error, and the main thread still processes the
@@ -198,7 +202,7 @@ bool exchange_await_main(struct exchange *x, int seconds);
 
 /* --- where the time of the main thread goes ---------------------------------------------- */
 
-/* What the main thread does. */
+/* The activities of the main thread. */
 enum activity {
     ACTIVITY_OTHER,
     ACTIVITY_WAIT_IN,   // waits for input

@@ -82,8 +82,8 @@ bool send_hello(struct links *ls, struct port *port, const struct address *to)
     return send_message(ls->run, port, to, MESSAGE_HELLO, &m, s);
 }
 
-/* Returns the index of a group, which is added if it is new.  If there are too many groups, further
- * ones share the last index. */
+/* Returns the index of the group `name` in ls->groups.  Adds the group if it is new.  If there
+ * are GROUPS_MAX groups already, returns the last index. */
 static unsigned group_index(struct links *ls, const char *name)
 {
     unsigned i = 0;
@@ -197,7 +197,9 @@ static void drop_former(struct links *ls, struct link *l)
     }
 }
 
-/* Returns true if a peer has sent too many hellos; the caller ignores the hello. */
+/* Counts a hello of the peer of a link.  Returns true if the peer has sent more than HELLOS_MAX,
+ * so that the caller ignores the hello; the first time a warning says so.  NULL: the link is
+ * new, returns false. */
 static bool floods(struct link *l)
 {
     if (!l || ++l->nhellos <= HELLOS_MAX)
@@ -208,8 +210,8 @@ static bool floods(struct link *l)
     return true;
 }
 
-/* Returns true for a hello of an observer, which must connect to the control endpoint of the source
- * instead of to an endpoint for frames. */
+/* Returns true for a hello of an observer, and warns once.  An observer must connect to the
+ * control endpoint of the source, not to an endpoint for frames. */
 static bool is_lost(const struct links *ls, const struct port *port, const struct hello *h)
 {
     const bool lost = h->wants == KIND_NONE && h->gives == KIND_NONE;
@@ -228,9 +230,9 @@ static bool is_of_no_run(const struct links *ls, const struct port *port, const 
     return r->run ? r->run == ls->run->former : port->up && !h->downstream;
 }
 
-/* Returns true for a peer that is connected to the wrong end, and ends this process.  Once the
- * experiment is known, the peer may be a process that does not belong to the run.  Then only the
- * link of that process is dropped. */
+/* Returns true for a peer that is connected to the wrong end: input to input, or output to
+ * output.  Then ends this process.  If the port is bound and the experiment is known already,
+ * the peer may be a process that does not belong to the run, and only its link is dropped. */
 static bool is_wrong_end(struct links *ls, struct link *l)
 {
     const struct hello *h = &l->peer;

@@ -20,7 +20,7 @@
 
 enum {
     FILE_MAX = 4096,                // bytes
-    KEY_PATH_SIZE = PATH_MAX + 32,  // folders have shorter names
+    KEY_PATH_SIZE = PATH_MAX + 32,  // a path longer than PATH_MAX cannot be opened
 };
 
 /* Checks that a folder or file belongs to this user, and that none of the `forbidden` permissions
@@ -119,7 +119,7 @@ static enum status read_pair(const char *folder, const char *name, bool secret,
     return s;
 }
 
-/* Reads a public key.  Leaves `key` unchanged if the file does not exist. */
+/* Reads the public key in FOLDER/NAME.key.  Leaves `key` unchanged if the file does not exist. */
 static enum status read_public(const char *folder, const char *name, char key[KEY_SIZE],
                                struct error *e)
 {
@@ -259,9 +259,10 @@ enum status keys_make(const char *folder, struct error *e)
 
 /* --- sockets that the keys guard --------------------------------------------------------- */
 
-/* How many connections must fail, and for how long, until the keys are to blame (curve_verdict).  A
- * single failure may have another cause: a network can cut a connection, and a relay can accept one
- * although the process behind it does not run. */
+/* curve_verdict: the keys are presumed to be the cause if this many connections have failed, for
+ * longer than this time.  FOREIGN_* hold if the peer gave a reason, FAILURES_* if not.  A single
+ * failure may have another cause: a network can cut a connection, and a relay can accept a
+ * connection although the process behind the relay does not run. */
 enum { FOREIGN_MIN = 3, FAILURES_MIN = 5 };
 static const uint64_t FOREIGN_NS = UINT64_C(1000000000), FAILURES_NS = UINT64_C(10000000000);
 static const uint64_t SETTLED_NS = UINT64_C(500000000);
@@ -370,7 +371,8 @@ static bool is_text(const struct question *q, size_t part, const char *text)
            memcmp(q->parts[part].bytes, text, strlen(text)) == 0;
 }
 
-/* Returns the name for the key in a question; NULL: the key is not accepted. */
+/* Returns the name under which libzmq reports the key in a question: ZAP_CLIENT or ZAP_WATCHER.
+ * NULL: the key is not accepted. */
 static const char *find_user(const struct zap *z, const struct question *q)
 {
     enum { KEY_BYTES = 32 };

@@ -86,7 +86,7 @@ bool curve_serve(void *socket, const char *secret);
 #define ZAP_CLIENT "client"
 #define ZAP_WATCHER "watcher"
 
-/* The thread that decides for libzmq which keys are accepted. */
+/* The thread that answers libzmq which keys are accepted. */
 struct zap {
     bool runs;
     pthread_t thread;

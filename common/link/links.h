@@ -46,7 +46,8 @@ struct link {
     uint64_t nhellos;      // number of hellos that the peer has sent
     bool packed;           // down: the peer can read compressed pixels
     bool shared;           // down: the peer reads images in our pool
-    bool on_card;          // down: and on our GPU; up: the peer knows that we read on our GPU
+    bool on_card;          // down: the peer reads images on our GPU; up: the peer knows that we
+                           // read images on our GPU
     bool inline_told;      // down: it was logged that images go to the peer in messages
     uint64_t slots;        // down: one bit per slot of our pool that the peer reads
     struct mapping *pool;  // up: mapping of the peer's pool; NULL: none
@@ -54,19 +55,21 @@ struct link {
     size_t nsent, sent_capacity;
     uint64_t *sent;          // down: frames whose credit is not back yet, in the order of sending
     size_t narrived;         // down: the first `narrived` of `sent` have arrived or are lost
-    uint64_t nmessages;      // experiments and frames that were sent (down) or received (up)
+    uint64_t nmessages;      // number of experiments and frames that were sent (down) or received
+                             // (up)
     bool asking;             // down: the peer has not yet answered how many messages it received
     uint64_t asked_ns;       // down: when the peer was last asked
     uint64_t nasked;         // down: `nmessages` when the peer was asked
-    size_t ncovered;         // down: the first `ncovered` of `sent` were sent before that question
+    size_t ncovered;         // down: the first `ncovered` of `sent` left before the peer was asked
     bool to_answer;          // up: the peer has asked how many messages have arrived here
-    bool granted;            // up: the first credit for the peer is settled
+    bool granted;            // up: the peer has got its first credit, or `grant` contains it
     bool owed;               // up: in the list of links to which credit or slots may be returned
     uint32_t promised;       // up: number of frames that the peer may still send
     uint32_t grant;          // up: credit that is to be returned
-    struct id_set returned;  // up: the frames whose credit that is
+    struct id_set returned;  // up: the frames whose credit is part of `grant`
     uint64_t owed_ns;        // up: since when credit or slots wait to be returned; 0: none wait
-    bool prompt;             // up: return credit at once, because frames that were lost before came
+    bool prompt;             // up: return credit at once, because a frame came that was issued
+                             // before
     struct hello peer;       // the latest hello of the peer
     struct address address;
 };
@@ -150,10 +153,11 @@ struct on_card {
 /* The neighbours of a process, and its frames. */
 struct links {
     struct run *run;
-    enum kind wants;  // KIND_ANY until the stage before has reported what it gives
+    enum kind wants;  // input of this stage; KIND_ANY until the previous stage has reported its
+                      // output
     struct exchange exchange;
     struct meter meter;
-    struct pool *pool;  // for the images that leave; set before the experiment leaves; NULL: none
+    struct pool *pool;  // memory of images that leave; set before the experiment leaves; NULL: none
     struct on_card on_card;
     size_t nports;
     struct port ports[PORTS_MAX];
@@ -166,24 +170,26 @@ struct links {
     size_t nwaited;  // number of groups of sinks that must have every frame; 0: not known yet
     struct group_name waited[GROUPS_MAX];
     uint64_t start_ns;          // since when this process waits for a neighbour
-    bool met_up, met_down;      // a neighbour in this direction has said hello
+    bool met_up, met_down;      // a neighbour before (`up`) or after this process has sent a hello
     uint64_t now_ns;            // time of the latest credit_pump or credit_look
-    struct message experiment;  // kept for links that begin later; empty before it is known
+    struct message experiment;  // kept for links that begin later; empty before the experiment is
+                                // known
     size_t largest_part;        // bytes of the largest part of a received experiment
     bool given;                 // the experiment has been received
     size_t nheld, held_capacity;
-    struct in_flight *held;                  // frames in this process
+    struct in_flight *held;                  // frames that have come and were not passed on
     struct seen seen;                        // sink: frames that have arrived
     struct order order;                      // with --order: frames that wait for their turn
     struct dead_peer *buried[LINK_BUCKETS];  // excluded processes; hash table by uuid
     bool stirred;                            // messages other than frames and credit have come
+                                             // since `looked_ns`
     bool looks;                              // this turn looks for silent and cut neighbours
-    uint64_t looked_ns;                      // time of the latest turn that did so
+    uint64_t looked_ns;                      // time of the latest turn with `looks`
     uint64_t asked_who_ns;                   // when an unknown process was last asked to say hello
     uint64_t ticks;                          // progress counter: grows while frames move
 
     struct pipe_end in, out;
-    char line[PIPE_LINE_SIZE];  // characters of the line that were read from stdin so far
+    char line[PIPE_LINE_SIZE];  // the part of the line that was read from stdin so far
     size_t line_length;
 
     /* Facts for the source. */
@@ -216,7 +222,8 @@ bool link_is_open(const struct links *ls, const struct link *l);
  * whether the link takes frames, or how many frames it has under way. */
 void link_settle(struct links *ls, struct link *l);
 
-/* Returns the list of its group in which a link must be; NULL: none. */
+/* Returns the list of the link's group (`by_sent` or `dry`) to which the link belongs now.
+ * NULL: the link takes no frames. */
 struct link **link_ready_list(struct links *ls, const struct link *l);
 
 /* Notes that the peer of a link cannot be reached since now_ns. */
@@ -237,9 +244,9 @@ void links_clear(struct links *ls);
 /* Ends the connection of a port that connects.  The port connects again later. */
 void link_cut(struct links *ls, struct port *port);
 
-/* Handles a corrupt message that came through a port, perhaps from link `l` (NULL: unknown).  The
- * content of the message is unknown, so that a link through a network begins again with a hello.
- * Does nothing on one host. */
+/* Handles a corrupt message that came through a port, perhaps from link `l` (NULL: unknown).
+ * The content of the message is unknown, so that a link through tcp begins again with a hello.
+ * Does nothing for other transports. */
 void link_damaged(struct links *ls, struct port *port, struct link *l);
 
 /* Returns the largest size in bytes that a part of a message through a new connection may have. */
@@ -289,7 +296,8 @@ void bye_leave(struct links *ls);
  * A sink in a group that --groups does not ask for gets the frames that its credit allows, and no
  * frame waits for it.  A passive sink is waited for as long as it takes frames at all. */
 
-/* Sends the experiment to each link that has not got it.  Warns of links that take no frames. */
+/* Sends the experiment through each link that has not got it.  Warns of peers that take no
+ * frames. */
 void credit_look(struct links *ls, uint64_t now_ns);
 
 /* Sends frames as credit allows, and returns credit.  `view`: the current state of the exchange. */
@@ -322,17 +330,17 @@ bool receive_from(struct links *ls, struct port *port);
 
 enum seen_result { SEEN_NEW, SEEN_SAME, SEEN_DIFFERENT };
 
-/* Notes the id and checksum of a frame.  SEEN_NEW: the id is new.  SEEN_DIFFERENT: the id is known
- * with another checksum.  SEEN_SAME: the id is known with this checksum, or its checksum is no
- * longer stored. */
+/* Notes the id and the checksum of a frame that has arrived.  SEEN_NEW: the id is new.
+ * SEEN_DIFFERENT: the id is known with another checksum.  SEEN_SAME: the id is known with this
+ * checksum, or its checksum is no longer stored. */
 enum seen_result seen_add(struct seen *s, uint64_t id, uint32_t sum);
 
 /* Sets the `n` ranges of ids that are still to come, as the source lists them.  They are complete
  * for ids below `until`.  Returns false if there is not enough memory. */
 bool order_set_awaited(struct order *o, const struct id_range *to_come, size_t n, uint64_t until);
 
-/* Notes that an id has arrived and is no longer awaited.  Its frame need not be in *o.  Returns
- * false if there is not enough memory. */
+/* Notes that the frame of an id has arrived, so that the id is no longer awaited.  The frame
+ * itself need not be in *o.  Returns false if there is not enough memory. */
 bool order_arrived(struct order *o, uint64_t id);
 
 /* Returns the waiting frame of an id; NULL if it does not wait.  The frame stays in *o. */
@@ -372,7 +380,8 @@ enum status shared_describe(const struct pool *pool, struct item *item, struct e
  * on a GPU, and which slots it has released. */
 void shared_add_slots(struct links *ls, struct link *l, struct notice *n);
 
-/* Notes whether every process that gets images of this one reads them on its GPU. */
+/* Sets on_card.taken: whether every process that gets images from this process reads them on its
+ * GPU. */
 void shared_look(struct links *ls);
 
 /* Sends a frame in the best form that the peer can read: with a descriptor of its pixels, with
@@ -427,7 +436,8 @@ void reconnect_open(struct links *ls, struct port *port, int64_t part_max, uint6
 void reconnect_forget(struct links *ls);
 
 /* Returns true if the connection of a port was cut since the last call.  Returns false in turns
- * that do not look for cuts.  Ends this process if no other connection can be established. */
+ * that do not look for cuts (ls->looks).  Ends this process if no other connection can be
+ * established. */
 bool reconnect_is_cut(struct links *ls, struct port *port, uint64_t now_ns);
 
 /* Reads from stdin.  Call if stdin has something to read or was closed. */
@@ -439,8 +449,9 @@ void pipe_write(struct links *ls);
 /* Ends this process if a neighbour in a pipe has died, or if no neighbour has come in time. */
 void pipe_check(struct links *ls, uint64_t now_ns);
 
-/* Returns an endpoint, `up` or down, to which this process connects and which no process has bound.
- * NULL: there is none. */
+/* Returns an endpoint to which this process connects and which no process has bound.  `up`:
+ * looks at the ports that lead towards the source; else at those that lead towards the sinks.
+ * NULL: there is no such endpoint. */
 const char *pipe_unbound(const struct links *ls, bool up);
 
 #endif

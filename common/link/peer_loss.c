@@ -19,8 +19,9 @@
 
 /* --- dead neighbours ------------------------------------------------------------------- */
 
-/* Returns the place of a process in the table of excluded processes, or the place where it would
- * be. */
+/* Returns the pointer through which the table of excluded processes links a process.  If the
+ * process is not in the table, the pointer is NULL, and is the place at which the process can be
+ * added. */
 static struct dead_peer **find_buried(struct links *ls, const char *uuid)
 {
     struct dead_peer **at = &ls->buried[links_bucket(uuid, strlen(uuid))];
@@ -44,11 +45,13 @@ static bool note_excluded(struct links *ls, const char *uuid)
     return *at;
 }
 
-/* Notes for the source which frames the peer of a link had, in the order of sending.
+/* Notes for the source the frames that were sent to the peer of a link and whose credit is not
+ * back, in the order of sending.
  *
- * Nothing is noted for a peer with --order.  That peer may have been processing any of the frames,
- * or a frame whose credit has returned, so that no frame can be blamed for its death.  The source
- * finds the lost frames because no process lists them. */
+ * Nothing is noted for a passive sink, because no frame is issued again for it.  Nothing is noted
+ * for a peer with --order.  That peer may have been processing any of the frames, or a frame whose
+ * credit has returned, so that no frame can be blamed for its death.  The source finds the lost
+ * frames because no process lists them. */
 static void note_lost(struct links *ls, const struct link *l, bool died)
 {
     const bool watches = l->peer.gives == (int)KIND_NONE && !l->peer.durable;
@@ -113,7 +116,8 @@ static void wait_for_another(struct links *ls, struct link *l, uint64_t now_ns)
     drop_dead(ls, l);
 }
 
-/* Returns true if the peer is to send the experiment and nothing else, and has not sent it. */
+/* Returns true if this stage takes only the experiment from the peer, and the peer has not sent
+ * it yet. */
 static bool lacks_experiment(const struct links *ls, const struct link *l)
 {
     return l->port->up && ls->wants == KIND_EXPERIMENT && !ls->given;
@@ -157,9 +161,10 @@ static bool ask_count(struct links *ls, struct link *l)
     return l->asking = true;
 }
 
-/* Sends a notice of credit for no frame.  If that fails, the neighbour that is to send the
- * experiment, or an answer, cannot be reached: it may have died before it sent a message to the
- * source. */
+/* Sends a notice of credit for no frame, to find out whether the peer can be reached.  The peer
+ * still owes the experiment, or the answer to a question.  It may have died before it sent a
+ * message to the source, so that the source cannot report its death.  Returns false if the peer
+ * cannot be reached. */
 static bool send_empty_credit(struct links *ls, struct link *l)
 {
     struct notice nothing = {0};
@@ -172,7 +177,7 @@ void loss_pump(struct links *ls, uint64_t now_ns)
      * question. */
     const bool early = ls->run->role.gives == KIND_EXPERIMENT;
     for (struct link *l = ls->first; l; l = l->next) {
-        if (l->port->up && l->to_answer && !l->lost_ns)  // after a cut, hello must come first
+        if (l->port->up && l->to_answer && !l->lost_ns)  // after a cut, a hello comes first
             (void)send_count(ls, l);
         l->to_answer = false;
         if (l->gone || l->lost_ns || now_ns <= l->asked_ns + run_beat_ns(ls->run))

@@ -14,7 +14,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 
-/* A slot of a pool; the `owner` of an image in the slot. */
+/* A slot of a pool.  The slot is the `owner` of the image in it. */
 struct slot {
     struct pool *pool;
     unsigned references;  // 0: the slot is free
@@ -140,7 +140,8 @@ static char *slot_memory(const struct pool *p, unsigned slot)
     return (char *)p->header + POOL_HEADER_SIZE + slot * p->slot_bytes;
 }
 
-/* Reserves the lowest free slot of the first `most` slots.  Returns false if there is none. */
+/* Reserves the lowest free slot among the first `most` slots, and stores its number in *slot.
+ * Returns false if no slot is free. */
 static bool reserve(struct pool *p, uint64_t most, unsigned *slot)
 {
     unsigned i = 0;
@@ -251,7 +252,7 @@ void pool_release(struct pool *p, unsigned slot)
 
 /* --- the pool of another process --------------------------------------------------------- */
 
-/* The twin of a slot of another process's pool. */
+/* The twin of a slot in the pool of another process: a buffer in GPU memory. */
 struct twin {
     void *memory;  // NULL: the twin is not open
     struct card_handle handle;
@@ -259,24 +260,25 @@ struct twin {
 
 struct mapping {
     const struct pool_header *header;  // start of the mapping; written by the other process
-    size_t mapped;                     // bytes
+    size_t mapped;                     // size of the mapping in bytes
     uint64_t slot_bytes;
     uint32_t slots, fd;
     int64_t pid;
-    atomic_uint references;                 // the mapping itself and its leases
+    atomic_uint references;                 // number of leases, plus one until mapping_close
     atomic_uint_fast64_t leased, released;  // one bit per slot
     const struct card *card;                // GPU of the twins that are open
     struct twin twins[POOL_SLOTS_MAX];
 };
 
-/* The `owner` of leased bytes. */
+/* A lease: the `owner` of a message part that refers to bytes in a mapping. */
 struct lease {
     struct mapping *mapping;
     struct descriptor d;
 };
 
-/* Checks the header of a pool, and stores its numbers in *m.  Reads the header only once, because
- * the other process may change it at any time. */
+/* Checks the header of a mapped pool, and stores the number and the size of its slots in *m.
+ * Reads the header only once, because the other process may change it at any time.  Returns
+ * false if the header is not valid or names another owner. */
 static bool header_is_good(struct mapping *m, const struct pool_owner *owner)
 {
     struct pool_header h;
@@ -291,7 +293,8 @@ static bool header_is_good(struct mapping *m, const struct pool_owner *owner)
            !__builtin_add_overflow(bytes, (uint64_t)POOL_HEADER_SIZE, &bytes) && bytes == m->mapped;
 }
 
-/* Maps an open file, if it can be the file of a pool. */
+/* Maps an open file for reading.  STATUS_FAILED: the file is not a sealed memory file of this
+ * user, or cannot be mapped. */
 static enum status map_file(struct mapping *m, int file, struct error *e)
 {
     struct stat what;

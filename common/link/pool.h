@@ -29,7 +29,7 @@
 enum {
     POOL_SLOTS_MIN = 6,          // smallest number of slots, however large an image is
     POOL_WORTH_BYTES = 65536,    // smaller images are sent inside messages
-    POOL_USEFUL_SLOTS_MIN = 3,   // a pool with memory for fewer slots is given up
+    POOL_USEFUL_SLOTS_MIN = 3,   // a pool is given up if the system has memory for fewer slots
     POOL_SMALL_BYTES = 1 << 20,  // slots of images up to this size are returned several at once
 };
 #define POOL_BYTES_MAX (UINT64_C(1) << 30)  // largest size, unless POOL_SLOTS_MIN slots need more
@@ -90,7 +90,7 @@ struct mapping;
 enum status mapping_open(struct mapping **mapping, int64_t pid, uint32_t fd,
                          const struct pool_owner *owner, struct error *e);
 
-/* Returns true if the mapping was made with these arguments. */
+/* Returns true if the mapping was made by mapping_open with this `pid` and `fd`. */
 bool mapping_is_of(const struct mapping *mapping, int64_t pid, uint32_t fd);
 
 /* Notes that the link to the owner was cut.  Marks all slots that are not on lease as released,

@@ -107,7 +107,8 @@ enum status port_open(struct port *p, void *context, const struct curve *c, int6
     return STATUS_OK;
 }
 
-/* Counts an event of a connection.  Returns true if a connection has ended. */
+/* Counts an event of a connection in p->trial, and checks the user at the other end of a new
+ * connection (`fd`).  Returns true if a connection has ended. */
 static bool note_event(struct port *p, unsigned event, int fd)
 {
     struct trial *t = &p->trial;
@@ -142,8 +143,8 @@ static bool note_event(struct port *p, unsigned event, int fd)
     return false;
 }
 
-/* Receives all events that have happened so far.  Each event has two parts: its type and value, and
- * the endpoint. */
+/* Receives all events that have happened so far.  Each event is a message of two parts: its type
+ * and value, and the endpoint.  Sets p->cut if a connection has ended. */
 static void take_events(struct port *p)
 {
     char part[ENDPOINT_SIZE];
@@ -201,7 +202,8 @@ void port_drop(struct port *p)
     port_close(p);
 }
 
-/* ThreadSanitizer does not see that libzmq hands memory from thread to thread. */
+/* ThreadSanitizer does not see that libzmq passes memory from one thread to another.  The macros
+ * report this to it. */
 #if defined(__SANITIZE_THREAD__)
 #define SANITIZE_THREAD 1
 #elif defined(__has_feature)
@@ -225,7 +227,8 @@ static void release_shared(void *owner)
     mem_free(owner);
 }
 
-/* The former owner of a part that libzmq releases now, and the function that releases it. */
+/* The owner that a part had before it was made shareable, and the function that releases this
+ * owner.  libzmq calls release_deferred when the last copy was sent. */
 struct deferred {
     void (*release)(void *owner);
     void *owner;
@@ -241,8 +244,9 @@ static void release_deferred(void *data, void *hint)
         d.release(d.owner);
 }
 
-/* Makes a part shareable.  A small part stays as it is and is copied each time it is sent, because
- * that is faster. */
+/* Makes a part shareable: libzmq takes its memory, and counts the copies.  A part of at most
+ * COPIED_MAX bytes stays as it is and is copied each time it is sent, because that is faster.
+ * Returns false if there is not enough memory. */
 static bool share_part(struct part *part)
 {
     if (part->release == release_shared || part->size <= COPIED_MAX)

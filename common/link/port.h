@@ -32,9 +32,10 @@ struct port {
     void *watch;           // socket that reports events of the connections; NULL: none
     struct trial trial;    // counts of these events
     uint64_t opened_ns;    // connecting: when the port last began to connect; 0: never
-    bool stirred;          // the socket may have messages that its descriptor does not show
+    bool stirred;          // the socket may have messages, even if its descriptor is not readable
     bool cut;              // a connection has ended since the last port_happened
-    struct error foreign;  // status and reason if the port led to a process of another user; else 0
+    struct error foreign;  // status and text of the error if the port led to a process of another
+                           // user; else 0
     char endpoint[ENDPOINT_SIZE];
 };
 

@@ -34,7 +34,7 @@ bool order_set_awaited(struct order *o, const struct id_range *to_come, size_t n
         good = id_set_add_range(&o->awaited, to_come[i]);
     o->until = until;
     const uint64_t lowest = o->awaited.count ? o->awaited.ranges[0].first : until;
-    if (good && lowest)  // the source lists no lower id any more
+    if (good && lowest)  // the source does not list lower ids again
         good = id_set_remove_range(&o->arrived, (struct id_range){0, lowest - 1});
     return good && id_set_remove_set(&o->awaited, &o->arrived);
 }
@@ -107,7 +107,8 @@ void order_update(struct links *ls, const struct notice *n)
                     id_set_remove_set(&o->awaited, &ls->seen.ids));
 }
 
-/* Notes that an id is no longer awaited, and hands on the frames whose turn has come. */
+/* Notes that the frame of an id has arrived or is not needed, and hands the frames whose turn
+ * has come to the main thread. */
 static void order_skip(struct links *ls, uint64_t id)
 {
     hand_on(ls, order_arrived(&ls->order, id));
@@ -134,8 +135,8 @@ static void make_private(struct links *ls, struct message *m)
     }
 }
 
-/* Adds a frame to those that wait, and hands on the frames whose turn has come.  If the frame must
- * wait, its shared memory is released and its credit returns. */
+/* Adds a frame to those that wait, and hands the frames whose turn has come to the main thread.
+ * If the new frame must wait, its shared memory is released and its credit returns. */
 static void order_receive(struct links *ls, struct item *item)
 {
     const uint64_t id = item->route.frame;
@@ -192,8 +193,8 @@ static void deliver(struct links *ls, struct link *l, const struct route *r, str
     }
 }
 
-/* Notes the frame and the link to which its credit returns.  Returns false if the frame came
- * without credit, or if there is not enough memory. */
+/* Adds a frame to ls->held, with the link to which its credit returns.  Returns false if the
+ * frame came without credit, or if there is not enough memory. */
 static bool hold(struct links *ls, struct link *l, const struct route *r)
 {
     size_t from_here = 0;
@@ -232,8 +233,8 @@ enum seen_result seen_add(struct seen *s, uint64_t id, uint32_t sum)
     return SEEN_NEW;
 }
 
-/* Sinks: returns true for a frame that has not come before.  Otherwise returns its credit, and ends
- * the run if the two copies differ. */
+/* Sinks: returns true for a frame that has not come before.  For another copy of a frame,
+ * returns its credit and returns false.  Ends the run if the two copies differ. */
 static bool is_new(struct links *ls, const struct route *r, const struct message *m)
 {
     const uint32_t sum = crc32c(r->payload_crc, m->parts[1].data, m->parts[1].size);
@@ -255,7 +256,8 @@ static bool is_new(struct links *ls, const struct route *r, const struct message
     return false;
 }
 
-/* Returns true if the payload was corrupted on a network.  Stores the checksum in the message. */
+/* Returns true if the payload of a message that came through tcp is corrupt.  Decompresses the
+ * pixels, and stores the checksum in the message.  Returns false for other transports. */
 static bool is_damaged(struct links *ls, const struct link *l, struct route *r, struct message *m)
 {
     if (!endpoint_is_network(l->port->endpoint))
@@ -328,7 +330,7 @@ static void on_credit(struct links *ls, struct link *l, const struct notice *n)
     link_settle(ls, l);
 }
 
-/* Notes that the peer has ended and has finished all frames that it got. */
+/* Notes that the peer has ended and has finished all frames that it got: none of them is lost. */
 static void leave(struct links *ls, struct link *l)
 {
     l->gone = true;
@@ -434,7 +436,7 @@ bool receive_from(struct links *ls, struct port *port)
             return any;
         any = true;
         if (from.watches) {
-            ls->run->dropped++;  // frames are not for a watcher
+            ls->run->dropped++;  // a process with the watcher's key may not take part in the stream
         } else if (got == PORT_MESSAGE) {
             dispatch(ls, port, &from, &m);
         } else {

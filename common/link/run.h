@@ -26,16 +26,18 @@
 #define GRACE_NS (SECOND / 2)    // how long a bye may come after the pipe was closed
 #define REOPEN_NS (SECOND / 10)  // shortest time between two attempts to connect again
 
-/* Asks a worker to leave the run, or a sink that came too late to end. */
+/* The signal that asks a worker to leave the run, or asks a sink that joined too late to end. */
 enum { LEAVE_SIGNAL = SIGUSR1 };
 
 /* How a process ends. */
 enum ending {
-    ENDING_FAILED,    // with an error: all processes get the status
+    ENDING_FAILED,    // with an error: the neighbours, and the source or all its peers, get a bye
+                      // with the status
     ENDING_COMPLETE,  // the stream is complete: neighbours get a bye with status 0
-    ENDING_EARLY,     // an observer, or a sink that came too late, was asked to end: bye with 0
+    ENDING_EARLY,     // a passive sink, or a sink that joined too late, was asked to end: bye with
+                      // 0
     ENDING_DEPARTED,  // a worker was asked to leave, and has no frame left: bye with 0
-    ENDING_OUT,       // the process was excluded: it sends no bye
+    ENDING_OUT,       // the process was excluded from the run: it sends no bye
 };
 
 enum transport { TRANSPORT_AUTO, TRANSPORT_INLINE };  // in the order of the choices of --transport
@@ -45,7 +47,7 @@ struct settings {
     struct opt_texts in, out;  // endpoints; @ENDPOINT binds, ENDPOINT connects
     const char *control;       // endpoint of the source; NULL: the source chooses one
     const char *keys;          // folder with keys; NULL: none
-    bool insecure;             // allow tcp without keys
+    bool insecure;             // tcp endpoints without keys are allowed
     int64_t window;            // source: largest number of frames under way
     int64_t attempts;          // source: number of processes that may die while they are processing
                                // a frame, until the frame is given up
@@ -59,7 +61,7 @@ struct settings {
     const char *stats, *trace;                      // files; NULL: none
     bool compress;                                  // compress pixels that leave through tcp
     bool order;                                     // process frames in the order of the list
-    bool restricted;  // the options come from a file: refuse all that do more than decide what
+    bool restricted;  // the options come from a file: refuse options that do more than decide what
                       // frames hold
     bool verbose, quiet;
 };
@@ -74,16 +76,18 @@ struct run {
     uint64_t id;           // id of the run; 0: the id and the control endpoint are not known yet
     uint64_t former;       // id of the run before this process started again; 0: none
     uint32_t incarnation;
-    struct port control;               // leads to the source; in the source: bound
-    char control_told[ENDPOINT_SIZE];  // the same endpoint, as it is sent to the next stages, which
-                                       // may be on other hosts
+    struct port control;               // the port that leads to the source; in the source: its
+                                       // bound port
+    char control_told[ENDPOINT_SIZE];  // the endpoint of `control`, as it is sent to the next
+                                       // stages, which may be on other hosts
     uint64_t patience_ns;              // a process that is silent for longer is presumed dead
     uint64_t awake_ns;                 // since when the I/O loop was not stopped (as by Ctrl-Z)
     atomic_uint_fast64_t window;       // largest number of frames under way; 0: not known yet
     uint64_t dropped;                  // number of messages that were corrupt or not for this run
     struct outlook outlook;            // source: set by the main thread before it sets the list
     unsigned interrupts;               // number of times that the user pressed Ctrl-C
-    bool leaving;                      // take only the frames that were promised, then end
+    bool leaving;                      // the worker takes only frames for which it has given
+                                       // credit, and then ends
 
     bool stopping;       // the I/O loop ends
     enum ending ending;  // how the process ends, if `stopping`

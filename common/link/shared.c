@@ -102,8 +102,9 @@ void shared_look(struct links *ls)
     atomic_store(&ls->on_card.taken, any && all);
 }
 
-/* Copies the pixels of an item from the GPU for a neighbour that cannot read them there, and forms
- * their checksum. */
+/* Copies the pixels of an item from the GPU to main memory, for a neighbour that cannot read
+ * them on the GPU.  Forms the checksum of the pixels, and describes their place in the pool
+ * again. */
 static enum status leave_card(struct links *ls, struct item *item, struct error *e)
 {
     const struct card *card = ls->on_card.card;
@@ -117,7 +118,8 @@ static enum status leave_card(struct links *ls, struct item *item, struct error 
     return s ? s : shared_describe(ls->pool, item, e);
 }
 
-/* Returns the message whose parts replace parts 0 and 2 of the item on this link; NULL: none. */
+/* Returns the two parts that are sent through a link instead of parts 0 and 2 of the item: its
+ * `shared` or its `packed`.  NULL: the item is sent as it is. */
 static const struct message *instead_of(const struct link *l, const struct item *item)
 {
     if (item->shared.nparts && l->shared)

@@ -13,7 +13,7 @@
 #include "base/log.h"
 #include "link/pool.h"
 
-/* An image for which a free slot is wanted. */
+/* A request for a free slot of the pool, and its result. */
 struct request {
     struct images *images;
     size_t bytes;
@@ -21,9 +21,10 @@ struct request {
     enum pool_got got;
 };
 
-/* Returns the number of slots to use: one for each frame that can be under way, and one whose
- * return is under way.  More slots would take more memory than the stream needs.  Small images may
- * use all slots, because their slots are returned several at once. */
+/* Returns the number of slots that images of `bytes` bytes may use: one for each frame that can
+ * be under way, and one that is being returned.  More slots would take more memory than the
+ * stream needs.  Small images may use all slots, because their slots are returned several at
+ * once. */
 static uint64_t slots_for(const struct images *m, size_t bytes)
 {
     const uint64_t window = bytes > POOL_SMALL_BYTES ? atomic_load(&m->links->run->window) : 0;
@@ -37,7 +38,8 @@ static bool try_to_take(void *context)
     return r->got != POOL_BUSY;
 }
 
-/* Waits for a free slot.  The time counts as waiting for later stages, not as computing. */
+/* Waits for a free slot, and stores the result in r->got.  The time counts as waiting for later
+ * stages, not as computing.  Returns false if the stream has ended. */
 static bool await_slot(struct images *m, struct request *r)
 {
     struct meter *meter = &m->links->meter;
@@ -48,11 +50,12 @@ static bool await_slot(struct images *m, struct request *r)
     return more;
 }
 
-/* Gives an image a slot, and waits until one is free.  Returns false if the heap must be used: for
- * a small image, without memory for slots, or at the end of the stream. */
+/* Gives an image the memory of a slot, and waits until a slot is free.  Returns false if the
+ * heap must be used: the image is small, the system has no memory for slots, or the stream has
+ * ended. */
 static bool take(struct image_memory *memory, size_t bytes, struct image *image)
 {
-    struct images *m = (struct images *)memory;  // its first member
+    struct images *m = (struct images *)memory;  // `memory` is the first member of struct images
     struct request r = {.images = m, .bytes = bytes, .image = image};
     if (bytes < POOL_WORTH_BYTES || m->given_up)
         return false;
@@ -174,7 +177,7 @@ static bool sum_is_right(struct images *m)
 static bool is_intact(void *owner)
 {
     struct images *m = owner;
-    const bool right = sum_is_right(m);  // first: it reads
+    const bool right = sum_is_right(m);  // called first, because it reads the pixels
     return mapping_is_intact(m->lease.owner) && right;
 }
 

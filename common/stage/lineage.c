@@ -15,7 +15,8 @@
 #include "stage/stage.h"
 #include "stage/worker.h"
 
-/* Size in bytes of the text whose hash is the lineage, and of its last lines. */
+/* Sizes in bytes: of the text whose hash is the lineage, and of the last lines of this text,
+ * which follow the options. */
 enum { LINEAGE_TEXT = 16384, LINEAGE_MORE = 256 };
 
 const char *stage_identity(const struct stage *stage, void *state)
@@ -34,7 +35,8 @@ static enum status hash_contents(struct experiment *x, uint64_t *hash, struct er
     return s;
 }
 
-/* Adds a stage to the lineage and the history; to the history also its `words`, unless NULL. */
+/* Adds a stage to the lineage and to the history of the experiment.  `words`: options that only
+ * the history lists; NULL: none. */
 static enum status extend(struct experiment *x, const struct stage *stage, void *state,
                           const char *words, struct error *e)
 {
@@ -114,7 +116,7 @@ static enum status parse(struct fused_stage *g, const char *options, int64_t thr
     return s;
 }
 
-/* Puts the name of the stage before the text of an error. */
+/* Inserts the name of the stage before the text of the error *e, if there is one.  Returns `s`. */
 static enum status name_error(const struct fused_stage *g, enum status s, struct error *e)
 {
     if (s == STATUS_OK || !e || !e->text[0])

@@ -28,7 +28,7 @@ static enum status run_connected(struct worker *w, struct error *e)
         s = worker_run_frames(w, e);
     struct item *item;
     while (s == STATUS_OK && !takes_all && (item = exchange_take(&w->rt.links.exchange)))
-        item_free(item);  // until the end
+        item_free(item);  // waits for the end of the stream
     if (s == STATUS_OK && w->stage.end &&
         (takes_all || w->rt.run.ending == ENDING_COMPLETE || w->rt.run.ending == ENDING_EARLY))
         s = w->stage.end(w->state, e);
@@ -48,11 +48,12 @@ static double seconds(uint64_t ns)
     return (double)ns / 1e9;
 }
 
-/* An existing file is one of --stats if it begins like this. */
+/* An existing file that begins with this text is a file of --stats, to which a line may be
+ * appended. */
 static const char *const stats_begin[] = {"{\"stage\":", NULL};
 
-/* Appends a line of JSON to the file of --stats; several stages may share one.  `more`: members of
- * the stage's own, or NULL. */
+/* Appends a line of JSON to the file of --stats.  Several stages may share one file.  `more`:
+ * further members of the line, from the callback `report`; NULL: none. */
 static enum status write_stats(const struct worker *w, const struct work *work, const char *more,
                                struct error *e)
 {
@@ -108,7 +109,7 @@ static int run_open(struct worker *w)
         log_line(LOG_INFO, "dropped %" PRIu64 " frames that came twice", w->rt.links.duplicates);
     int status = s ? (int)s : atomic_load(&w->rt.run.status);
     if (s && !e.text[0] && role_is_watcher(&w->stage.role))
-        status = STATUS_OK;  // an observer may leave at any time
+        status = STATUS_OK;  // a passive sink may leave at any time
     if (o->stats && write_stats(w, &work, more, &e) != STATUS_OK)
         status = status ? status : log_fail(&e);
     if (o->trace && trace_write(o->trace, w->stage.role.name, &e) != STATUS_OK)
@@ -133,7 +134,7 @@ static enum status parse(struct worker *w, int argc, char **argv, struct error *
     if (!w->operands || !w->state)
         return error_memory(e, "the options");
     w->rt.member.nwords = (size_t)argc - 1;
-    options_defaults(o);  // also of options that this stage does not have
+    options_defaults(o);  // also sets options that this stage does not have
     enum status s = opt_parse(&program, stage->options, w->state, options_table(&stage->role), o,
                               argc, argv, w->operands, &w->noperands, e);
     if (s == STATUS_OK && o->restricted)
@@ -176,7 +177,7 @@ int stage_main(const struct stage *stage, int argc, char **argv)
     struct error e = {0};
     program_open(stage->role.name);
     (void)signal(SIGPIPE, SIG_IGN);
-    (void)signal(SIGXFSZ, SIG_IGN);  // a file too large is an error, not the end
+    (void)signal(SIGXFSZ, SIG_IGN);  // then a too large file is an error of write()
     struct worker *w = mem_array(1, sizeof *w);
     if (!w)
         return log_fail(&(struct error){STATUS_FAILED, "out of memory"});

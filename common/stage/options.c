@@ -10,9 +10,9 @@
 #include "link/endpoint.h"
 #include "link/stage_kind.h"
 
-/* The stages that have an option, to be combined with |: first stages before the source, the
- * source, middle stages, sinks (LAST), all stages with input (CONSUMER), and all that give
- * images. */
+/* The stages that have an option, to be combined with |: stages without input that are not the
+ * source (FIRST), the source, middle stages, sinks (LAST), all stages with input (CONSUMER), and
+ * all stages whose output is images. */
 enum { FIRST = 1, SOURCE = 2, MIDDLE = 4, LAST = 8, ALL = 15, CONSUMER = 16, IMAGES = 32 };
 
 #define AT(member) .offset = offsetof(struct settings, member)

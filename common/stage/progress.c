@@ -13,7 +13,7 @@
 #include "base/units.h"
 
 static const uint64_t INTERVAL_NS = 200000000;
-static const uint64_t QUIET_NS = 1000000000;  // without a frame, the I/O thread draws the line
+static const uint64_t QUIET_NS = 1000000000;  // the I/O thread draws the line if it is older
 
 void progress_open(struct worker *w)
 {
@@ -39,8 +39,9 @@ static struct made made_so_far(const struct worker *w, uint64_t all)
     return made;
 }
 
-/* Compares the size that all files will have, from the size of those so far, with the room on the
- * disk. */
+/* Estimates the size that all files will have, from the size of the files so far, and compares
+ * it with the room on the disk.  Warns if the room is not enough; otherwise logs both sizes if
+ * the sink shows its progress. */
 static void plan(struct worker *w, uint64_t frames, uint64_t total)
 {
     const struct made made = made_so_far(w, total);
@@ -74,7 +75,8 @@ static double rate(const struct progress *p, uint64_t frames, char text[READABLE
     return per_s;
 }
 
-/* Draws the line.  x: what the source expects; NULL: only the finished frames are known. */
+/* Draws the progress line.  x: the forecast of the source; NULL: the remaining time is computed
+ * from the finished frames. */
 static void draw(struct progress *p, uint64_t frames, const struct exchange_view *view,
                  const struct expected *x, uint64_t now_ns)
 {
@@ -115,7 +117,7 @@ void progress_wait(struct runtime *rt, uint64_t now_ns)
 void progress_show(struct worker *w, const struct image *image)
 {
     struct progress *p = &w->progress;
-    const uint64_t frames = w->rt.links.meter.frames + 1;  // this one is counted later
+    const uint64_t frames = w->rt.links.meter.frames + 1;  // this frame is counted later
     if (p->tells && image->count)
         see_light(p, image);
     if (p->planned && !p->tells)
@@ -132,7 +134,8 @@ void progress_show(struct worker *w, const struct image *image)
     (void)pthread_mutex_unlock(&p->mutex);
 }
 
-/* Writes a text such as ", brightest pixel 2311 ADU, 4.3e+05 photons a frame". */
+/* Writes a text such as ", brightest pixel 2311 ADU, 4.3e+05 photons a frame" to `text`, from
+ * the images so far. */
 static void say_light(const struct progress *p, const struct experiment *x, char *text, size_t size)
 {
     const bool counts = p->unit == UNIT_ADU && x->gain > 0;

@@ -25,7 +25,7 @@
 
 enum {
     DESCRIPTORS_MIN = 64,
-    TYPED_SIZE = ENDPOINT_SIZE + 16,  // of an endpoint as typed
+    TYPED_SIZE = ENDPOINT_SIZE + 16,  // bytes of an endpoint as the user types it
 };
 
 static enum status random_names(struct runtime *rt, struct error *e)
@@ -41,7 +41,8 @@ static enum status random_names(struct runtime *rt, struct error *e)
     return STATUS_OK;
 }
 
-/* Binds or connects an endpoint as typed. */
+/* Binds or connects a port to an endpoint as the user typed it: @ENDPOINT binds.  part_max:
+ * largest allowed part of a message, in bytes. */
 static enum status start_port(struct runtime *rt, struct port *p, const char *text,
                               int64_t part_max, struct error *e)
 {
@@ -55,7 +56,7 @@ static enum status start_port(struct runtime *rt, struct port *p, const char *te
     return s;
 }
 
-/* Opens a further port for experiment and frames. */
+/* Opens a further port for experiment and frames.  `text`: the endpoint as the user typed it. */
 static enum status add_port(struct runtime *rt, const char *text, bool up, struct error *e)
 {
     struct port *p = &rt->links.ports[rt->links.nports];
@@ -65,7 +66,8 @@ static enum status add_port(struct runtime *rt, const char *text, bool up, struc
     return s;
 }
 
-/* Makes the text of an endpoint in the private folder of this process. */
+/* Writes the endpoint of a socket in the private folder of this process to `text`, with the @ of
+ * an endpoint that is bound.  Makes the folder if it does not exist yet. */
 static enum status private_endpoint(struct runtime *rt, const char *name, char text[TYPED_SIZE],
                                     struct error *e)
 {
@@ -75,8 +77,10 @@ static enum status private_endpoint(struct runtime *rt, const char *name, char t
     return s;
 }
 
-/* Chooses the endpoint at which the source listens: the value of --control, else the interface of a
- * tcp output (one that other hosts reach is preferred), else a socket in the private folder. */
+/* Chooses the endpoint at which the source listens, and writes it to `text`.  It is the value of
+ * --control.  Without --control, it is a free port on the interface of a tcp output, and an
+ * output that other hosts can reach is preferred.  Without a tcp output, it is a socket in the
+ * private folder.  STATUS_USAGE: the output connects to another host, and --control is missing. */
 static enum status choose_control(struct runtime *rt, char text[TYPED_SIZE], struct error *e)
 {
     const struct port *first = NULL;
@@ -132,7 +136,7 @@ static enum status open_endpoints(struct runtime *rt, struct error *e)
     rt->links.out.used = role->gives != KIND_NONE && !o->out.count;
     if (rt->links.out.used)
         s = private_endpoint(rt, "data", text, e);
-    if (rt->links.out.used && s == STATUS_OK)  // the pipe's port comes first in the list
+    if (rt->links.out.used && s == STATUS_OK)  // the port of the pipe must be the first port
         s = add_port(rt, text, false, e);
     for (size_t i = 0; i < o->out.count && s == STATUS_OK; i++)
         s = add_port(rt, o->out.text[i], false, e);
@@ -188,8 +192,10 @@ static void on_leave(struct runtime *rt)
         rt->run.leaving = role->wants != KIND_NONE && role->gives != KIND_NONE && !rt->source;
 }
 
-/* Handles signals: the first Ctrl-C ends the stream, the second Ctrl-C ends the process, and other
- * signals abort the run. */
+/* Handles the signals that have come.  The first Ctrl-C ends the stream early.  The second
+ * Ctrl-C aborts the run, and so does the first one if the source has not welcomed this process
+ * yet.  A passive sink ends at the first Ctrl-C.  on_leave handles LEAVE_SIGNAL.  Other signals
+ * abort the run. */
 static void on_signal(struct runtime *rt)
 {
     struct signalfd_siginfo info;
@@ -210,7 +216,8 @@ static void on_signal(struct runtime *rt)
     }
 }
 
-/* The descriptors for which the loop waits; -1 for those that do not exist. */
+/* Indices of the descriptors for which the loop waits.  A descriptor that does not exist is -1.
+ * The ports for experiment and frames begin at SLOT_PORTS. */
 enum { SLOT_EVENT, SLOT_SIGNALS, SLOT_STDIN, SLOT_STDOUT, SLOT_CONTROL, SLOT_PORTS };
 
 static nfds_t fill_slots(const struct runtime *rt, struct pollfd *slots)
@@ -220,7 +227,7 @@ static nfds_t fill_slots(const struct runtime *rt, struct pollfd *slots)
     slots[SLOT_EVENT] = (struct pollfd){.fd = rt->links.exchange.event, .events = POLLIN};
     slots[SLOT_SIGNALS] = (struct pollfd){.fd = rt->signals, .events = POLLIN};
     slots[SLOT_STDIN] = (struct pollfd){.fd = listen_in ? STDIN_FILENO : -1, .events = POLLIN};
-    slots[SLOT_STDOUT] = (struct pollfd){.fd = listen_out ? STDOUT_FILENO : -1};  // errors
+    slots[SLOT_STDOUT] = (struct pollfd){.fd = listen_out ? STDOUT_FILENO : -1};  // only errors
     slots[SLOT_CONTROL] =
         (struct pollfd){.fd = port_descriptor(&rt->run.control), .events = POLLIN};
     for (size_t i = 0; i < rt->links.nports; i++)
@@ -229,7 +236,8 @@ static nfds_t fill_slots(const struct runtime *rt, struct pollfd *slots)
     return SLOT_PORTS + rt->links.nports;
 }
 
-/* Handles what is not a message, and notes which sockets may have messages. */
+/* Handles the events of `slots` that are not messages, and notes which sockets may have messages
+ * (`stirred`).  `all`: all sockets may have messages. */
 static void look(struct runtime *rt, const struct pollfd *slots, nfds_t count, bool all,
                  uint64_t now_ns)
 {
@@ -243,11 +251,12 @@ static void look(struct runtime *rt, const struct pollfd *slots, nfds_t count, b
     rt->run.control.stirred |= all || slots[SLOT_CONTROL].revents;
     for (nfds_t i = SLOT_PORTS; i < count; i++)
         rt->links.ports[i - SLOT_PORTS].stirred |= all || slots[i].revents;
-    if (slots[SLOT_STDIN].revents && !rt->run.stopping)  // the last: it may add a port
+    if (slots[SLOT_STDIN].revents && !rt->run.stopping)  // called last, because it may add a port
         pipe_read(&rt->links, now_ns);
 }
 
-/* Waits; meanwhile the main thread may send. */
+/* Waits for an event, for at most `ms` milliseconds.  Unlocks rt->turn meanwhile, so that the
+ * main thread may send (turn_lend).  Returns the result of poll() with its errno. */
 static int await(struct runtime *rt, struct pollfd *slots, nfds_t count, int ms)
 {
     rt->io_waits = true;
@@ -297,7 +306,7 @@ static void *run_loop(void *runtime)
 
 enum status runtime_open(struct runtime *rt, struct error *e)
 {
-    (void)mallopt(M_ARENA_MAX, 1);  // each further one takes 64 MiB of address space
+    (void)mallopt(M_ARENA_MAX, 1);  // each further arena takes 64 MiB of address space
     rt->links.run = rt->member.run = &rt->run;
     rt->member.links = &rt->links;
     rt->links.start_ns = clock_ns();

@@ -32,7 +32,7 @@ struct runtime {
     struct folder folder;   // private folder for sockets
     int signals;            // signalfd
 
-    struct progress *progress;  // what a sink shows of its frames (worker.h)
+    struct progress *progress;  // the progress that a sink shows (worker.h)
     pthread_t thread;
     bool started;  // the I/O thread runs
     pthread_mutex_t
@@ -44,7 +44,7 @@ struct runtime {
     atomic_bool outcast;  // the main thread found that this process was presumed dead
 };
 
-/* --- its life: runtime.c, turn.c --------------------------------------------- */
+/* --- the life of the I/O thread: runtime.c, turn.c --------------------------- */
 
 /* Opens sockets and signals, and starts the I/O thread.  Call after all checks, when the stage is
  * open.  Call runtime_close afterwards, also after an error. */
@@ -61,22 +61,23 @@ void progress_wait(struct runtime *rt, uint64_t now_ns);
 
 /* --- what the I/O thread does between two waits, without waiting: turn.c ------ */
 
-/* Processes messages of the sockets that may have some (`stirred`).  Returns false if there were
- * none.  Only then do the descriptors of the sockets show the next message. */
+/* Processes messages of the sockets that may have messages (`stirred`).  Returns false if there
+ * were none: only then do the descriptors of the sockets become readable when the next message
+ * comes. */
 bool turn_receive(struct runtime *rt);
 
-/* One turn of the links and of the source or the member at `now_ns`, a time of clock_ns.  Then
- * processes messages that came meanwhile, and returns true if there were any.  May end the run, see
- * run.stopping. */
+/* Does one turn of the links, and of the source or the member, at `now_ns`, a time of clock_ns.
+ * Then processes messages that came meanwhile, and returns true if there were any.  May end the
+ * run, see run.stopping. */
 bool turn_take(struct runtime *rt, uint64_t now_ns);
 
 /* Returns how long to wait for an event until the next turn, in ms.  The time is short while a sink
  * acknowledges frames, because the next acknowledgement may be due soon. */
 int turn_wait_ms(const struct runtime *rt, uint64_t now_ns);
 
-/* Main thread, after it has handed over a message: sends the message instead of the I/O thread,
- * while the I/O thread only waits.  So the message leaves at once.  Returns false if the I/O thread
- * must be woken. */
+/* Main thread, after it has handed over a message: sends the message in this thread if the I/O
+ * thread only waits, so that the message leaves at once.  Returns false if the I/O thread must
+ * be woken. */
 bool turn_lend(void *runtime);
 
 /* Sends a bye to the neighbours, and to the source or the peers.  Call after the last turn. */

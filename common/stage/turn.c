@@ -13,9 +13,10 @@
 
 enum { TICK_MS = 100, REST_MS = 1 };
 
-/* How often a turn looks for silent and cut neighbours; it also does so when messages other than
- * frames and credit have come.  This takes a tenth of the time at most: about 20 ns per link, or
- * 100 ns if there are hundreds of links, which no cache holds. */
+/* A turn looks for silent and cut neighbours once per LOOK_NS, and when messages other than
+ * frames and credit have come.  A look takes about 20 ns per link, or 100 ns if there are at
+ * least MANY links, which exceed the caches.  The time between two looks is at least REST_NS
+ * (REST_MANY_NS) per link, so that looks take at most a tenth of the time. */
 static const uint64_t LOOK_NS = 10 * MILLISECOND, REST_NS = 200, REST_MANY_NS = 1000;
 enum { MANY = 250 };
 
@@ -32,7 +33,7 @@ bool turn_receive(struct runtime *rt)
     return any;
 }
 
-/* Looks for silent, disconnected and new neighbours, if that is due. */
+/* Looks for silent, disconnected and new neighbours, if that is due, and sets ls->looks. */
 static void look(struct links *ls, uint64_t now_ns)
 {
     const bool *stopping = &ls->run->stopping;
@@ -55,8 +56,8 @@ static void look(struct links *ls, uint64_t now_ns)
         credit_look(ls, now_ns);
 }
 
-/* The turn of the links, then that of the source or the member, until something ends this process.
- */
+/* Does the turn of the links, and then the turn of the source or the member.  Stops as soon as a
+ * step ends this process. */
 static void pump(struct runtime *rt, uint64_t now_ns)
 {
     struct links *ls = &rt->links;
@@ -94,10 +95,11 @@ static void pump(struct runtime *rt, uint64_t now_ns)
 bool turn_take(struct runtime *rt, uint64_t now_ns)
 {
     if (rt->turned_ns && now_ns - rt->turned_ns > 2 * run_beat_ns(&rt->run))
-        rt->run.awake_ns = now_ns;  // this process did not read: the others were not silent
+        rt->run.awake_ns = now_ns;  // this process was stopped: its neighbours were not silent
     rt->turned_ns = now_ns;
     pump(rt, now_ns);
-    return !rt->run.stopping && turn_receive(rt);  // what the calls of pump kept from descriptors
+    return !rt->run.stopping && turn_receive(rt);  // messages that the descriptors do not show
+                                                   // after the sends of pump
 }
 
 void turn_say_goodbye(struct runtime *rt)
@@ -128,8 +130,8 @@ static bool has_more(struct port *p)
     return p->stirred;
 }
 
-/* False if the I/O thread must be woken: after a send a descriptor may not show that messages have
- * come, and acknowledgements may be due before the thread would wake up. */
+/* Returns false if the I/O thread must be woken.  After a send, a descriptor may not show that
+ * messages have come.  Acknowledgements may be due before the thread would wake up. */
 static bool may_wait(struct runtime *rt)
 {
     bool more = rt->run.stopping || (rt->links.acks.count && rt->wait_ms > ACK_MS);
@@ -160,8 +162,9 @@ bool turn_lend(void *runtime)
 
 enum { GOODBYE_MS = 50 };
 
-/* True if messages on a link still matter at a good end.  On their way up only the bye to a stage
- * that gave the experiment does; on their way down all do, until the neighbour has left. */
+/* Returns true if messages that wait on a link are still needed when the run ends without an
+ * error.  Up, only the bye to a stage that sends the experiment and no frames is needed.  Down,
+ * all messages are needed until the neighbour has left. */
 static bool is_of_use(const struct runtime *rt, const struct link *l)
 {
     if (l->lost_ns)
@@ -169,8 +172,9 @@ static bool is_of_use(const struct runtime *rt, const struct link *l)
     return l->port->up ? rt->links.wants == KIND_EXPERIMENT && l->gone : !l->gone;
 }
 
-/* libzmq keeps messages for neighbours that have left: shortens how long it waits for those, while
- * the others still get theirs. */
+/* Shortens the time for which libzmq waits, when a socket is closed, until the last messages
+ * have left.  libzmq also keeps messages for neighbours that have left, and would wait in vain.
+ * Neighbours that still need messages get them within GOODBYE_MS. */
 static void shorten_goodbyes(struct runtime *rt)
 {
     for (size_t i = 0; i < rt->links.nports; i++) {

@@ -41,8 +41,8 @@ static enum status seal(struct route *r, struct message *m, bool on_card, struct
     return s;
 }
 
-/* Seals *m, of which it takes ownership and which holds the pixels of `image` (NULL: none), and
- * hands it to the I/O thread; false in *more at the end of the stream. */
+/* Seals a message and hands it to the I/O thread.  Takes ownership of *m.  `image`: the image
+ * whose pixels are in *m; NULL: none.  Sets *more to false if the stream has ended. */
 static enum status send_out(struct worker *w, enum message_type type, struct ticket t,
                             struct message *m, const struct image *image, bool *more,
                             struct error *e)
@@ -82,22 +82,25 @@ static enum status send_out(struct worker *w, enum message_type type, struct tic
     return STATUS_OK;
 }
 
-/* The error of a payload whose checksum is not the one that its producer formed: STATUS_FAILED. */
+/* Returns STATUS_FAILED with the error of a corrupt payload: its checksum differs from the
+ * checksum that its producer formed. */
 static enum status fail_damaged(const struct route *r, struct error *e)
 {
     return error_set(e, STATUS_FAILED, "%s %" PRIu64 " from %s was corrupted on its way",
                      message_type_name(r->type), r->frame, r->stage);
 }
 
-/* Drops a message, which is sent again; fails when too many were dropped one after the other. */
+/* Drops a corrupt or unreadable message, which is sent again.  STATUS_FAILED: DAMAGED_MAX
+ * messages were dropped since the last good one. */
 static enum status drop(struct worker *w, const struct item *item, struct error *e)
 {
     exchange_damaged(&w->rt.links.exchange, &item->route);
     return ++w->damaged < DAMAGED_MAX ? STATUS_OK : fail_damaged(&item->route, e);
 }
 
-/* Verifies the checksum of the payload.  A message that a network corrupted is `dropped`, and will
- * be sent again.  STATUS_FAILED if there was no network, or if no message gets through. */
+/* Verifies the checksum of the payload.  If the checksum is wrong and the message came through a
+ * network, drops the message, which is sent again, and sets *dropped to true.  STATUS_FAILED:
+ * the message did not come through a network, or too many messages were dropped. */
 static enum status check_sum(struct worker *w, const struct item *item, bool *dropped,
                              struct error *e)
 {
@@ -111,8 +114,9 @@ static enum status check_sum(struct worker *w, const struct item *item, bool *dr
     return *dropped ? drop(w, item, e) : fail_damaged(&item->route, e);
 }
 
-/* Finds the pixels that images_borrow took on the GPU.  A frame that cannot be read there is
- * `dropped`; it is sent again, and this process gets no more frames on a GPU. */
+/* Finds borrowed pixels on the GPU, if they are there.  If the pixels cannot be read on the GPU,
+ * drops the frame, which is sent again, and sets *dropped to true.  This process then gets no
+ * more frames on a GPU. */
 static enum status find_on_card(struct worker *w, const struct item *item, bool *dropped,
                                 struct error *e)
 {
@@ -132,7 +136,8 @@ static enum status find_on_card(struct worker *w, const struct item *item, bool 
 
 /* --- until frames may come: the experiment, images, the list ---------------------- */
 
-/* Waits for the first message that is not damaged; NULL in *item when none comes. */
+/* Waits for the first message that is not corrupt, and stores it in *item.  NULL in *item: the
+ * stream has ended. */
 static enum status receive_first(struct worker *w, struct item **item, struct error *e)
 {
     enum status s = STATUS_OK;
@@ -150,7 +155,8 @@ static enum status receive_first(struct worker *w, struct item **item, struct er
     return s;
 }
 
-/* Waits for the experiment of the stage before; false in *more when none comes. */
+/* Waits for the experiment of the previous stage, and decodes it.  Sets *more to false if the
+ * stream ends before it comes. */
 static enum status receive_experiment(struct worker *w, bool *more, struct error *e)
 {
     struct item *item = NULL;
@@ -174,7 +180,7 @@ static enum status receive_experiment(struct worker *w, bool *more, struct error
     return s;
 }
 
-/* Source: asks the stage for the ids of all frames. */
+/* Source: gets the ids of all frames from the stage, and sets the list of the exchange. */
 static enum status list_frames(struct worker *w, struct error *e)
 {
     struct id_set ids = {0};
@@ -190,7 +196,8 @@ static enum status list_frames(struct worker *w, struct error *e)
 }
 
 /* Opens the memory of the images that this stage makes: memory that other processes map, and the
- * GPU that the stage names.  With --transport=inline images go into messages instead. */
+ * GPU that the callback `card` names.  With --transport=inline images are sent inside messages
+ * instead. */
 static void open_images(struct worker *w)
 {
     const struct stage *stage = &w->stage;
@@ -263,8 +270,9 @@ enum status worker_begin(struct worker *w, bool *more, struct error *e)
 
 /* --- frames, one after the other --------------------------------------------------- */
 
-/* Gives borrowed pixels back.  If they were replaced, because the process before presumed
- * this one dead, or are corrupt, the result is void: `s` becomes that error. */
+/* Returns borrowed pixels to their owner, and returns `s`.  If the pixels were replaced or are
+ * corrupt, the result of the frame is not valid, and STATUS_FAILED is returned instead.  Pixels
+ * are replaced if the previous process presumed this process dead. */
 static enum status return_pixels(struct worker *w, enum status s, struct error *e)
 {
     switch (images_return(&w->images)) {
@@ -304,7 +312,8 @@ static enum status compute(struct worker *w, struct frame *f, struct error *e)
     return return_pixels(w, s, e);
 }
 
-/* Processes one frame.  Sends it to the next stage, or reports it as durable if this is a sink. */
+/* Processes one frame: calls the callback `frame`, then sends the frame to the next stage.  A
+ * sink reports that the frame is durable instead. */
 static enum status process(struct worker *w, struct frame *f, struct ticket t, bool *more,
                            struct error *e)
 {
@@ -319,7 +328,7 @@ static enum status process(struct worker *w, struct frame *f, struct ticket t, b
         return STATUS_OK;
     }
     struct message m = {0};
-    const struct image image = f->image;  // the message takes the pixels over
+    const struct image image = f->image;  // the message takes ownership of the pixels
     s = codec_frame_encode(f, w->experiment.lineage, &m, e);
     if (s == STATUS_OK)
         s = send_out(w, MESSAGE_FRAME, t, &m, &image, more, e);
@@ -328,8 +337,9 @@ static enum status process(struct worker *w, struct frame *f, struct ticket t, b
     return s;
 }
 
-/* Holds a frame back until it is due; *base_ns, 0 before the first one, is when the
- * stage's own clock began.  False at the end of the stream. */
+/* Source: waits until a new frame is due (callback `due_ns`).  *base_ns is the time of clock_ns
+ * at which the clock of the stage was 0; the first call sets it, and it must be 0 before.
+ * Returns false if the stream has ended. */
 static bool wait_due(struct worker *w, struct ticket t, uint64_t *base_ns)
 {
     if (!w->stage.due_ns || t.attempt)
@@ -356,7 +366,8 @@ enum status worker_run_source(struct worker *w, struct error *e)
     return s;
 }
 
-/* Checks the experiment of a further stage before this one: its lineage must be the same. */
+/* Checks an experiment that comes after the first one, from another process before this one: its
+ * lineage must be the same.  Ignores a corrupt message, which is sent again. */
 static enum status compare_experiment(struct worker *w, const struct item *item, struct error *e)
 {
     struct experiment other = {0};
@@ -374,8 +385,9 @@ static enum status compare_experiment(struct worker *w, const struct item *item,
     return s;
 }
 
-/* Returns true if the checksum of a frame is verified later.  On one host only the sink verifies
- * the checksum of an image.  It does so when it has read the borrowed pixels. */
+/* Returns true if the checksum of a frame is verified later: this stage is a sink, and has
+ * borrowed the pixels from a process on this host.  The checksum is verified when the sink has
+ * read the pixels. */
 static bool sum_later(struct worker *w, const struct item *item)
 {
     if (!role_is_sink(&w->stage.role) || w->stage.message || !w->images.lease.release)
@@ -404,7 +416,8 @@ static enum status receive_frame(struct worker *w, struct item *item, struct fra
     if (s == STATUS_OK)
         s = codec_frame_decode(f, &w->expected, &item->message, e);
     images_mark(&w->images, &f->image);
-    if (role_is_sink(&w->stage.role)) {  // what it gets is not changed any more
+    if (role_is_sink(&w->stage.role)) {  // a sink does not change pixels, so that their checksum
+                                         // stays valid
         f->image.has_sum = f->image.count > 0;
         f->image.sum = w->first_sum;
     }
@@ -421,8 +434,9 @@ static enum status receive_frame(struct worker *w, struct item *item, struct fra
     return s;
 }
 
-/* A frame that was lost before may kill this process, too.  Waits until the messages have left
- * which show that the frames before it were passed on. */
+/* If a frame was issued before, waits 20 ms before it is processed.  The frame may have killed
+ * another process, and may kill this process, too.  In these 20 ms the messages leave which show
+ * that the frames before it were passed on, so that none of them is blamed. */
 static void let_others_leave(struct worker *w, const struct item *item)
 {
     const uint64_t leave_ns = 20000000;

@@ -22,7 +22,8 @@
 struct images {
     struct image_memory memory;  // for image_reserve
     bool given_up;               // the system had no memory for slots
-    struct part lease;           // borrowed pixels of the current frame, in another process's pool
+    struct part lease;           // borrowed pixels of the current frame, in the pool of another
+                                 // process
     void *leased_card;           // address of these pixels on the GPU; NULL: they are not there
     bool expects;                // the checksum of these pixels must be `expected`
     uint32_t expected, sum;      // `sum` is the checksum of the first summed_bytes bytes
@@ -30,11 +31,11 @@ struct images {
     struct links *links;  // links of the process, with its pool.  Without a pool, the heap is used
 };
 
-/* What a sink shows of its frames, unless it writes to stdout itself. */
+/* The progress that a sink shows, unless it writes results to stdout. */
 struct progress {
     pthread_mutex_t mutex;  // guards the progress line, which both threads draw
-    bool draws, tells;      // draw the progress line; log what is made, see LOG_TELL
-    bool planned;           // the size of all files was compared with the room on the disk
+    bool draws, tells;      // draw the progress line; log the totals and the files (LOG_TELL)
+    bool planned;           // the expected size of all files was compared with the room on the disk
     uint64_t start_ns, last_ns, drawn_ns;  // time of the first frame, the last frame and the line
     uint64_t images;                       // number of images
     double brightest, sum;                 // brightest pixel, and sum of all pixels, of all images
@@ -55,7 +56,7 @@ struct worker {
     struct images images;
     struct packer packer;
     struct progress progress;
-    unsigned damaged;  // number of corrupt or unreadable messages, one after the other
+    unsigned damaged;  // number of corrupt or unreadable messages since the last good one
     uint32_t
         first_sum;  // checksum of the first payload part of the message; formed or from its route
     const struct route *route;  // route of the current frame; NULL in a source
@@ -75,8 +76,8 @@ char *stage_words(const struct stage *stage, const void *state);
  * without input also adds the experiment that it made.  Fused stages follow. */
 enum status worker_extend_lineage(struct worker *w, struct error *e);
 
-/* Decides what the sink shows.  Call before the I/O thread starts.  The progress line is drawn only
- * if stderr is a terminal. */
+/* Decides what a sink shows of its progress.  Call before the I/O thread starts.  The progress
+ * line is drawn only if stderr is a terminal. */
 void progress_open(struct worker *w);
 
 /* Shows progress after a frame, whose pixels must still be valid.  Draws the line a few times per
@@ -88,8 +89,10 @@ void progress_show(struct worker *w, const struct image *image);
  * frames of the stream are done. */
 void progress_end(struct worker *w, bool whole);
 
-/* Does everything that comes before the first frame.  Sets *more to false if the stream ends before
- * the first frame. */
+/* Does everything that comes before the first frame: receives the experiment, calls the callback
+ * `begin`, opens the memory of images, and sends the experiment.  A sink finds its durable
+ * frames instead of sending the experiment, and a source lists its frames.  Sets *more to false
+ * if the stream ends before the first frame. */
 enum status worker_begin(struct worker *w, bool *more, struct error *e);
 
 /* Source: makes all frames. */
@@ -114,23 +117,25 @@ struct image_memory *images_memory(struct images *m);
  * replaced while they were copied. */
 enum status images_make_own(struct images *m, struct image *image, struct error *e);
 
-/* If another process lent the pixels of a frame's message, takes ownership of them.  Call before
- * the pixels are read.  After the frame is decoded, call images_mark. */
+/* If the pixels of a frame's message are in the pool of another process, takes ownership of
+ * their lease.  Call before the pixels are read.  After the frame is decoded, call images_mark. */
 void images_borrow(struct images *m, struct message *message);
 
-/* Marks the image of a frame whose pixels were borrowed, so that image_is_intact checks them. */
+/* Sets the callbacks of an image whose pixels were borrowed, so that image_is_intact checks
+ * these pixels. */
 void images_mark(struct images *m, struct image *image);
 
 /* Finds the address of borrowed pixels on the GPU, if they are there.  Call between images_borrow
  * and images_mark.  STATUS_FAILED: the pixels are on the GPU and cannot be read. */
 enum status images_find_on_card(struct images *m, struct error *e);
 
-/* Sets the checksum that borrowed pixels must have.  Their checksum is formed when a caller asks
- * whether they are intact, or reports that they have been read: then they may still be in the
- * caches of the CPU. */
+/* Sets the checksum that borrowed pixels must have.  The checksum of the pixels is formed when a
+ * caller asks whether they are intact, or reports that they have been read.  At that time the
+ * pixels may still be in the caches of the CPU. */
 void images_expect(struct images *m, uint32_t sum);
 
-/* The state of borrowed pixels when they are returned. */
+/* The state of borrowed pixels when they are returned: unchanged, replaced by their owner, or
+ * with another checksum than expected. */
 enum images_were { IMAGES_INTACT, IMAGES_REPLACED, IMAGES_DAMAGED };
 
 /* Returns borrowed pixels, if there are any, to their owner. */
