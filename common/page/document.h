@@ -30,7 +30,7 @@
 enum status document_check(const char *path, struct error *e);
 
 /* document_begin writes the beginning of a page with its heading, and document_end writes its
- * end. `title` is plain text: the heading, and the name of the page in the browser. */
+ * end.  `title` is plain text: the heading, and the name of the page in the browser. */
 void document_begin(FILE *out, const char *title);
 void document_end(FILE *out);
 

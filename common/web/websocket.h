@@ -67,7 +67,7 @@ struct ws_reader {
 size_t ws_take(struct ws_reader *r, const unsigned char *bytes, size_t n, enum ws_event *event);
 
 /* Writes the head of a frame with a payload of `n` bytes.  The server sends frames without a
- * mask. Returns the number of bytes of the head. */
+ * mask.  Returns the number of bytes of the head. */
 size_t ws_head(unsigned char head[WS_HEAD_MAX], enum ws_opcode opcode, bool final, size_t n);
 
 /* Writes the payload of a close frame.  Returns the number of its bytes. */
