@@ -47,7 +47,7 @@ bool lattices_are_one(const double a[9], const double b[9]);
 
 /* ---- metrics and operators ---- */
 
-/* Computes the scalar products of the axes. */
+/* Sets g[9] to the scalar products of the axes (the metric). */
 void lattices_metric(const double a_matrix[9], double g[9]);
 
 /* Returns the largest difference between the metric g of another lattice, transformed by operator
