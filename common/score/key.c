@@ -160,9 +160,9 @@ static struct entry *list_entries(const struct key *k, size_t *count, size_t *nl
     return list;
 }
 
-/* Returns whether a result can identify which of two frames with the same number is meant.  This is
- * the case for different stills in NXmx files, because an analysis can read these files and name
- * them. */
+/* Returns true if results can identify which of two frames with the same number is meant.  This
+ * is the case for different stills in NXmx files, because an analysis can read these files and
+ * name them. */
 static bool may_be_twice(const struct key *k, const struct entry *a, const struct entry *b)
 {
     const struct key_part *p = &k->parts[a->part], *q = &k->parts[b->part];
