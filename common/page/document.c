@@ -6,7 +6,7 @@
 
 #include "base/files.h"
 
-/* The style sheet: a light and a dark style, and a single column on a telephone. */
+/* The style sheet of all pages: a light and a dark style, and a single column on a telephone. */
 static const char style[] =
     ":root{color-scheme:light dark;--back:#fbfbfa;--card:#fff;--ink:#1d2126;--soft:#5b6470;"
     "--line:#d9dde2;--bar:#2f6fb3;--warn:#9a4b00;--warnback:#fff3e2;--ok:#0a7f4f;--bad:#c2371f}\n"
@@ -82,7 +82,8 @@ enum status document_check(const char *path, struct error *e)
 
 /* --- the content of a page ---------------------------------------------------------------- */
 
-/* Returns the number of bytes of the UTF-8 character that begins here; 0: it is not valid UTF-8. */
+/* Returns the number of bytes of the UTF-8 character that begins at `s`.  Returns 0 if `s` is not
+ * valid UTF-8. */
 static size_t utf8_length(const unsigned char *s)
 {
     const size_t n = s[0] < 0x80                    ? 1
@@ -120,7 +121,8 @@ void html_lines(FILE *out, const char *text)
         char piece[256];
         const size_t length = strcspn(text, "\n\t\r");
         const size_t n = length < sizeof piece - 4 ? length : sizeof piece - 4;
-        /* A piece does not end inside a character: at most 3 more bytes belong to the same one. */
+        /* A piece must not end inside a character.  After its end at most 3 bytes belong to the
+         * same character. */
         size_t end = n;
         while (end < length && end < n + 3 && ((unsigned char)text[end] & 0xc0) == 0x80)
             end++;

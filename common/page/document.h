@@ -8,8 +8,9 @@
  *   `soft`             small text
  *   `names`            names of files
  *   `wide`             a table with a heading row; on a telephone each row becomes a block, in
- * which cells have the name of their column from the attribute data-name `notes`            a list
- * of warnings `shares`           bars that show parts of a whole
+ *                      which cells have the name of their column from the attribute data-name
+ *   `notes`            a list of warnings
+ *   `shares`           bars that show parts of a whole
  */
 #ifndef BRAGG_PAGE_DOCUMENT_H
 #define BRAGG_PAGE_DOCUMENT_H
@@ -19,15 +20,17 @@
 
 #include "base/error.h"
 
-/* A line of a page.  Another program may replace it by more content. */
+/* Comment in a page, on a line of its own.  Another program may replace the line by more
+ * content. */
 #define DOCUMENT_GAP "<!-- gap -->\n"
 
-/* Checks that a page can be written to `path`; call it before long work.
+/* Checks that a page can be written to `path`.  Call the function before long work.
+ *
  * STATUS_FAILED: the page cannot be written, or the file exists and is not such a page. */
 enum status document_check(const char *path, struct error *e);
 
-/* Write the beginning of a page with its heading, and its end.  `title` is plain text:
- * the heading, and the name of the page in the browser. */
+/* document_begin writes the beginning of a page with its heading, and document_end writes its
+ * end.  `title` is plain text: the heading, and the name of the page in the browser. */
 void document_begin(FILE *out, const char *title);
 void document_end(FILE *out);
 

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-/* Sizes of the whole plot, and edges of its frame, in SVG units. */
+/* Width and height of the whole plot, and edges of its frame, in SVG units. */
 static const double WIDTH = 400, HEIGHT = 270, LEFT = 54, RIGHT = 376, TOP = 10, BOTTOM = 222;
 
 enum { TICKS = 6 };  // approximate number of ticks that fit on an axis

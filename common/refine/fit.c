@@ -8,8 +8,8 @@
 
 enum { TRIALS_MAX = 200 };
 static const double DAMPING_FIRST = 1e-3, DAMPING_MOST = 1e7, DAMPING_FACTOR = 5.0;
-static const double DAMPING_STRONG = 1e3;  // with more damping, a step is too short to show the
-                                           // possible gain
+static const double DAMPING_STRONG = 1e3;  // with more damping than this, a step is too short to
+                                           // show the possible gain
 static const double MEAN_LEAST = 1e-9, FAR = 5.0;
 
 struct fit_room {
@@ -17,7 +17,7 @@ struct fit_room {
     double *means, *total, *steps, *away, *error, *weakest, *damped, *inverse, *work, *memory;
     float *slopes;
     struct fit_sums here, there;
-    bool is_here;  // means and slopes belong to `here`, not to `there`
+    bool is_here;  // `means` and `slopes` are those of `here`, not those of `there`
 };
 
 void fit_room_free(struct fit_room **room)
@@ -96,7 +96,7 @@ void fit_sum(const struct fit *f, const double *means, const float *slopes, cons
     }
 }
 
-/* Evaluates model and sums at a place that is `steps` away. */
+/* Evaluates the model at the place that is `steps` away, and computes the sums *s there. */
 static enum status evaluate(const struct fit *f, struct fit_room *r, const double *steps,
                             struct fit_sums *s, struct error *e)
 {
@@ -110,7 +110,7 @@ static enum status evaluate(const struct fit *f, struct fit_room *r, const doubl
 
 /* ---- steps ------------------------------------------------------------------------------ */
 
-/* Copies the information about the free parameters to r->damped. */
+/* Copies the block of the Fisher matrix for the parameters that are not fixed to r->damped. */
 static void take_block(const struct fit *f, struct fit_room *r)
 {
     const size_t n = f->count - f->held;
@@ -118,8 +118,8 @@ static void take_block(const struct fit *f, struct fit_room *r)
         memcpy(r->damped + k * n, r->here.fisher + k * f->count, n * sizeof *r->damped);
 }
 
-/* Chooses the step from `here`.  Returns false if the data do not determine it, even with damping.
- */
+/* Sets r->steps to the damped step from `here`, shortened if it exceeds a limit.  Returns false
+ * if the data do not determine the step, even with damping. */
 static bool choose_step(const struct fit *f, struct fit_room *r, double damping, bool *limited)
 {
     const size_t n = f->count - f->held;
@@ -152,7 +152,7 @@ static void take_step(const struct fit *f, struct fit_room *r)
     f->accept(f->model);
 }
 
-/* Returns the least gain of a step if the likelihood is a parabola. */
+/* Returns the minimum gain in ln likelihood of r->steps, if ln likelihood is a parabola. */
 static double foresee(const struct fit *f, const struct fit_room *r)
 {
     double sum = 0.0;
@@ -161,8 +161,9 @@ static double foresee(const struct fit *f, const struct fit_room *r)
     return 0.5 * sum;
 }
 
-/* Returns whether a step that gained nothing was too small to matter.  The likelihood of a poor fit
- * is known only to 1e-3 in mixed precision.  Therefore the predicted gain also counts. */
+/* Returns true if a step that gained nothing was too small to matter.  In mixed precision the
+ * likelihood of a poor fit has errors up to 1e-3.  Therefore a small predicted gain is also
+ * sufficient. */
 static bool is_small(const struct fit *f, const struct fit_room *r, double gain, double damping)
 {
     const bool foreseen = isfinite(gain) && damping < DAMPING_STRONG;
@@ -214,8 +215,8 @@ void fit_judge(const struct fit *f, const double *means, double *chi2, size_t *f
     *chi2 = f->pixels ? sum / (double)f->pixels : 0.0;
 }
 
-/* Computes covariance and error bars, which are 0 for fixed parameters.  Returns whether they
- * exist. */
+/* Computes covariance and error bars, which are 0 for fixed parameters.  Returns false if the
+ * data do not determine all parameters that are not fixed. */
 static bool find_errors(const struct fit *f, struct fit_room *r)
 {
     const size_t n = f->count, free = n - f->held;

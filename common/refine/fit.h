@@ -3,7 +3,7 @@
  * curvature.
  *
  * Counts plus the variance of the readout are treated as Poisson numbers (shifted Poisson; Snyder,
- * Hammoud and White, J.  Opt.  Soc.  Am.  A 10, 1014, 1993).  The error bars are correct for any
+ * Hammoud and White, J. Opt. Soc. Am. A 10, 1014, 1993).  The error bars are correct for any
  * noise with the same mean and variance.
  */
 #ifndef BRAGG_REFINE_FIT_H
@@ -14,38 +14,40 @@
 
 #include "base/error.h"
 
-/* The problem: data, limits, priors, and the model as callbacks. */
+/* A problem to fit: data, limits, priors, and the model as callbacks. */
 struct fit {
     size_t count, pixels;  // number of parameters and of pixels
-    size_t held;           // number of parameters, the last ones, that stay fixed
-    const float *counts;   // [pixels], photons
+    size_t held;           // number of parameters that stay fixed; they are the last ones
+    const float *counts;   // [pixels]: measured photons
     double variance;       // variance of the readout of a pixel, photons^2
     double gain_least;     // the fit ends with a step that gains less than this in ln likelihood
     const double *limit;   // [count]: largest change of each parameter in a step
-    const double *prior;   // [count]: 1/sigma^2 of previous knowledge; 0: none
-    const double *centre;  // [count]: centre of the prior, measured from the start
-    /* Evaluates the model after `steps` from its present place.  Sets means[pixels] in photons,
-     * without the variance, and the derivatives slopes[count x pixels]. */
+    const double *prior;   // [count]: 1/sigma^2 of the prior, which is previous knowledge; 0:
+                           // none
+    const double *centre;  // [count]: centre of the prior, as the sum of steps from the start
+    /* Evaluates the model at the place that is `steps` away from its present place.  Sets
+     * means[pixels] in photons, without the variance, and the derivatives slopes[count x
+     * pixels]. */
     enum status (*evaluate)(void *model, const double *steps, double *means, float *slopes,
                             struct error *e);
     void (*accept)(void *model);  // moves the model to the place of the last evaluation
     void *model;
 };
 
-/* Sums over the pixels, at one place of the model. */
+/* Sums over the pixels at one place in the space of parameters. */
 struct fit_sums {
     double likelihood;  // -ln likelihood including the priors; smaller is better
     double *gradient;   // [count]: gradient of ln likelihood
     double *fisher;     // [count x count]: Fisher matrix, including the priors
 };
 
-/* Computes the sums of a model from its means and slopes. away[count]: distance of each parameter
- * from the centre of its prior. */
+/* Computes the sums *s of a model from its means and slopes.  away[count] are the distances of
+ * the parameters from the centres of their priors. */
 void fit_sum(const struct fit *f, const double *means, const float *slopes, const double *away,
              struct fit_sums *s);
 
-/* Computes Pearson's chi^2 per pixel, and the number of pixels that are more than 5 sigma from the
- * model. */
+/* Sets *chi2 to Pearson's chi^2 per pixel, and *far to the number of pixels that are more than 5
+ * sigma from the model. */
 void fit_judge(const struct fit *f, const double *means, double *chi2, size_t *far);
 
 struct fit_result {
@@ -53,22 +55,22 @@ struct fit_result {
     bool converged;               // the last step gained less than `gain_least`
     bool limited;                 // the last step was shortened to `limit`
     double chi2;                  // Pearson's chi^2 per pixel; 1 for a correct model
-    size_t far;                   // number of pixels beyond 5 sigma
+    size_t far;                   // number of pixels that are more than 5 sigma from the model
     const double *total;          // [count]: sum of all steps
     const double *error;          // [count]: error bars, with priors; 0 for fixed parameters
     const double *inverse;        // [count x count]: covariance matrix
     bool told;                    // error bars and covariance exist: the data determine all
                                   // parameters
     const struct fit_sums *sums;  // sums at the final place
-    const double *weakest;        // [count]: if not `told`: direction in the space of parameters
-                                  // about which the data say nothing
+    const double *weakest;        // [count]: only if not `told`: direction in the space of
+                                  // parameters about which the data contain no information
 };
 
-/* Working memory of a fit.  The arrays of results are in it. */
+/* Working memory of a fit.  The arrays of its result are in this memory. */
 struct fit_room;
 
-/* Runs a fit.  `total`: sum of the steps of previous fits; NULL: zeros.  *room must be NULL before
- * the first call.  Results are valid until the next fit with the same room.
+/* Runs a fit.  `total` is the sum of the steps of previous fits; NULL: zeros.  *room must be
+ * NULL before the first call.  The result is valid until the next fit with the same room.
  *
  * STATUS_FAILED: out of memory.  Other statuses: those of `evaluate`. */
 enum status fit_run(const struct fit *f, struct fit_room **room, const double *total,

@@ -35,16 +35,18 @@ static int by_id(const void *a, const void *b)
 
 /* --- a frame ------------------------------------------------------------- */
 
-/* Working memory: matrices of count x count. */
+/* Working memory for one frame and for the sum over frames.  Each matrix has room for count x
+ * count items. */
 struct space {
-    double *whole;  // matrix of the frame with all priors; `inverse` is its inverse
+    double *whole;  // Fisher matrix of the frame with all priors; `inverse` is its inverse
     double *inverse;
     double *local;  // local x local: inverse of the local block
-    double *block;  // local x local: copy of the local block without gaps
+    double *block;  // local x local: local block with priors, without gaps between rows
     double *gain;   // local x shared: local inverse times the mixed block
-    double *schur;  // shared x shared: sum over frames; then its inverse
+    double *schur;  // shared x shared: sum of the Schur complements of all frames, with priors;
+                    // `shared` is its inverse
     double *shared;
-    double *work;    // see symmetric_invert
+    double *work;    // working memory of symmetric_invert
     double *memory;  // owned
 };
 
@@ -59,8 +61,9 @@ static bool open_space(struct space *s, size_t n)
     return s->memory;
 }
 
-/* Inverts the local block of a frame with its priors, and computes the gain.  Returns false if the
- * frame does not determine its local parameters. */
+/* Inverts the local block of a frame with its priors, and computes the gain.  Returns false if
+ * the frame does not determine its local parameters; weakest[] is then the direction that it
+ * does not determine. */
 static bool eliminate(const struct information_layout *l, const struct information_frame *f,
                       struct space *s, double *weakest)
 {
@@ -80,8 +83,8 @@ static bool eliminate(const struct information_layout *l, const struct informati
     return true;
 }
 
-/* Adds the information of a frame about the shared parameters, after its local ones are eliminated.
- */
+/* Adds the information of a frame about the shared parameters to s->schur.  The local parameters
+ * of the frame must be eliminated before. */
 static void add_shared(const struct information_layout *l, const struct information_frame *f,
                        struct space *s)
 {
@@ -95,8 +98,8 @@ static void add_shared(const struct information_layout *l, const struct informat
         }
 }
 
-/* Computes the error bars of the local parameters, with the covariance of the shared ones from all
- * frames. */
+/* Computes the error bars of the local parameters of a frame, with the covariance that the
+ * shared parameters have from all frames. */
 static void local_errors(const struct information_layout *l, const struct space *s, double *error)
 {
     const size_t local = l->local, shared = l->count - local;
@@ -110,8 +113,8 @@ static void local_errors(const struct information_layout *l, const struct space 
     }
 }
 
-/* Inverts the whole matrix of a frame.  Returns false if the frame alone does not determine all
- * parameters. */
+/* Inverts the whole Fisher matrix of a frame.  Returns false if the frame alone does not
+ * determine all parameters. */
 static bool invert_whole(const struct information_layout *l, const struct information_frame *f,
                          struct space *s, double *weakest)
 {
@@ -124,7 +127,8 @@ static bool invert_whole(const struct information_layout *l, const struct inform
 
 /* --- all frames ---------------------------------------------------------- */
 
-/* Samples of every result, from which medians are taken: a row of `frames` numbers for each. */
+/* Samples of all results, from which medians are taken.  There is a row of `frames` numbers for
+ * each result. */
 struct samples {
     double *one, *alone, *all, *correlation;  // [count (x count) x frames], owned
     double *photons;                          // [frames], owned

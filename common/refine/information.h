@@ -15,21 +15,23 @@
 
 #include "base/error.h"
 
-/* Numbers of parameters.  Local parameters come first, then shared ones. */
+/* Numbers of all and of local parameters, and their priors.  Local parameters come first, then
+ * shared ones. */
 struct information_layout {
     size_t count, local;
     const double *prior;  // [count]: 1/sigma^2 of previous knowledge; 0: none
 };
 
-/* One frame. */
+/* The information that one frame contains about the parameters. */
 struct information_frame {
     uint64_t id;
     size_t lattices;
-    double photons;   // photons of its crystals
-    double *fisher;   // [count x count], owned: Fisher matrix; NULL: a blank
-    double *error;    // [count], owned: error bars, see information_solve; NULL: no bounds
-    double *weakest;  // [count], owned: if there are no bounds: direction in the space of
-                      // parameters about which the frame says nothing; else NULL
+    double photons;   // photons from the crystals of the frame
+    double *fisher;   // [count x count], owned: Fisher matrix; NULL: the frame is blank
+    double *error;    // [count], owned: error bars (information_solve); NULL: the frame has no
+                      // bounds
+    double *weakest;  // [count], owned: only if there are no bounds: direction in the space of
+                      // parameters about which the frame contains no information; else NULL
 };
 
 struct information {
@@ -37,20 +39,24 @@ struct information {
     size_t count, room;
 };
 
-/* Bounds from all frames. */
+/* Bounds that follow from all frames, and medians of the bounds of single frames. */
 struct information_bounds {
-    size_t good, blank, vague;  // number of frames with bounds, without crystals, and with
-                                // degenerate parameters
-    double photons;             // photons of the crystals, median over frames that are not blank
-    double *one;                // [count]: error bars from a single frame, median over the good
-                                // frames
-    double *alone;              // [count]: the same if all other parameters were known
-    double *all;  // [count]: shared parameters: error bars from all frames.  Local parameters: as
-                  // `one`, with the shared parameters known as well as all frames determine them
-    double *correlation;  // [count x count]: correlations in one frame, median for each pair
+    size_t good, blank, vague;  // number of frames with bounds, of frames without crystals, and
+                                // of frames with degenerate parameters
+    double photons;             // photons from the crystals, median over frames that are not
+                                // blank
+    double *one;                // [count]: error bars from a single frame, median over the frames
+                                // that alone determine all parameters; infinite if there are none
+    double *alone;              // [count]: like `one`, if all other parameters were known
+    double *all;  // [count]: error bars from all frames.  Shared parameters: from the information
+                  // of all frames together.  Local parameters: median over frames, with the
+                  // shared parameters known as well as all frames determine them
+    double *correlation;  // [count x count]: correlations in a single frame, median for each pair
+                          // over the same frames as in `one`; NaN if there are none
 };
 
-/* Adds a frame with a copy of fisher[count x count]; NULL: a blank. */
+/* Adds a frame with a copy of fisher[count x count].  `fisher` NULL: the frame is blank.
+ * STATUS_FAILED: out of memory. */
 enum status information_add(struct information *all, const struct information_layout *layout,
                             uint64_t id, size_t lattices, double photons, const double *fisher,
                             struct error *e);

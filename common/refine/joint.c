@@ -7,16 +7,19 @@
 #include "refine/symmetric.h"
 
 enum { TRIALS_MAX = 100 };
-static const double GAIN_LEAST = 1e-4;  // of ln likelihood of all frames
+static const double GAIN_LEAST = 1e-4;  // in ln likelihood of all frames: the fit ends if a step
+                                        // gains less
 static const char UNTOLD[] = "the frames together cannot determine the shared parameters";
 static const double DAMPING_FIRST = 1e-3, DAMPING_MOST = 1e7, DAMPING_FACTOR = 5.0;
 
-/* Working memory.  For one frame: its local block and the inverse, the gain (the inverse times the
- * mixed block), and the Schur complement of the block.  For all frames: the inverse `common` of the
- * sum of Schur complements, and right-hand side and step of the shared parameters. */
+/* Working memory.
+ *
+ * For one frame: its local block and the inverse of this block, the gain (the inverse times the
+ * mixed block), and the Schur complement of the block.  For all frames: the inverse `common` of
+ * the sum of the Schur complements, and right-hand side and step of the shared parameters. */
 struct room {
     double *block, *inverse, *gain, *schur, *common, *right, *step, *weakest, *work, *memory;
-    double *steps;  // [frames x count]
+    double *steps;  // [frames x count]: steps of all parameters
     struct fit_sums *there;
     double *there_memory;
 };
@@ -67,7 +70,8 @@ static void close_room(struct room *r)
     mem_free(r->there_memory);
 }
 
-/* Inverts the damped local block of a frame, and computes the gain. */
+/* Inverts the damped local block of a frame, and computes the gain.  Returns false if the frame
+ * does not determine its local parameters. */
 static bool eliminate(const struct joint *j, const struct fit_sums *s, double damping,
                       struct room *r)
 {
@@ -103,7 +107,8 @@ static void add_frame(const struct joint *j, const struct fit_sums *s, double da
     }
 }
 
-/* Chooses the step of the shared parameters.  Returns false if the frames do not determine it. */
+/* Computes the damped step of the shared parameters, r->step.  Returns false if the frames do
+ * not determine it. */
 static bool choose_common(const struct joint *j, const struct joint_result *here, double damping,
                           struct room *r)
 {
@@ -129,7 +134,8 @@ static bool choose_common(const struct joint *j, const struct joint_result *here
     return true;
 }
 
-/* Chooses the steps of the local parameters of a frame for this step of the shared ones. */
+/* Sets `steps` to the steps of a frame: those of the shared parameters, and those of the local
+ * parameters that belong to them. */
 static void choose_own(const struct joint *j, const struct fit_sums *s, double damping,
                        struct room *r, double *steps)
 {
@@ -145,7 +151,9 @@ static void choose_own(const struct joint *j, const struct fit_sums *s, double d
     memcpy(steps + local, r->step, common * sizeof *steps);
 }
 
-/* Chooses the steps of all frames, none longer than its limit. */
+/* Sets r->steps to the steps of all frames.  If a step exceeds its limit, all steps are
+ * shortened by the same factor, and *limited is true.  Returns false if the frames do not
+ * determine the steps. */
 static bool choose_steps(const struct joint *j, const struct joint_result *here, double damping,
                          struct room *r, bool *limited)
 {
@@ -237,8 +245,8 @@ enum status joint_run(const struct joint *j, struct joint_result *result, struct
     return s;
 }
 
-/* Converts gradients to the start of the shared parameters, with the curvature at the place of the
- * frame. */
+/* Converts the gradient at the place of a frame to the start of the shared parameters, with the
+ * curvature at the place of the frame. */
 static void begin_in_common(const struct joint *j, struct fit_sums *s, const double *total)
 {
     const size_t n = j->count;

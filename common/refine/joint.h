@@ -9,17 +9,18 @@
 #include "refine/fit.h"
 
 struct joint {
-    size_t frames, count, local;  // number of frames; of parameters, local ones first; of local
-                                  // parameters
+    size_t frames, count, local;  // number of frames; number of parameters, local ones first;
+                                  // number of local parameters
     const double *limit;          // [count]: largest change of each parameter in a step
-    const double *first;          // [frames x count]: first steps, from joint_meet
+    const double *first;          // [frames x count]: steps with which the fit begins, from
+                                  // joint_meet
     const double *prior;          // [count - local]: 1/sigma^2 of the priors of the shared
-                                  // parameters
+                                  // parameters; 0: none
     const double *away;           // [count - local]: distances of the shared parameters from the
-                                  // centres of their priors
-    /* Computes sums[frames] after steps[frames x count].  The steps of shared parameters are the
-     * same in all frames.  The sums include the priors of local parameters, but not those of shared
-     * ones. */
+                                  // centres of their priors, at the start
+    /* Evaluates the models of all frames after steps[frames x count], and computes sums[frames].
+     * The steps of shared parameters are the same in all frames.  The sums include the priors of
+     * local parameters, but not those of shared ones. */
     enum status (*evaluate)(void *model, const double *steps, struct fit_sums *sums,
                             struct error *e);
     void (*accept)(void *model);
@@ -29,12 +30,13 @@ struct joint {
 struct joint_result {
     int steps;
     bool converged;
-    struct fit_sums *sums;  // [frames]: sums at the end
-    double *total;          // [frames x count]: sums of steps
+    struct fit_sums *sums;  // [frames]: sums at the end of the fit
+    double *total;          // [frames x count]: sums of the steps of all parameters
     double *memory;
 };
 
-/* Finds the place where frames agree that were fitted one by one, in one step without damping.
+/* Finds the place where frames that were fitted one by one agree.  The place is found in one step
+ * without damping.
  *
  *   sums    [frames]: at the place of each frame; the gradients are overwritten
  *   totals  [frames x count]: steps from the start of each frame to its place

@@ -5,7 +5,7 @@
 enum { SWEEPS = 60 };
 static const double SINGULAR = 1e-10;
 
-/* Rotates rows and columns p and q so that a[p][q] becomes 0. */
+/* Rotates rows and columns p and q of a[n x n] so that a[p][q] becomes 0 (Jacobi rotation). */
 static void rotate(size_t n, double *a, double *vectors, size_t p, size_t q)
 {
     const double apq = a[p * n + q];
@@ -54,7 +54,8 @@ void symmetric_eigen(size_t n, double *a, double *values, double *vectors)
         values[i] = a[i * n + i];
 }
 
-/* Inverts a matrix that has been scaled to a unit diagonal. */
+/* Inverts a matrix that has been scaled to a unit diagonal.  Sets weakest[n] to the eigenvector
+ * of its smallest eigenvalue.  Returns false if the matrix is not positive definite. */
 static bool invert_scaled(size_t n, double *a, double *inverse, double *work, double *weakest)
 {
     double *values = work, *vectors = work + n;

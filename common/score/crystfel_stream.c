@@ -22,7 +22,8 @@ static bool is(const struct crystfel_stream *s, const char *text)
     return strcmp(s->lines.line, text) == 0;
 }
 
-/* Reads the next `count` numbers, which may be NaN, and moves *at after them. */
+/* Reads the next `count` numbers, which may be NaN, and moves *at after them.  Returns false if
+ * there are fewer numbers. */
 static bool take_any(const char **at, int count, double *values)
 {
     for (int i = 0; i < count; i++) {
@@ -35,7 +36,8 @@ static bool take_any(const char **at, int count, double *values)
     return true;
 }
 
-/* Reads the next `count` numbers, which must be finite, and moves *at after them. */
+/* Reads the next `count` numbers, which must be finite, and moves *at after them.  Returns false
+ * if they are not. */
 static bool take_reals(const char **at, int count, double *values)
 {
     if (!take_any(at, count, values))
@@ -85,8 +87,8 @@ static void move_panels(struct geom *g, double distance_m)
         g->panels[i].corner_m[2] += distance_m - mean;
 }
 
-/* Makes the detector from the geometry once it is needed.  If the geometry takes the distance from
- * the frames, the chunk gives it. */
+/* Makes the detector from the text of the geometry, unless it was made before.  If the geometry
+ * takes the distance from the frames, the distance of the present chunk is used. */
 static enum status need_detector(struct crystfel_stream *s, struct error *e)
 {
     if (s->has_detector)
@@ -108,7 +110,7 @@ static enum status need_detector(struct crystfel_stream *s, struct error *e)
     return status;
 }
 
-/* Finds a panel from its name, which blanks may precede.  Returns -1 if there is none. */
+/* Returns the panel with this name, which may follow blanks.  Returns -1 if there is none. */
 static int32_t find_panel(const struct crystfel_stream *s, const char *name)
 {
     name += strspn(name, " \t");
@@ -118,7 +120,8 @@ static int32_t find_panel(const struct crystfel_stream *s, const char *name)
     return -1;
 }
 
-/* Converts a place in the data to a place on the panel that is named at `name`. */
+/* Converts (*fast, *slow) from a place in the data to a place on the panel with this name, and
+ * sets *panel.  STATUS_INPUT: there is no such panel. */
 static enum status place(const struct crystfel_stream *s, const char *name, int32_t *panel,
                          double *fast, double *slow, struct error *e)
 {
@@ -133,7 +136,7 @@ static enum status place(const struct crystfel_stream *s, const char *name, int3
 
 /* --- tables -------------------------------------------------------------------- */
 
-/* A line "fs/px ss/px (1/d)/nm^-1 Intensity Panel". */
+/* Reads a line "fs/px ss/px (1/d)/nm^-1 Intensity Panel" and adds its spot to *a. */
 static enum status read_peak(struct crystfel_stream *s, struct answer *a, struct error *e)
 {
     const char *at = s->lines.line;
@@ -150,8 +153,9 @@ static enum status read_peak(struct crystfel_stream *s, struct answer *a, struct
     return place(s, at, &spot->panel, &spot->fast, &spot->slow, e);
 }
 
-/* A line "h k l I sigma(I) peak background fs/px ss/px panel".  If indexamajig cannot measure an
- * intensity, it writes NaN; the reflection is still predicted there. */
+/* Reads a line "h k l I sigma(I) peak background fs/px ss/px panel" and adds its reflection to
+ * *a.  If indexamajig cannot measure an intensity, it writes NaN; the reflection is still
+ * predicted at this place. */
 static enum status read_reflection(struct crystfel_stream *s, struct answer *a, struct error *e)
 {
     const char *at = s->lines.line;
@@ -218,7 +222,7 @@ read_table(struct crystfel_stream *s, struct answer *a, const char *end, const c
 
 /* --- chunks ---------------------------------------------------------------------- */
 
-/* A line "astar = +0.0920799 +0.0215058 -0.1405105 nm^-1". */
+/* Reads a line "astar = +0.0920799 +0.0215058 -0.1405105 nm^-1" into a column of the matrix. */
 static enum status read_axis(const struct crystfel_stream *s, int column, const char *text,
                              double a_matrix[9], struct error *e)
 {
@@ -300,7 +304,7 @@ static enum status read_frame(const struct crystfel_stream *s, const char *text,
     const char *end;
     const double real = number_real(text, &end);
     bool good = take_whole(text, &frame);
-    if (behind(s, "header/str/frame_id")) {  // from a corrupt message
+    if (behind(s, "header/str/frame_id")) {  // the message was corrupt
         a->no_number = true;
         return STATUS_OK;
     }

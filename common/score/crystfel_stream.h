@@ -20,7 +20,7 @@ struct crystfel_stream {
     long geometry_line;  // line of the file on which the geometry begins
     bool has_detector;   // `detector` is set; true after the head of the first chunk
     struct geom detector;
-    /* The next four members describe the chunk that is being read. 0: not given. */
+    /* The next four members describe the chunk that is being read.  0: not given. */
     double distance_m, energy_eV;
     char event[64];   // name of the event if it is not a number; "": none
     double gain;      // ADU per photon

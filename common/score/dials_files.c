@@ -23,7 +23,8 @@ struct dials_span {
     int64_t middle;       // the predicted centre, limited to [first, last]
 };
 
-/* Limits: images that a reflection may extend over, images of a scan, and entries in all. */
+/* Maximum number of images that a reflection may extend over, of images of a scan, and of
+ * entries. */
 enum { REACH_MAX = 1000, IMAGES_MAX = 1 << 20, ENTRIES_MAX = 1 << 27 };
 
 /* --- which image --------------------------------------------------------------- */
@@ -68,8 +69,8 @@ static enum status find_image(const struct dials_files *f, const struct expt_exp
     return STATUS_OK;
 }
 
-/* Returns whether the images of an experiment are identified by their places in a file with several
- * images. */
+/* Returns true if the images of an experiment are identified by their places in a file with
+ * several images. */
 static bool has_places(const struct expt_experiment *x)
 {
     return x->nindices || (*x->file && !x->is_template && x->scan.images > 0);
@@ -233,7 +234,7 @@ static int64_t experiment_of_row(const struct dials_files *f, size_t row)
     return id == -1 && set >= 0 && (size_t)set < f->nsets ? f->experiment_of_images[set] : -1;
 }
 
-/* Returns whether a row is indexed: it belongs to a lattice. */
+/* Returns true if a row is indexed, which means that it belongs to a lattice. */
 static bool is_indexed(const struct dials_files *f, size_t row)
 {
     int32_t hkl[3];
@@ -241,7 +242,7 @@ static bool is_indexed(const struct dials_files *f, size_t row)
     return refl_whole(f->id, row) >= 0 && (hkl[0] || hkl[1] || hkl[2]);
 }
 
-/* Returns whether a row is a found spot. */
+/* Returns true if a row is a found spot. */
 static bool is_spot(const struct dials_files *f, size_t row)
 {
     return f->observed && (!f->flags || refl_whole(f->flags, row) & STRONG);
@@ -318,7 +319,7 @@ static int by_image(const void *a, const void *b)
     return (x->row > y->row) - (x->row < y->row);
 }
 
-/* Fills f->entries. */
+/* Fills f->entries with the entries of all experiments and rows, sorted by image. */
 static enum status sort_images(struct dials_files *f, struct error *e)
 {
     enum status s = check_files(f, e);
@@ -362,7 +363,8 @@ static enum status find_columns(struct dials_files *f, struct error *e)
                             : refl_need(t, "xyzcal.px", REFL_VECTOR, &f->predicted, e);
 }
 
-/* Finds how far the analysis went, from flags and indices of the rows. */
+/* Sets f->level, which is how far the analysis went, and f->all_indexed, from flags and indices
+ * of the rows. */
 static void find_level(struct dials_files *f)
 {
     f->level = DIALS_FOUND;

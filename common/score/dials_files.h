@@ -65,9 +65,9 @@ enum status dials_open(struct dials_files *f, const char *expt_path, const char 
 /* Sets *level to that of a table.  STATUS_INPUT: the file is not a reflection table. */
 enum status dials_level_read(const char *refl_path, enum dials_level *level, struct error *e);
 
-/* Sets *has to whether *f contains the frame of an answer from another table.  If it does,
- * dials_next skips this frame, and with `replace` the spots of the answer are replaced by those of
- * *f.
+/* Sets *has to true if *f contains the frame of an answer from another table.  In this case
+ * dials_next skips this frame, and with `replace` the spots of the answer are replaced by those
+ * of *f.
  *
  * STATUS_INPUT: a row of *f is not possible.  STATUS_FAILED: out of memory. */
 enum status dials_take_spots(struct dials_files *f, struct answer *a, bool replace, bool *has,

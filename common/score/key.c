@@ -18,7 +18,8 @@ static bool same_text(const char *a, const char *b)
     return !a == !b && (!a || strcmp(a, b) == 0);
 }
 
-/* Returns whether two panels agree to a tenth of a pixel, the precision of streams and tables. */
+/* Returns true if two panels agree to a tenth of a pixel, which is the precision of streams and
+ * tables. */
 static bool same_panel(const struct geom_panel *a, const struct geom_panel *b)
 {
     const double near_m = 0.1 * a->pixel_m;
@@ -124,8 +125,8 @@ struct entry {
     bool filled;                  // the part does not list this frame (key_part.fills)
 };
 
-/* Sorts entries by number.  Frames that are listed precede those that are not; then the parts are
- * in order. */
+/* Sorts entries by number.  For equal numbers, frames that a part lists precede those that it
+ * does not list, and the parts are in order. */
 static int in_order(const void *a, const void *b)
 {
     const struct entry *x = a, *y = b;
@@ -159,9 +160,9 @@ static struct entry *list_entries(const struct key *k, size_t *count, size_t *nl
     return list;
 }
 
-/* Returns whether a result can identify which of two frames with the same number is meant.  This is
- * the case for different stills in NXmx files, because an analysis can read these files and name
- * them. */
+/* Returns true if results can identify which of two frames with the same number is meant.  This
+ * is the case for different stills in NXmx files, because an analysis can read these files and
+ * name them. */
 static bool may_be_twice(const struct key *k, const struct entry *a, const struct entry *b)
 {
     const struct key_part *p = &k->parts[a->part], *q = &k->parts[b->part];
@@ -210,8 +211,8 @@ static enum status take_entries(struct key *k, const struct entry *list, size_t 
     return s;
 }
 
-/* Numbers the lattices of a frame.  Equal lattices (lattices_are_one) get the same number.  Returns
- * whether some are equal. */
+/* Numbers the lattices of a frame.  Equal lattices (lattices_are_one) get the same number.
+ * Returns true if some are equal. */
 static bool number_lattices(const struct nxmx_lattice *l, size_t n, int32_t *one_of)
 {
     int32_t next = 0;
@@ -289,7 +290,7 @@ static enum status name_all(struct key *k, const char *const paths[], size_t npa
     return STATUS_OK;
 }
 
-/* Adds properties of a part in which parts may differ. */
+/* Adds the properties in which parts may differ to those of the key. */
 static void take_part(struct key *k, const struct key_part *p)
 {
     k->tells.no_F2 |= p->tells.no_F2;
@@ -342,8 +343,8 @@ void key_close(struct key *k)
 
 /* --- frames ---------------------------------------------------------------------- */
 
-/* Checks the rows of a frame.  If a file of a series is missing, HDF5 returns zeros for its rows.
- */
+/* Checks the rows of a frame.  If a file of a series is missing, HDF5 returns zeros for its
+ * rows.  STATUS_INPUT: a row is not valid. */
 static enum status check_rows(const struct key *k, const struct key_frame *f, struct error *e)
 {
     for (size_t i = 0; i < f->nrows; i++) {
@@ -407,7 +408,8 @@ static enum status reach_all(struct key *k, size_t first, size_t last, struct er
     return s;
 }
 
-/* Sorts the rows of a frame by lattice and index. */
+/* Compares a row with a lattice and an index, for the order of the rows of a frame: by lattice,
+ * then by index. */
 static int compare(const struct reflection_row *r, int32_t lattice, const int32_t hkl[3])
 {
     if (r->lattice != lattice)
@@ -424,7 +426,8 @@ static int by_place(const void *a, const void *b)
     return compare(x, y->lattice, y->hkl);
 }
 
-/* Adds a row to another: sums the photons and takes the centroid of both places. */
+/* Adds a row of an equal lattice to *to.  The photons are summed.  Positions on the same panel
+ * and the other values become means, weighted by photons. */
 static void add_row(struct reflection_row *to, const struct reflection_row *more)
 {
     const double part = more->photons / (to->photons + more->photons);
@@ -439,7 +442,7 @@ static void add_row(struct reflection_row *to, const struct reflection_row *more
     to->photons += more->photons;
 }
 
-/* Returns the number of a lattice when equal lattices are counted once. */
+/* Returns the number of a lattice in its frame, if equal lattices are counted once. */
 static int32_t number_of(const struct key *k, size_t place, size_t lattice)
 {
     return k->one_of ? k->one_of[k->places[place].lattice + lattice] : (int32_t)lattice;

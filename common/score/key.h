@@ -105,12 +105,12 @@ enum status key_add_end(struct key_part *k, struct error *e);
 
 /* ==== recordings of frames with reflections (bragg-recording(5)) ============== */
 
-/* Returns whether a file begins as a recording does. */
+/* Returns true if a file begins as a recording does. */
 bool key_recording_is(const char *path);
 
 /* ==== streams: bragg-write --reflections=FILE.stream, bragg-serve --key ======= */
 
-/* Returns whether a file begins as a CrystFEL stream does; false if it cannot be read. */
+/* Returns true if a file begins as a CrystFEL stream does.  Returns false if it cannot be read. */
 bool key_stream_is(const char *path);
 
 /* ==== the key: all files ======================================================= */

@@ -212,7 +212,7 @@ struct number_list {
     size_t count, room;
 };
 
-/* Returns whether a name is that of reflection tables: NAME.refl, or a template such as
+/* Returns true if a name is that of reflection tables: NAME.refl, or a template such as
  * key_%04d.refl. */
 static bool key_tables_named(const char *path)
 {
@@ -419,7 +419,7 @@ struct table {
     double panels;  // largest number of panels so far
 };
 
-/* Returns whether a file begins as both kinds of tables do; false if it cannot be read. */
+/* Returns true if a file begins as both kinds of tables do.  Returns false if it cannot be read. */
 static bool key_text_is(const char *path)
 {
     return filetype_begins(path, "frame	", 6) || filetype_begins(path, "frame ", 6);

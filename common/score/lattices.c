@@ -147,8 +147,8 @@ bool lattices_same_edges(const double a[6], const double b[6], double tolerance)
     return false;
 }
 
-/* The rotation nearest to m, whose determinant is positive: Newton's iteration for the polar
- * decomposition (Higham 1986). */
+/* Replaces m, whose determinant must be positive, by the nearest rotation.  The method is
+ * Newton's iteration for the polar decomposition (Higham 1986). */
 static void nearest_rotation(double m[9])
 {
     double inverse[9];
@@ -164,7 +164,7 @@ static void nearest_rotation(double m[9])
     }
 }
 
-/* The angle of a rotation matrix.  The formula is also exact for small angles. */
+/* Returns the angle of a rotation matrix in deg.  The formula is also exact for small angles. */
 static double angle_deg(const double r[9])
 {
     double squares = 0.0;
@@ -226,7 +226,7 @@ double lattices_setting(const double truth[9], const double found[9], double rot
     return turn_between(truth, set, rotation) ? off : INFINITY;
 }
 
-/* Finds the setting with the smallest rotation: found = turn * truth * operator. */
+/* Finds the operator with the smallest rotation `turn`: found = turn * truth * operator. */
 bool lattices_compare(const double truth[9], const double found[9], const struct symmetry *y,
                       struct lattices_turn *turn)
 {
@@ -354,7 +354,7 @@ static double product(const double m[9], int a, int b)
 }
 
 /* Makes vector `i` shorter, if possible, by adding integer multiples of the two other vectors.
- * Returns whether the vector changed. */
+ * Returns true if the vector changed. */
 static bool shorten(struct basis *b, int i)
 {
     static const double LESS = 1.0 - 1e-9;

@@ -40,14 +40,14 @@ bool lattices_compare(const double truth[9], const double found[9], const struct
  * Returns INFINITY if a lattice is left-handed or flat. */
 double lattices_setting(const double truth[9], const double found[9], double rotation[9]);
 
-/* Returns whether an analysis sees two lattices as one, such as the dark and the pumped part of a
+/* Returns true if an analysis sees two lattices as one, such as the dark and the pumped part of a
  * crystal.  Their axes must have the same names.  They are equal if the angle between them is at
  * most 0.01 deg and their edges agree to 1 %. */
 bool lattices_are_one(const double a[9], const double b[9]);
 
 /* ---- metrics and operators ---- */
 
-/* Computes the scalar products of the axes. */
+/* Sets g[9] to the scalar products of the axes (the metric). */
 void lattices_metric(const double a_matrix[9], double g[9]);
 
 /* Returns the largest difference between the metric g of another lattice, transformed by operator
@@ -68,7 +68,7 @@ double lattices_angle_deg(const double truth[9], const double found[9]);
 /* Sets cell[6] to a, b, c in A and alpha, beta, gamma in deg.  Returns false for a flat lattice. */
 bool lattices_cell(const double a_matrix[9], double cell[6]);
 
-/* Returns whether the edges of two cells, in any order, agree to the relative `tolerance`. */
+/* Returns true if the edges of two cells, in any order, agree to the relative `tolerance`. */
 bool lattices_same_edges(const double a[6], const double b[6], double tolerance);
 
 /* ---- other bases: orders of the axes, reduced cells, cells with other centrings ------- */
@@ -88,7 +88,7 @@ void bases_count(struct bases_count *c, const int32_t hkl[3]);
  * Returns 0 if fewer than BASES_ENOUGH reflections were counted. */
 bases_centring bases_counted(const struct bases_count *c);
 
-/* Returns whether an operator on h, k, l maps the reflections that a centring allows to allowed
+/* Returns true if an operator on h, k, l maps the reflections that a centring allows to allowed
  * ones. */
 bool bases_keep(bases_centring centring, const int operator[9]);
 
@@ -99,7 +99,7 @@ struct bases_match {
                        // has no such reflection
 };
 
-/* Returns whether a found lattice, which must be right-handed, is the true one with another basis,
+/* Returns true if a found lattice, which must be right-handed, is the true one with another basis,
  * rotated by any angle.  The metrics of the reduced cells may differ by at most 5 % of the squares
  * of their edges.  Both cells may be centred.  The basis with the smallest rotation is used.
  * Superlattices and sublattices do not match. */

@@ -25,7 +25,7 @@ static void pause_briefly(void)
     (void)nanosleep(&t, NULL);
 }
 
-/* Opens a file that exists or, if the file is followed, will exist soon. */
+/* Opens a file.  If it is followed and does not exist yet, waits until it exists. */
 static FILE *wait_for_file(const char *path, const struct follow *follow)
 {
     const uint64_t since_ns = clock_ns();
@@ -37,8 +37,8 @@ static FILE *wait_for_file(const char *path, const struct follow *follow)
     return in;
 }
 
-/* Reads the next bytes, up to the end of the line, to `at`.  Returns false at the end of the file.
- */
+/* Reads the next bytes up to the end of the line, but fewer than `room`, to `at`.  If the file
+ * is followed, waits for more bytes.  Returns false at the end of the file. */
 static bool wait_for_bytes(struct lines *l, char *at, int room)
 {
     if (fgets(at, room, l->in))

@@ -19,7 +19,7 @@
 #include "score/lattices.h"
 #include "score/statistics.h"
 
-enum { BOTH_FEW = 20 };  // fewer reflections are not enough to judge the symmetry
+enum { BOTH_FEW = 20 };  // minimum number of reflections to judge the symmetry
 
 /* A reflection that is in both sets.  Equivalents and Friedel mates are counted once. */
 struct merged_pair {
@@ -125,7 +125,7 @@ static bool both_each(const struct merged_table *b, bool (*visit)(const int hkl[
     return good;
 }
 
-/* Returns whether a symmetry equivalent comes before these indices and has the same value in the
+/* Returns true if a symmetry equivalent comes before these indices and has the same value in the
  * truth and in `t`. */
 static bool is_again(const struct merged_table *b, const struct hkl_table *t, const int hkl[3])
 {
@@ -140,7 +140,7 @@ static bool is_again(const struct merged_table *b, const struct hkl_table *t, co
     return false;
 }
 
-/* (sin theta / wavelength)^2 */
+/* Returns (sin theta / wavelength)^2 of a reflection in 1/A^2. */
 static double s2_of(const double a_matrix[9], const int hkl[3])
 {
     return score_inverse_d2(a_matrix, hkl) / 4.0;
@@ -241,7 +241,8 @@ static enum status read_truth(struct key *k, struct hkl_table *t, struct error *
     return s;
 }
 
-/* How an operator acts on the truth. operator = NULL: Friedel's law. */
+/* The effect of an operator on the truth: numbers of related reflections.  If `operator` is
+ * NULL, the relation is Friedel's law. */
 struct relation {
     struct merged_table *b;
     const int *operator;
@@ -301,7 +302,8 @@ static enum status both_truth(struct merged_table *b, struct key *k, struct erro
 
 /* ==== symmetry and setting ==================================================== */
 
-/* How an operator of the cell acts on the truth and on the measured set. */
+/* The effect of an operator of the cell on the truth and on the measured set: numbers and
+ * agreement of related reflections. */
 struct effect {
     const struct merged_table *b;
     const int *operator;

@@ -32,7 +32,7 @@ struct merged {
     char note[FIGURE_NOTE];  // warning about symmetry, setting or hand; "": none
 };
 
-/* Returns whether a file name has an extension of merged results: .mtz or .hkl. */
+/* Returns true if a file name has an extension of merged results: .mtz or .hkl. */
 bool merged_is(const char *path);
 
 /* Reads a merged result, which is a reflection list of CrystFEL or an MTZ file, and compares it

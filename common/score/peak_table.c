@@ -72,7 +72,7 @@ enum status peak_table_open(struct peak_table *t, const char *path, const struct
     return s ? s : read_title(t, e);
 }
 
-/* Returns whether the column exists and the line has a value in it. */
+/* Returns true if the column exists and the line has a value in it. */
 static bool has(const struct peak_table *t, char *const words[], int column)
 {
     return t->at[column] >= 0 && strcmp(words[t->at[column]], "-") != 0;

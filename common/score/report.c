@@ -16,7 +16,7 @@
 
 /* --- table of metrics ----------------------------------------------------------- */
 
-/* Files that answer the question of a group of metrics. */
+/* The files that a group of metrics is computed from. */
 enum sources { FROM_NONE, FROM_ALL, FROM_SPOTS, FROM_LATTICES, FROM_MERGED };
 
 static const struct {
@@ -147,7 +147,7 @@ static void write_row(FILE *out, const struct figure *x)
     }
 }
 
-/* Returns the files that answer a question; NULL: no name is shown. */
+/* Returns the names of the files of a source.  Returns NULL if no name is shown. */
 static const struct score_sources *sources_of(const struct score *s, enum sources from)
 {
     switch (from) {
@@ -267,8 +267,8 @@ static void end(FILE *out, const char *text)
     fprintf(out, "<p class=\"soft\">%s</p></div>\n", text);
 }
 
-/* Notes why a plot is missing.  The page lists these reasons in one place instead of empty boxes.
- */
+/* Adds a missing plot and the reason to *m.  The page lists these reasons in one place instead
+ * of empty boxes. */
 static void nothing(struct missing *m, const char *title, const char *why)
 {
     if (m->count < MISSING_MAX)
@@ -657,7 +657,7 @@ static int32_t worst_panel(const struct shown_frame *f, size_t npanels)
     return worst;
 }
 
-enum { FRAMES_OPEN = 2 };  // frames that are shown at once; others are folded
+enum { FRAMES_OPEN = 2 };  // number of frames that are open at first; the others are folded
 
 /* --- frames --------------------------------------------------------------------------- */
 

@@ -21,7 +21,7 @@ static bool ends_with(const char *path, const char *ending)
     return length > n && strcmp(path + length - n, ending) == 0;
 }
 
-/* Returns the same name with another extension of five characters, which the caller must free.
+/* Returns the name `path` with another extension of five characters.  The caller must free it.
  * Returns NULL if memory runs out. */
 static char *sibling(const char *path, const char *ending)
 {
@@ -385,7 +385,7 @@ static enum status check_end(const struct results_folder *f, struct error *e)
     return STATUS_OK;
 }
 
-/* Waits a short time for new files.  Returns false if the wait is over. */
+/* Waits a short time for new files.  Returns false if the wait for files is over. */
 static bool wait(struct results_folder *f)
 {
     const struct timespec pause = {.tv_nsec = (long)LOOK_NS};

@@ -72,7 +72,7 @@ enum status results_take_found(const struct results_files files[], size_t count,
  */
 const struct geom_panel *results_panels(const struct results *r, size_t *count);
 
-/* Returns whether the result is of a rotation series as a whole. */
+/* Returns true if the result is of a rotation series as a whole. */
 bool results_of_rotation(const struct results *r);
 
 void results_close(struct results *r);
@@ -99,7 +99,7 @@ struct results_folder {
     bool ending;          // the wait for more files is over
 };
 
-/* Returns whether a path is a folder. */
+/* Returns true if a path is a folder. */
 bool results_folder_is(const char *path);
 
 /* Starts to read a folder.  `follow`: see lines.h.  The caller must call results_folder_close. */

@@ -240,8 +240,9 @@ static enum status check_width(const struct answer *a, const struct key_frame *f
 
 /* --- hits and spots ----------------------------------------------------------------- */
 
-/* Counts lattices by their number of strong reflections.  Returns whether the frame is a hit: one
- * lattice has enough of them.  If the key has no reflections, each lattice makes a hit. */
+/* Counts lattices by their number of strong reflections.  Returns true if the frame is a hit,
+ * which means that one lattice has enough of them.  If the key has no reflections, each lattice
+ * makes a hit. */
 static bool is_hit(struct score *s, const struct key_frame *f)
 {
     bool hit = s->key->tells.no_rows && f->frame->lattices;
@@ -453,7 +454,7 @@ static enum status refuse_cell(const struct score *s, struct error *e)
                      truth[2]);
 }
 
-/* Returns whether the analysis found something in frames with reflections, but nothing of it is
+/* Returns true if the analysis found something in frames with reflections, but nothing of it is
  * true. */
 static bool nothing_in_common(const struct score *s)
 {

@@ -4,7 +4,7 @@
 #include "base/units.h"
 #include "score/score.h"
 
-/* px: a larger offset is reported in a note */
+/* Offsets larger than this, in px, are reported in a note. */
 static const double OFFSET_TOLD_PX = 0.2;
 
 /* Found spots are better than random if they exceed the random number by this number of standard
@@ -31,14 +31,15 @@ static void add_count(struct figures *f, const char *group, const char *name, si
     add(f, group, name, (double)count, NULL);
 }
 
-/* Returns why a metric is absent: a reason in the key comes first. */
+/* Returns the reason why a metric is absent: `key`, the reason in the key, if there is one;
+ * otherwise `why`. */
 static const char *because(const char *key, const char *why)
 {
     return key ? key : why;
 }
 
-/* Adds a count that is absent if the key has no data for it; `unknown` is the reason, NULL: none.
- */
+/* Adds a count.  If `unknown` is not NULL, the count is absent because the key has no data for
+ * it, and `unknown` is the reason. */
 static void add_known(struct figures *f, const char *group, const char *name, size_t count,
                       const char *unknown)
 {
@@ -127,8 +128,8 @@ static void add_offset(struct offsets *o, struct figures *f, const char *name, c
  */
 static const double SAME_FACTOR = 1e-3;
 
-/* Returns whether a factor on all distances from the beam centre moves spots far enough to be
- * reported. */
+/* Returns true if a factor on all distances from the beam centre moves spots far enough to be
+ * reported in a note. */
 static bool is_told(double factor, const struct alignment_off *off)
 {
     return fabs(factor) * off->radius_px > OFFSET_TOLD_PX;

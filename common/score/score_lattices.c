@@ -65,8 +65,8 @@ static void consider(struct choice *c, struct target *t, const double found[9],
     }
 }
 
-/* Like `consider`, with another choice of axes: in another order, of a reduced cell, or of a
- * centred cell. */
+/* Compares a found lattice with a true one, like `consider`, but with another choice of axes: in
+ * another order, of a reduced cell, or of a centred cell. */
 static void consider_bases(struct choice *c, struct target *t, const double found[9],
                            bases_centring centring)
 {

@@ -89,7 +89,7 @@ static void count_death(const struct score *s, const struct sent *sent, struct t
     t->last_frame = fault->frame;
 }
 
-/* Fates of messages that a client took, as bit mask. */
+/* Bit mask of the fates of messages that a client took. */
 enum { REACHED = 1u << SENT_TAKEN | 1u << SENT_SOME };
 
 /* Counts messages.  The latency of a frame is measured from its first message that a client took.

@@ -167,7 +167,7 @@ bool roc_add(struct roc *r, bool right, double value)
     return values_add(&r->of[right], value);
 }
 
-/* Walks through all numbers in descending order. */
+/* A walk through all numbers of a roc in descending order. */
 struct walk {
     const struct values *of;
     size_t count[2];  // numbers of wrong and right items

@@ -58,8 +58,8 @@ struct mean {
 /* Adds a number.  `weight` must be greater than 0: 1 / variance, in any unit. */
 void mean_add(struct mean *m, double value, double weight);
 
-/* The weighted mean, NaN if there are no numbers, and its standard error from the scatter, NaN if
- * there are fewer than two. */
+/* mean_value returns the weighted mean; NaN if there are no numbers.  mean_error returns its
+ * standard error from the scatter; NaN if there are fewer than two numbers. */
 double mean_value(const struct mean *m);
 double mean_error(const struct mean *m);
 
@@ -99,8 +99,8 @@ double agreement_chi2(const struct agreement *a);
 
 enum { ROC_STEPS = 100, ROC_POINTS = 2 * ROC_STEPS + 2 };
 
-/* Numbers of the wrong items [0] and of the right items [1].  If there are many, a random sample.
- */
+/* Numbers of the wrong items, of[0], and of the right items, of[1].  If there are many, a random
+ * sample of the numbers is kept. */
 struct roc {
     struct values of[2];
 };

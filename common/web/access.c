@@ -15,15 +15,15 @@
 #include "base/files.h"
 #include "base/opt.h"
 
-/* Whether the text is empty, or a colon and a port. */
+/* Returns true if the text is empty, or is a colon and a port. */
 static bool is_port(const char *text)
 {
     const size_t digits = text[0] == ':' ? strspn(text + 1, "0123456789") : 0;
     return !text[0] || (digits >= 1 && digits <= 5 && !text[1 + digits]);
 }
 
-/* Copies a host without its port.  False if the host is empty, too long or followed by other text.
- */
+/* Copies a host without its port to `name`.  Sets *bracketed if the host is in brackets, as an
+ * IPv6 address is.  Returns false if the host is empty, too long or followed by other text. */
 static bool without_port(const char *host, char *name, size_t size, bool *bracketed)
 {
     *bracketed = host[0] == '[';

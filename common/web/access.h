@@ -21,20 +21,21 @@ enum status web_bind_parse(const char *option, const char *given, char address[1
 enum status web_bind_try(const char *option, const char *given, const char *address, int port,
                          struct error *e);
 
-/* Whether a Host header is good: an IP address, localhost or `name` (NULL for none), with or
- * without a port.  A foreign name may lead to this host against the user's will (DNS rebinding). */
+/* Returns true if a Host header is accepted: an IP address, localhost or `name` (NULL: no further
+ * name), with or without a port.  Other names are rejected, because a foreign name may lead to
+ * this host against the user's will (DNS rebinding). */
 bool web_host_is_good(const char *host, const char *name);
 
-/* Whether a page of this Origin may open a websocket to this Host.  The Origin must name the Host.
- * An empty Origin is allowed: it comes from a program that is not a browser. */
+/* Returns true if a page of this Origin may open a websocket to this Host.  The Origin must name
+ * the Host.  An empty Origin is allowed, because it comes from a program that is not a browser. */
 bool web_origin_is_good(const char *origin, const char *host);
 
-/* Copies the value of the cookie `name`, which takes at most `size` bytes with its NUL.  False if
- * there is no such cookie. */
+/* Copies the value of the cookie `name` to `value`, which has `size` bytes including the NUL.
+ * Returns false if there is no such cookie. */
 bool web_cookie(const char *cookies, const char *name, char *value, size_t size);
 
-/* Whether two tokens are equal.  The time does not depend on the number of equal characters, which
- * an attacker could measure. */
+/* Returns true if two tokens are equal.  The time does not depend on the number of equal
+ * characters, which an attacker could measure. */
 bool web_token_equal(const char *token, const char *given);
 
 /* Reads a token from the first line of a file: WEB_TOKEN_MIN or more letters, digits, - and _.

@@ -8,7 +8,7 @@
 
 /* --- files of the page --------------------------------------------------------- */
 
-/* The assembler puts the files of the folder page/ into the program. */
+/* Embeds a file of the folder page/ in the program.  The assembler reads the file. */
 #define EMBED(symbol, file)                                                 \
     __asm__(".pushsection .rodata\n"                                        \
             ".global web_" #symbol "_begin, web_" #symbol "_end\n"          \
@@ -64,7 +64,7 @@ static const struct web_file *find_file(const char *path)
 
 enum { HEADERS_MAX = 64 };
 
-/* The parts of a request, which point into its text. */
+/* The parts of a request.  The pointers point into the text of the request. */
 struct request {
     const char *method, *version;
     char *target;
@@ -79,7 +79,8 @@ static void refuse(struct http_answer *a, unsigned code, const char *text)
     *a = (struct http_answer){.code = code, .text = text};
 }
 
-/* Cuts the text at the first `end`, and returns the text after it; NULL if `end` is missing. */
+/* Ends the text at the first `end`, and returns the text after it.  Returns NULL if the text does
+ * not contain `end`. */
 static char *cut(char *text, const char *end)
 {
     char *at = strstr(text, end);
@@ -108,7 +109,7 @@ static bool split_header(struct request *r, char *line)
     return true;
 }
 
-/* Splits the head of a request.  Returns false if it is malformed. */
+/* Splits the head of a request into *r.  Returns false if the head is malformed. */
 static bool split(struct request *r, char *head)
 {
     char *next = cut(head, "\r\n");
@@ -134,8 +135,8 @@ static const char *header(const struct request *r, const char *name)
     return "";
 }
 
-/* Whether a header that affects a decision appears twice.  Two programs could read different
- * values. */
+/* Returns true if a header that affects a decision appears twice.  Such a request is malformed,
+ * because two programs could read different values. */
 static bool is_ambiguous(const struct request *r)
 {
     static const char *const once[] = {"host",
@@ -155,7 +156,7 @@ static bool is_ambiguous(const struct request *r)
     return false;
 }
 
-/* Whether a list of words, separated by commas, contains `word`. */
+/* Returns true if a list of words, separated by commas, contains `word`. */
 static bool has_word(const char *list, const char *word)
 {
     const size_t n = strlen(word);
@@ -179,8 +180,8 @@ static bool cookie_is_good(const struct request *r, const struct http_rules *rul
             web_token_equal(rules->token, value));
 }
 
-/* Whether the query of the address contains the token, as in the address that the program prints.
- */
+/* Returns true if the query of the address contains the token, as in the address that the program
+ * prints. */
 static bool query_is_good(const char *query, const struct http_rules *rules)
 {
     char given[WEB_TOKEN_SIZE];
@@ -289,7 +290,8 @@ static int write_switch(const struct http_answer *a, char *out, size_t size)
                     a->accept);
 }
 
-/* Headers that only some answers have. */
+/* Writes the headers that only some answers have to `out`: redirect and cookie, or the headers of
+ * the errors 405 and 426. */
 static void write_extra(const struct http_answer *a, const struct http_rules *rules, char *out,
                         size_t size)
 {

@@ -5,13 +5,13 @@
 
 /* --- requests ------------------------------------------------------------------ */
 
-/* The part of a message that is not read yet. */
+/* The part of a message that has not been read yet. */
 struct rest {
     const char *at;
     size_t length;
 };
 
-/* Reads a word, up to a blank.  Returns false if the next word is another one. */
+/* Reads `word` and the blank after it.  Returns false if the next word is another one. */
 static bool take_word(struct rest *r, const char *word)
 {
     const size_t n = strlen(word);
@@ -23,8 +23,8 @@ static bool take_word(struct rest *r, const char *word)
     return true;
 }
 
-/* Reads a number of at most 18 digits.  Returns false if it exceeds `most`, or for any other
- * word. */
+/* Reads a number of at most 18 digits and the blank after it.  Returns false if the number
+ * exceeds `most`, or if the next word is not a number. */
 static bool take_number(struct rest *r, int64_t most, int64_t *value)
 {
     size_t n = 0;
@@ -64,7 +64,8 @@ static bool take_region(struct rest *r, struct web_region *to)
            take_int(r, &to->height) && take_int(r, &to->factor) && to->factor > 0;
 }
 
-/* Reads one of two words. */
+/* Reads one of two words, and sets *is to whether it is `yes`.  Returns false for any other
+ * word. */
 static bool take_choice(struct rest *r, const char *no, const char *yes, bool *is)
 {
     *is = take_word(r, yes);
@@ -95,7 +96,8 @@ bool web_request_read(const char *text, size_t length, struct web_request *r)
     return good && rest.length == 0;
 }
 
-/* Limits a range of *count blocks that begins at block `at` to an edge of `pixels` pixels. */
+/* Shortens a range of *count blocks of `factor` pixels, which begins at block `at`, so that it
+ * ends within `pixels` pixels.  Returns false if no block is left. */
 static bool cut(int32_t at, int32_t *count, int64_t factor, int64_t pixels)
 {
     const int64_t left = (pixels + factor - 1) / factor - at;
@@ -119,7 +121,7 @@ bool web_region_equal(const struct web_region *a, const struct web_region *b)
 
 /* --- answers ------------------------------------------------------------------- */
 
-/* One block of an image whose rows have `stride` pixels. */
+/* One block of an image whose rows have `stride` pixels each. */
 struct block {
     int64_t first;  // index of its first pixel in the image
     int64_t stride;
@@ -137,7 +139,7 @@ static struct block block_at(const struct panel *p, const struct web_region *r, 
                           .height = below < r->factor ? below : r->factor};
 }
 
-/* Finds the largest pixel.  A comparison with NaN is false, so NaN is skipped. */
+/* Returns the largest pixel of a block.  A comparison with NaN is false, so that NaN is skipped. */
 #define LARGEST(name, type, least)                                       \
     static type name(const type *pixels, const struct block *b)          \
     {                                                                    \
@@ -167,8 +169,9 @@ static float mean_of(const struct image *image, const struct block *b)
     return n ? (float)(sum / (double)n) : NAN;
 }
 
-/* Finds the largest pixel of real numbers.  A block of NaN leaves the start value, which is minus
- * infinity, so the first pixel decides between the two. */
+/* Returns the largest pixel of a block of real numbers; NaN if the block contains no number.
+ * largest_f32 returns its start value, minus infinity, for a block of NaN and for a block whose
+ * largest number is minus infinity.  The first pixel decides between the two. */
 static float largest_number(const float *pixels, const struct block *b)
 {
     const float most = largest_f32(pixels, b);
@@ -198,7 +201,8 @@ static void put_block(const struct image *image, const struct block *b, bool mea
     }
 }
 
-/* Makes a message of a head and `bytes` bytes. */
+/* Allocates a message with a copy of the head and room for `bytes` bytes after it.  Returns NULL
+ * if memory runs out. */
 static struct web_blob *begin(const struct web_head *head, size_t bytes)
 {
     struct web_blob *b = web_blob_new(sizeof *head + bytes);
@@ -227,7 +231,7 @@ static void set_region(struct web_head *head, const struct web_region *r)
     head->mean = r->mean;
 }
 
-/* Copies the pixels of a region whose blocks have one pixel each. */
+/* Copies the pixels of a region whose blocks have one pixel each to `to`. */
 static void copy_pixels(const struct image *image, const struct panel *panel,
                         const struct web_region *r, unsigned char *to)
 {

@@ -14,7 +14,7 @@
 #include "web/store.h"
 
 enum {
-    WEB_REQUEST_MAX = 128,    // maximum bytes of a request
+    WEB_REQUEST_MAX = 128,    // maximum number of bytes of a request
     WEB_BLOCKS_MAX = 1 << 22  // maximum number of blocks of a tile
 };
 
@@ -48,27 +48,27 @@ bool web_request_read(const char *text, size_t length, struct web_request *r);
  * if the region has more than WEB_BLOCKS_MAX blocks. */
 bool web_region_cut(struct web_region *r, int64_t fast_pixels, int64_t slow_pixels);
 
-/* Whether two regions show the same blocks in the same way. */
+/* Returns true if two regions show the same blocks in the same way. */
 bool web_region_equal(const struct web_region *a, const struct web_region *b);
 
 /* --- answers ------------------------------------------------------------------- */
 
-/* Makes the message with the values of a region, which lies within the picture `panel`: the largest
- * pixel of each block, in the type of the pixels, or the mean as float32.  Pixels that are NaN are
- * skipped.  A block of only such pixels is NaN.  Blocks at the far edges may be smaller.  NULL if
- * memory runs out. */
+/* Makes the message with the values of a region, which lies within the picture `panel`.  The
+ * value of a block is its largest pixel, in the type of the pixels, or its mean as float32.
+ * Pixels that are NaN are skipped.  A block in which all pixels are NaN is NaN.  Blocks at the
+ * far edges may be smaller.  Returns NULL if memory runs out. */
 struct web_blob *web_tile(const struct web_frame *f, const struct panel *panel,
                           const struct web_region *r);
 
 /* Makes the message with one byte for each block: 1 if no pixel of the block is computed, else 0.
- * NULL if memory runs out. */
+ * Returns NULL if memory runs out. */
 struct web_blob *web_mask(const struct panel *panel, const struct web_region *r);
 
-/* Makes the message with the marks of a frame.  NULL if memory runs out. */
+/* Makes the message with the marks of a frame.  Returns NULL if memory runs out. */
 struct web_blob *web_marks(const struct web_frame *f);
 
-/* Makes the message that frame `number` does not exist, or does not have the region.  NULL if
- * memory runs out. */
+/* Makes the message that frame `number` does not exist, or does not have the region.  Returns
+ * NULL if memory runs out. */
 struct web_blob *web_gone(uint64_t number);
 
 #endif

@@ -23,7 +23,8 @@ static void stop_waiting(struct web *web, const struct lws *wsi)
         }
 }
 
-/* Notes a new connection.  If too many connections have sent nothing, the oldest one is closed. */
+/* Adds a new connection to web->waiting.  If WEB_WAITING_MAX connections are not pages already,
+ * closes the oldest of them. */
 static void start_waiting(struct web *web, struct lws *wsi)
 {
     if (web->nwaiting == WEB_WAITING_MAX) {
@@ -34,7 +35,7 @@ static void start_waiting(struct web *web, struct lws *wsi)
     web->waiting[web->nwaiting++] = wsi;
 }
 
-/* Lets every page send news. */
+/* Asks libwebsockets to call session_send for every page, so that the pages get the news. */
 static void wake_pages(struct web *web)
 {
     for (struct session *s = web->sessions; s; s = s->next)
@@ -50,9 +51,9 @@ static bool on_bytes(struct web *web, struct session *s, const void *bytes, size
     return good;
 }
 
-/* libwebsockets listens, waits and keeps bytes that the network does not take.  Its own HTTP and
- * websockets are not used: libwebsockets 4 accepts frames without a mask and text that is not
- * UTF-8, and cuts connections without a close frame. */
+/* Callback of libwebsockets, which listens, waits, and keeps the bytes that the network does not
+ * take.  Its own HTTP and websockets are not used: libwebsockets 4 accepts frames without a mask
+ * and text that is not UTF-8, and closes connections without a close frame. */
 static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *user, void *in,
                     size_t length)
 {
@@ -121,7 +122,8 @@ static enum status listen_at(struct web *web, const char *address, int *port, st
     return STATUS_OK;
 }
 
-/* Starts the thread with all signals blocked, because signals are for other threads. */
+/* Starts the thread of the server.  All signals are blocked in this thread, because other threads
+ * handle them. */
 static enum status start(struct web *web, struct error *e)
 {
     sigset_t all, former;
@@ -156,7 +158,8 @@ enum status web_open(struct web **opened, const struct web_settings *settings,
         s = listen_at(web, address, &port, e);
     if (s)
         return s;
-    /* A browser sends a cookie to all ports of a host, so the name contains the port. */
+    /* A browser sends a cookie to all ports of a host.  Therefore the name of the cookie contains
+     * the port. */
     (void)snprintf(web->cookie, sizeof web->cookie, "bragg-view-%d", port);
     (void)snprintf(text, WEB_ADDRESS_SIZE, "http://%s:%d/%s%s", address, port,
                    web->token[0] ? "?token=" : "", web->token);
@@ -181,7 +184,7 @@ void web_news(struct web *web)
         lws_cancel_service(web->context);
 }
 
-/* Replaces a text that all pages get. */
+/* Replaces the text *at, which all pages get, and wakes the pages. */
 static enum status tell(struct web *web, struct web_blob **at, const char *json, struct error *e)
 {
     struct web_blob *blob = web_blob_text(json);
@@ -217,7 +220,8 @@ enum status web_end(struct web *web, const char *json, struct error *e)
     return web->end || !web->runs ? STATUS_OK : tell(web, &web->end, json, e);
 }
 
-/* Sends all pages their last texts, within LEAVE_MS, and ends the thread. */
+/* Sends all pages their last texts and closes them, which takes at most LEAVE_MS.  Then ends the
+ * thread. */
 static void leave(struct web *web)
 {
     const struct timespec step = {.tv_nsec = 10000000};

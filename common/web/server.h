@@ -20,48 +20,49 @@
 
 enum {
     WEB_PAGES_MAX = 64,     // maximum number of open pages
-    WEB_ADDRESS_SIZE = 320  // bytes of the address of the page
+    WEB_ADDRESS_SIZE = 320  // size of the address of the page in bytes
 };
 
 struct web;
 
 struct web_settings {
     const char *bind;    // IPv4 address:port; port 0 means any free port
-    const char *host;    // one more name that Host headers may have; NULL for none
+    const char *host;    // a further name that Host headers may have; NULL: none
     const char *token;   // password that requests must contain; NULL: all requests are allowed
     size_t store_bytes;  // memory limit: three quarters for frames, one quarter for answers that
                          // are being sent
 };
 
-/* Listens, starts the thread, and writes the address of the page into `address`.  STATUS_USAGE if
- * settings->bind is malformed, STATUS_FAILED if the server cannot listen there.  The caller ends
- * *web with web_close, also after a failure. */
+/* Listens, starts the thread, and writes the address of the page to `address`.  The caller must
+ * call web_close, also after an error.
+ *
+ * STATUS_USAGE: settings->bind is malformed.  STATUS_FAILED: the server cannot listen there. */
 enum status web_open(struct web **web, const struct web_settings *settings,
                      char address[WEB_ADDRESS_SIZE], struct error *e);
 
-/* Sets the detector that pages show, which the caller keeps until web_close, and the JSON text that
- * describes it.  Call it once. */
+/* Sets the detector that pages show, and the JSON text that describes it.  *panel must stay valid
+ * until web_close.  Must be called once. */
 enum status web_begin(struct web *web, const struct panel *panel, const char *json,
                       struct error *e);
 
 /* Returns the frames that pages show.  The server owns the store. */
 struct web_store *web_frames(struct web *web);
 
-/* Whether a page is visible to a person now. */
+/* Returns true if at least one page is visible to a person now. */
 bool web_is_watched(const struct web *web);
 
 /* Notifies the pages that web_frames has a new frame. */
 void web_news(struct web *web);
 
-/* Sets the text, in JSON, that describes the pipeline to pages from now on.  If memory runs out,
- * the previous text stays. */
+/* Replaces the JSON text that describes the pipeline to pages.  If memory runs out, the previous
+ * text stays. */
 void web_pipeline(struct web *web, const char *json);
 
-/* Notifies pages that the stream is over.  `json` is the text that they show.  Only the first call
- * has an effect.  STATUS_FAILED if memory runs out. */
+/* Notifies pages that the stream has ended.  `json` is the text that they show.  Only the first
+ * call has an effect.  STATUS_FAILED: out of memory. */
 enum status web_end(struct web *web, const char *json, struct error *e);
 
-/* Closes all connections and frees *web.  NULL is allowed. */
+/* Closes all connections and frees *web.  NULL: does nothing. */
 void web_close(struct web *web);
 
 #endif

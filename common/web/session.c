@@ -9,17 +9,17 @@
 #include "base/clock.h"
 
 enum {
-    HEAD_S = 10,          // maximum time until a request is complete
-    STALL_S = 30,         // maximum time during which a client takes nothing; see make_room
-    DRAIN_S = 2,          // time that a client has to close its side
+    HEAD_S = 10,          // maximum time until a request is complete, s
+    STALL_S = 30,         // maximum time during which a client takes no bytes, s
+    DRAIN_S = 2,          // time that a client has to close its side, s
     CHECK_US = 30000000,  // time between two calls of session_check
-    RETRY_US = 100000     // time until a page tries again, see make_room
+    RETRY_US = 100000     // time until a page without room for its answer tries again (make_room)
 };
-static const uint64_t STALL_CROWDED_NS = 2000000000;  // replaces STALL_S while answers have no room
+static const uint64_t STALL_CROWDED_NS = 2000000000;  // replaces STALL_S if answers have no room
 static const uint64_t SILENT_NS = 60000000000;        // maximum silence of a page; a ping is sent
                                                       // after half of this time
 
-/* The bytes to send.  All sessions share the buffer, because only one thread sends. */
+/* Buffer for the bytes to send.  All sessions share it, because only one thread sends. */
 static unsigned char room[LWS_PRE + WS_HEAD_MAX + SESSION_CHUNK];
 
 void session_open(struct session *s, struct web *web, struct lws *wsi)
@@ -53,7 +53,8 @@ void session_close(struct session *s)
 /* --- the request --------------------------------------------------------------- */
 
 /* Sends `n` bytes that begin at room + LWS_PRE.  libwebsockets keeps the bytes that the network
- * does not take, and calls session_send when they have left. */
+ * does not take, and calls session_send when all bytes were sent.  Returns false if the
+ * connection fails. */
 static bool send_room(struct session *s, size_t n)
 {
     lws_set_timeout(s->wsi, PENDING_TIMEOUT_USER_OK, STALL_S);
@@ -61,7 +62,7 @@ static bool send_room(struct session *s, size_t n)
     return lws_write(s->wsi, room + LWS_PRE, n, LWS_WRITE_RAW) >= (int)n;
 }
 
-/* Makes the connection a websocket of a page. */
+/* Turns the connection into the websocket of a page, and adds it to web->sessions. */
 static void begin_page(struct session *s)
 {
     s->phase = SESSION_PAGE;
@@ -89,7 +90,9 @@ static bool answer_head(struct session *s)
     return n && send_room(s, n);
 }
 
-/* Reads bytes of a request up to its end, and returns their number. */
+/* Reads bytes of a request up to its end, and returns the number of bytes that were used.  If
+ * the request is complete or too long, answers it and sets *good to whether the answer could be
+ * sent. */
 static size_t take_head(struct session *s, const unsigned char *bytes, size_t n, bool *good)
 {
     size_t used = 0;
@@ -105,7 +108,7 @@ static size_t take_head(struct session *s, const unsigned char *bytes, size_t n,
 
 /* --- frames of the page -------------------------------------------------------- */
 
-/* Begins to close the websocket with this code. */
+/* Drops the answer that is being sent, and prepares a close frame with this code and reason. */
 static void begin_close(struct session *s, enum ws_code code, const char *why)
 {
     set_looks(s, false);
@@ -161,7 +164,8 @@ bool session_take(struct session *s, const unsigned char *bytes, size_t n)
 
 /* --- answers ------------------------------------------------------------------- */
 
-/* Returns a text that every page gets once; NULL if there is none or the page already has it. */
+/* Returns a text that every page gets once, and records that the page got it.  Returns NULL if
+ * there is no text, or if the page already got it.  The caller becomes a user of the text. */
 static struct web_blob *share(struct web *web, struct web_blob *const *text, bool *told)
 {
     (void)pthread_mutex_lock(&web->lock);
@@ -173,7 +177,7 @@ static struct web_blob *share(struct web *web, struct web_blob *const *text, boo
     return b;
 }
 
-/* Returns the latest text about the pipeline; NULL if the page already has it. */
+/* Returns the latest text about the pipeline.  Returns NULL if the page already has it. */
 static struct web_blob *share_pipeline(struct session *s)
 {
     struct web *web = s->web;
@@ -200,7 +204,8 @@ static struct web_blob *frames_text(struct session *s)
     return web_blob_text(text);
 }
 
-/* Makes the tile of a region.  Pages that show the same region share one tile. */
+/* Returns the tile of a region, which the caller must drop.  The latest tiles are kept, so that
+ * pages that show the same region share one tile.  Returns NULL if memory runs out. */
 static struct web_blob *shared_tile(struct web *web, const struct web_frame *f,
                                     const struct panel *panel, const struct web_region *r)
 {
@@ -231,8 +236,8 @@ static struct web_blob *answer_frame(struct web *web, const struct panel *panel,
     return b;
 }
 
-/* Whether there is room for one more answer.  If there is none, pages that have taken nothing for
- * STALL_CROWDED_NS are disconnected, and this page tries again after RETRY_US. */
+/* Returns true if there is room for one more answer.  Otherwise disconnects pages that have taken
+ * no bytes for STALL_CROWDED_NS.  This page then tries again after RETRY_US. */
 static bool make_room(struct session *s)
 {
     struct web *web = s->web;
@@ -249,7 +254,8 @@ static bool make_room(struct session *s)
     return false;
 }
 
-/* Returns the answer to the first request without an answer; NULL if there is no such request. */
+/* Returns the answer to the first request that has none yet.  Returns NULL if there is no such
+ * request, or no room for its answer. */
 static struct web_blob *next_answer(struct session *s)
 {
     (void)pthread_mutex_lock(&s->web->lock);
@@ -299,7 +305,7 @@ static bool send_pong(struct session *s)
     return send_frame(s, WS_PONG, true, s->npong);
 }
 
-/* Sends the close frame.  Nothing follows it. */
+/* Sends the close frame, which is the last frame of the connection. */
 static bool send_close(struct session *s)
 {
     s->phase = SESSION_FLUSH;
@@ -307,9 +313,9 @@ static bool send_close(struct session *s)
     return send_frame(s, WS_CLOSE, true, n);
 }
 
-/* Ends the server's side, and waits for the client.  If the server closed the connection at once,
- * the kernel would discard the answer when it holds unread bytes of the client (RFC 6455 section
- * 7.1.1). */
+/* Ends the server's side of the connection, and waits for the client.  If the server closed the
+ * connection at once while bytes of the client are unread, the kernel would discard the answer
+ * (RFC 6455 section 7.1.1). */
 static bool end_side(struct session *s)
 {
     s->phase = SESSION_DRAIN;

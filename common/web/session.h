@@ -12,10 +12,10 @@
 #include "web/server.h"
 #include "web/websocket.h"
 
-/* Maximum number of connections that are not pages.  If there is one more, the oldest is closed. */
+/* Maximum number of connections that are not pages.  If one more arrives, the oldest is closed. */
 enum { WEB_WAITING_MAX = 256 };
 
-enum { TILES_KEPT = 4, SESSION_CHUNK = 1 << 17 };  // number of tiles; bytes in one write
+enum { TILES_KEPT = 4, SESSION_CHUNK = 1 << 17 };  // number of kept tiles; bytes per write
 
 struct kept_tile {
     uint64_t number;
@@ -37,27 +37,28 @@ struct web {
     pthread_mutex_t lock;
     const struct panel *panel;
     struct web_blob *stream, *end, *pipeline;
-    uint64_t pipelines;  // the number of texts about the pipeline so far
-    /* Only the thread uses the fields below. */
-    struct lws *waiting[WEB_WAITING_MAX];  // connections that are not pages, the oldest first
+    uint64_t pipelines;  // number of texts about the pipeline so far
+    /* Only the thread of the server uses the members below. */
+    struct lws *waiting[WEB_WAITING_MAX];  // connections that are not pages, oldest first
     size_t nwaiting;
-    struct session *sessions;  // a list of all pages
-    size_t answers_max;        // limit for the bytes of all answers that are kept or being sent
+    struct session *sessions;  // list of all pages
+    size_t answers_max;        // maximum number of bytes of all answers that are kept or being
+                               // sent
     struct kept_tile tiles[TILES_KEPT];
     size_t next_tile;
 };
 
 enum session_phase {
     SESSION_HEAD,   // the request is not complete yet
-    SESSION_PAGE,   // a websocket
+    SESSION_PAGE,   // the connection is a websocket
     SESSION_CLOSE,  // a close frame must be sent
-    SESSION_FLUSH,  // the last bytes wait for the network
+    SESSION_FLUSH,  // the last bytes have not been sent yet
     SESSION_DRAIN   // the server has ended its side, and waits for the client to end its own
 };
 
 struct session {
     struct web *web;
-    struct session *next;  // in web->sessions
+    struct session *next;  // next page in web->sessions
     struct lws *wsi;
     enum session_phase phase;
     char head[HTTP_HEAD_MAX + 1];  // the part of the request that has arrived
@@ -67,10 +68,11 @@ struct session {
     bool pinged, owes_pong;   // pinged: a ping was sent; owes_pong: a ping arrived and has no
                               // answer yet
     struct ws_reader reader;  // state of the websocket
-    bool counted, looks;      // counted: in web->sessions; looks: a person sees the page
+    bool counted, looks;      // counted: the session is in web->sessions; looks: the page is
+                              // visible to a person
     bool told_stream, told_end;
     uint64_t told_number;     // newest frame that the page was notified of
-    uint64_t told_pipelines;  // latest text about the pipeline that the page got
+    uint64_t told_pipelines;  // number of the latest text about the pipeline that the page got
     bool asked[WEB_VERBS];
     struct web_request request[WEB_VERBS];
     unsigned char pong[WS_CONTROL_MAX];  // payload of the pong that must be sent

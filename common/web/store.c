@@ -66,7 +66,8 @@ void web_store_open(struct web_store *s, size_t bytes_max)
     (void)pthread_mutex_init(&s->lock, NULL);
 }
 
-/* Ends the use of a frame.  When the last user ends, the frame becomes the spare one. */
+/* Ends the use of a frame.  If it was the last use, the frame becomes the spare frame, whose
+ * memory is used again. */
 static void drop(struct web_store *s, struct web_frame *f)
 {
     if (--f->users > 0)
@@ -94,7 +95,8 @@ void web_store_close(struct web_store *s)
     (void)pthread_mutex_destroy(&s->lock);
 }
 
-/* Takes the spare frame without its marks, if its image has this type and size. */
+/* Returns the spare frame without its marks if its image has this type and size.  Otherwise frees
+ * it and returns NULL. */
 static struct web_frame *recycle(struct web_store *s, enum pixel_type type, enum pixel_unit unit,
                                  size_t count)
 {

@@ -18,7 +18,7 @@
 
 enum web_what { WEB_TILE = 1, WEB_MASK, WEB_MARKS, WEB_GONE };
 
-/* The head of each binary message, little-endian, in this layout. */
+/* The head of each binary message.  Messages have this layout, little-endian. */
 struct web_head {
     uint32_t what;          // enum web_what
     uint32_t type;          // enum pixel_type of a tile's values
@@ -34,31 +34,31 @@ struct web_head {
     double wavelength_A;    // mean wavelength of the frame
 };
 
-/* A reflection, in pixels of the picture. */
+/* A reflection.  Positions are in pixels of the picture. */
 struct web_mark {
     float x, y;
     float photons;  // 0 for a predicted reflection, whose photons are not known
     int32_t lattice, hkl[3];
 };
 
-/* A message, shared by its users. */
+/* A message that is sent.  Several users may share it. */
 struct web_blob {
     atomic_uint users;  // number of users; the last one frees the message
     bool text;          // true for JSON, false for binary data
-    size_t size;        // of data
+    size_t size;        // number of bytes of `data`
     unsigned char data[];
 };
 
-/* Makes a message of `size` bytes with one user.  NULL if memory runs out. */
+/* Makes a message of `size` bytes with one user.  Returns NULL if memory runs out. */
 struct web_blob *web_blob_new(size_t size);
 
-/* Makes a message of text with one user.  NULL if memory runs out. */
+/* Makes a message of text with one user.  Returns NULL if memory runs out. */
 struct web_blob *web_blob_text(const char *text);
 
 /* Returns the total size of all existing messages, in bytes. */
 size_t web_blob_bytes(void);
 
-/* Ends the use of a message.  The last user frees it.  NULL is allowed. */
+/* Ends the use of a message.  The last user frees it.  NULL: does nothing. */
 void web_blob_drop(struct web_blob *b);
 
 /* --- frames -------------------------------------------------------------------- */
@@ -76,7 +76,8 @@ struct web_frame {
     struct image image;   // owned: one panel, row by row
     size_t nmarks;
     struct web_mark *marks;  // owned
-    int users;               // the store counts as one
+    int users;               // number of users, of which the store is one; the last one frees the
+                             // frame
 };
 
 struct web_store {
@@ -84,30 +85,32 @@ struct web_store {
     size_t bytes_max, bytes;  // limit and current size of all pixels and marks
     size_t first, count;      // index of the oldest frame in the ring; number of frames
     uint64_t number;          // number of the newest frame; 0: no frame yet
-    struct web_frame *frames[WEB_FRAMES_MAX];  // ring
-    struct web_frame *spare;  // a free frame, whose memory is used for the next one
+    struct web_frame *frames[WEB_FRAMES_MAX];  // ring buffer
+    struct web_frame *spare;  // owned: a frame without users, whose memory is used for the next
+                              // frame
 };
 
-/* Opens an empty store for bytes_max bytes.  The newest frame is kept even if it is larger. */
+/* Opens an empty store for `bytes_max` bytes.  The newest frame is kept even if it is larger. */
 void web_store_open(struct web_store *s, size_t bytes_max);
 void web_store_close(struct web_store *s);
 
-/* Makes a frame with room for an image of `count` pixels.  Old frames are dropped to make room. The
- * caller fills in the frame, and gives it back with web_store_put or web_store_drop.  NULL if
- * memory runs out. */
+/* Makes a frame with room for an image of `count` pixels.  Old frames are removed to make room.
+ * The caller fills in the frame, and gives it to web_store_put or web_store_drop.  Returns NULL
+ * if memory runs out. */
 struct web_frame *web_store_new(struct web_store *s, enum pixel_type type, enum pixel_unit unit,
                                 size_t count);
 
 /* Makes a frame the newest one.  The store takes ownership of it. */
 void web_store_put(struct web_store *s, struct web_frame *f);
 
-/* Returns frame `number`, or for 0 the newest frame.  Returns NULL if the frame does not exist (any
- * more).  The caller ends the use with web_store_drop.  Any thread may call both functions. */
+/* Returns frame number `number`, or the newest frame if `number` is 0.  Returns NULL if the frame
+ * does not exist, or no longer exists.  The caller must call web_store_drop.  Any thread may call
+ * both functions. */
 struct web_frame *web_store_use(struct web_store *s, uint64_t number);
 void web_store_drop(struct web_store *s, struct web_frame *f);
 
-/* The numbers of the oldest and the newest frame, both 0 without a frame, and some members of the
- * newest frame (struct web_frame). */
+/* The numbers of the oldest and of the newest frame, which are 0 if there is no frame, and some
+ * members of the newest frame (struct web_frame). */
 struct web_span {
     uint64_t oldest, newest, id, came, hits;
     double time_s, brightness;

@@ -6,7 +6,7 @@
 
 enum { FIN = 0x80, RESERVED = 0x70, OPCODE = 0x0f, CONTROL = 0x08, MASK = 0x80, SIZE = 0x7f };
 
-/* Ends the connection with this code. */
+/* Ends the connection with this code and reason. */
 static enum ws_event refuse(struct ws_reader *r, enum ws_code code, const char *why)
 {
     r->code = code;
@@ -18,8 +18,9 @@ static enum ws_event refuse(struct ws_reader *r, enum ws_code code, const char *
 
 enum utf8 { UTF8_WHOLE, UTF8_CUT, UTF8_BAD };
 
-/* The bytes of a character that begins with `first`; 0 if none does.  The second byte must lie
- * between *low and *high, which excludes overlong forms, surrogates and all beyond U+10FFFF. */
+/* Returns the number of bytes of a character that begins with `first`.  Returns 0 if no character
+ * begins with it.  Also sets the limits *low and *high of the second byte.  They exclude overlong
+ * forms, surrogates and characters beyond U+10FFFF. */
 static size_t utf8_size(unsigned char first, unsigned char *low, unsigned char *high)
 {
     *low = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
@@ -31,7 +32,8 @@ static size_t utf8_size(unsigned char first, unsigned char *low, unsigned char *
                                             : 0;
 }
 
-/* Whether the text is UTF-8, or may become UTF-8 with the bytes that follow. */
+/* Returns UTF8_WHOLE if the text is UTF-8, UTF8_CUT if it ends inside a character, and UTF8_BAD
+ * if it is not UTF-8. */
 static enum utf8 utf8_check(const void *text, size_t length)
 {
     const unsigned char *t = text;
@@ -68,14 +70,15 @@ static bool is_control(const struct ws_reader *r)
     return r->head[0] & CONTROL;
 }
 
-/* Bytes of the field that holds a size above 125. */
+/* Returns the number of bytes of the field with the size of the payload.  It is 0 for sizes up to
+ * 125, which need no such field. */
 static size_t size_bytes(const struct ws_reader *r)
 {
     const unsigned size = r->head[1] & SIZE;
     return size == 127 ? 8 : size == 126 ? 2 : 0;
 }
 
-/* Checks the first two bytes of a frame. */
+/* Checks the first two bytes of a frame.  Returns WS_EVENT_END if they are not allowed. */
 static enum ws_event check_start(struct ws_reader *r)
 {
     const enum ws_opcode opcode = opcode_of(r);
@@ -98,7 +101,8 @@ static enum ws_event check_start(struct ws_reader *r)
     return WS_EVENT_NONE;
 }
 
-/* Takes the size and the start of the payload from a complete head. */
+/* Reads the size of the payload from a complete head, and prepares to read the payload.  Returns
+ * WS_EVENT_END if the size is not allowed. */
 static enum ws_event begin_payload(struct ws_reader *r)
 {
     const size_t more = size_bytes(r);
@@ -118,7 +122,8 @@ static enum ws_event begin_payload(struct ws_reader *r)
     return WS_EVENT_NONE;
 }
 
-/* Takes a byte of a head.  The event is WS_EVENT_NONE, or WS_EVENT_END. */
+/* Adds a byte to the head of a frame.  Returns WS_EVENT_NONE, or WS_EVENT_END if the head is not
+ * allowed. */
 static enum ws_event take_head(struct ws_reader *r, unsigned char byte)
 {
     r->head[r->nhead++] = byte;
@@ -127,7 +132,7 @@ static enum ws_event take_head(struct ws_reader *r, unsigned char byte)
     return r->nhead > 2 && r->nhead == 2 + size_bytes(r) + 4 ? begin_payload(r) : WS_EVENT_NONE;
 }
 
-/* Takes `n` bytes of a payload. */
+/* Removes the mask from `n` bytes of a payload, and stores them. */
 static void take_payload(struct ws_reader *r, const unsigned char *bytes, size_t n)
 {
     const unsigned char *key = r->head + 2 + size_bytes(r);
@@ -141,14 +146,16 @@ static void take_payload(struct ws_reader *r, const unsigned char *bytes, size_t
     r->left -= n;
 }
 
-/* Whether a client may send this code: those of the RFC, of IANA, of libraries and of programs. */
+/* Returns true if a client may send this code.  The RFC, IANA, libraries and programs define such
+ * codes. */
 static bool is_code(unsigned code)
 {
     return (code >= 1000 && code <= 1014 && (code < 1004 || code > 1006)) ||
            (code >= 3000 && code <= 4999);
 }
 
-/* The close frame of a client, which the server repeats if the frame is good. */
+/* Reads the close frame of a client.  The server answers with the same code if the frame is
+ * valid, and otherwise with the code of the error. */
 static enum ws_event end_close(struct ws_reader *r)
 {
     const unsigned code = r->ncontrol < 2 ? 0U : (unsigned)r->control[0] << 8 | r->control[1];
@@ -163,7 +170,7 @@ static enum ws_event end_close(struct ws_reader *r)
     return refuse(r, (enum ws_code)code, "");
 }
 
-/* Ends a frame whose payload is complete. */
+/* Ends a frame whose payload is complete.  Returns its event. */
 static enum ws_event end_frame(struct ws_reader *r)
 {
     r->in_payload = false;
@@ -176,7 +183,8 @@ static enum ws_event end_frame(struct ws_reader *r)
     return r->in_message ? WS_EVENT_NONE : WS_EVENT_MESSAGE;
 }
 
-/* Refuses text as soon as the bytes so far cannot be UTF-8. */
+/* Returns WS_EVENT_END as soon as the bytes of the message so far cannot be UTF-8; otherwise
+ * `event`. */
 static enum ws_event check_text(struct ws_reader *r, enum ws_event event)
 {
     const enum utf8 text = utf8_check(r->message, r->length);

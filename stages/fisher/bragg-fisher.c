@@ -43,14 +43,15 @@ struct fisher_options {
     bool overwrite;
 };
 
-/* The pixels that are computed, and the expected background in each. */
+/* The computed pixels of the detector, and the expected background in each of them. */
 struct fisher_pixels {
     int64_t *computed;  // owned: pixel numbers
     float *background;  // owned: photons
     size_t ncomputed;
 };
 
-/* The experiment at one distance. */
+/* The experiment with the detector at one distance, and the information and bounds for this
+ * distance. */
 struct fisher_design {
     double distance_mm;
     struct experiment x;
@@ -140,7 +141,8 @@ static enum status open_pixels(struct fisher_pixels *px, const struct experiment
                          : error_set(e, STATUS_INPUT, "no pixel of the detector is computed");
 }
 
-/* Builds the Fisher matrix from the sums of the engine, which include those of the background. */
+/* Computes the Fisher matrix of all parameters from the sums of the engine.  The sums contain
+ * the terms of the background, which is not one of the engine's parameters. */
 static void assemble(const struct fisher *f, const struct derive_sums *sums, double *fisher)
 {
     const size_t n = f->free.count, m = f->free.set.count, at = f->free.local_of_set;
@@ -183,7 +185,7 @@ static enum status take_at(struct fisher *f, struct fisher_design *d, const stru
                            e);
 }
 
-/* Adds the information of one frame, at every distance. */
+/* Adds the information that one frame contains at every distance. */
 static enum status fisher_take(struct fisher *f, const struct recipe *r, struct error *e)
 {
     enum status s = STATUS_OK;
@@ -194,8 +196,9 @@ static enum status fisher_take(struct fisher *f, const struct recipe *r, struct 
 
 /* ---- begin and end -------------------------------------------------------------------------- */
 
-/* Parses names, priors and distances for this experiment, and makes plans.  Before the call *f is 0
- * except for its options.  The caller calls fisher_close, also after an error. */
+/* Parses the names of parameters, priors and distances for the experiment *x, and makes the
+ * plans.  *f must be {0} except for its options.  The caller must call fisher_close, also after
+ * an error. */
 static enum status fisher_begin(struct fisher *f, const struct experiment *x, struct error *e)
 {
     f->engine = engine_find(f->options->engine);
@@ -208,8 +211,8 @@ static enum status fisher_begin(struct fisher *f, const struct experiment *x, st
     return s ? s : open_pixels(&f->pixels, x, f->options->background, e);
 }
 
-/* Computes the bounds of all designs.  If parameters are degenerate in the frames, the message
- * names them. */
+/* Computes the bounds at all distances.  STATUS_INPUT: the frames do not determine the
+ * parameters; the message names the degenerate ones. */
 static enum status fisher_solve(struct fisher *f, struct error *e)
 {
     for (size_t i = 0; i < f->ndesigns; i++) {
@@ -247,7 +250,8 @@ static void fisher_close(struct fisher *f)
 
 /* ---- tables and the page ---------------------------------------------------------------- */
 
-/* Returns the other parameter with the largest correlation with this one; `of`: there is none. */
+/* Returns the parameter whose correlation with parameter `of` is largest.  Returns `of` if there
+ * is no correlation. */
 static size_t partner_of(const struct fisher *f, const struct fisher_design *d, size_t of)
 {
     const size_t n = f->free.count;
@@ -294,7 +298,7 @@ static void print_design(const struct fisher *f, const struct fisher_design *d, 
     }
 }
 
-/* Prints a table of the bounds of each design. */
+/* Prints a table of the bounds at each distance. */
 static void fisher_print(const struct fisher *f, FILE *out)
 {
     for (size_t i = 0; i < f->ndesigns; i++) {
@@ -383,7 +387,8 @@ static int by_distance(const void *a, const void *b)
     return (one > two) - (one < two);
 }
 
-/* Plots the error bar of one frame against the distance. */
+/* Plots the error bar of parameter `of` from a single frame (bounds.one) against the distance.
+ * If it is infinite at one of the distances, writes nothing. */
 static void write_plot(const struct fisher *f, size_t of, FILE *out)
 {
     double at[FISHER_DISTANCES_MAX][2], most = 0.0;

@@ -109,7 +109,8 @@ static const struct opt options[] = {
     OPT_END(struct state, options.given),
 };
 
-/* Refuses files of the wrong type at once.  They are read after the experiment has come. */
+/* Checks the types of the input files, which are read only after the experiment has arrived.
+ * STATUS_INPUT: a file has the wrong type. */
 static enum status check_inputs(const struct refine_options *o, struct error *e)
 {
     enum status s = o->start ? filetype_check_file(o->start, FILETYPE_RECORDING, e) : STATUS_OK;
@@ -169,7 +170,7 @@ static enum status frame(void *state, struct frame *f, struct error *e)
                : error_set(e, STATUS_FAILED, "a frame was replaced while it was being refined");
 }
 
-/* Writes a file.  `path` NULL: does nothing. */
+/* Writes the file `path` with the function `write`.  If `path` is NULL, does nothing. */
 static enum status write_file(const struct refine *f, const char *path,
                               enum status (*write)(const struct refine *f, FILE *out,
                                                    struct error *e),
@@ -210,7 +211,8 @@ static enum status end(void *state, struct error *e)
 
 /* ---- a stage between others: --pass and --part --------------------------------------------- */
 
-/* Replaces the experiment of the frames by the model, for the stages that follow. */
+/* Prepares the fits.  Then replaces the experiment *x, which the following stages get, by the
+ * model. */
 static enum status begin_passing(void *state, struct experiment *x, struct error *e)
 {
     struct state *t = state;

@@ -21,20 +21,21 @@
 
 /* --- results of an indexing program ------------------------------------------ */
 
-/* Tolerance of the reciprocal metric: 5 % of an edge. */
+/* Tolerance of the reciprocal metric: 0.1, which is 5 % of an edge. */
 static const double METRIC_TOLERANCE = 0.1;
 
 struct reader {
     struct indexed *to;
     const struct experiment *x;
-    double axes[9];  // rows: axes x, y, z of the analysis's coordinate system of the beam, in the
-                     // laboratory frame
-    /* Frame numbers in the image file that was read last. */
+    double axes[9];  // rows: axes x, y, z of the coordinate system of the beam that the analysis
+                     // uses, in the laboratory frame
+    /* Name of the image file that was read last, and its frames with their numbers. */
     char file[ANSWER_FILE_SIZE];
     struct nxmx_rows rows;
 };
 
-/* Returns the number of the frame of an answer. */
+/* Returns the frame number of an answer.  If the answer contains only the place of the image in
+ * a file, the number is read from this file.  If that is not possible, the place is the number. */
 static uint64_t number_of(struct reader *r, const struct answer *a)
 {
     char history[EXPERIMENT_HISTORY_SIZE];
@@ -69,7 +70,7 @@ static enum status take_lattice(struct reader *r, uint64_t frame, const double i
     return STATUS_OK;
 }
 
-/* Finds the axes of the coordinate system.  DIALS defines the axes with the rotation axis and the
+/* Sets r->axes for this kind of results.  DIALS defines the axes with the rotation axis and the
  * beam, CrystFEL with the detector. */
 static void find_axes(struct reader *r, enum results_kind kind)
 {
@@ -117,8 +118,9 @@ static int by_frame(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-/* Reads results for frames of *x from the files that bragg-score reads, too: .stream, .refl with
- * .expt, and folders of them.  The caller must call indexed_free in any case.
+/* Reads the lattices that an indexing program found in frames of *x.  `paths` are results that
+ * bragg-score can also read: .stream, .refl with .expt, and folders of them.  The caller must
+ * call indexed_free in any case.
  *
  * The frame of an image is identified by its number, if the analysis stores it.  Otherwise its
  * place in the image file is used: an NXmx file that can be read contains the numbers of its
@@ -152,7 +154,8 @@ static void indexed_free(struct indexed *d)
     *d = (struct indexed){0};
 }
 
-/* Finds the lattices of a frame, which are borrowed.  *count may be 0. */
+/* Returns the lattices of a frame, which belong to *d, and sets *count to their number.  *count
+ * is 0 if there are none. */
 static const struct indexed_lattice *indexed_find(const struct indexed *d, uint64_t frame,
                                                   size_t *count)
 {
@@ -169,7 +172,7 @@ static const struct indexed_lattice *indexed_find(const struct indexed *d, uint6
 
 /* --- starts from found lattices ---------------------------------------------- */
 
-/* Sets columns a*, b*, c* of a lattice at phi 0. */
+/* Sets the columns of `columns` to a*, b*, c* of a lattice at phi 0. */
 static void columns_of(const struct lattice *l, double columns[9])
 {
     for (int i = 0; i < 9; i++)
@@ -190,8 +193,8 @@ static void turn_back(const struct experiment *x, const struct recipe *r, const 
     }
 }
 
-/* Moves the lattice of `from` whose cell fits best to *to, with the orientation that was found.
- * Returns false if no cell fits. */
+/* Finds the lattice of `from` whose cell fits best to a found lattice, and moves it to *to with
+ * the orientation that was found.  Returns false if no cell fits. */
 static bool take_setting(const struct experiment *x, struct recipe *from,
                          const struct indexed_lattice *found, struct lattice *to)
 {
@@ -217,12 +220,12 @@ static bool take_setting(const struct experiment *x, struct recipe *from,
 }
 
 /* Sets *start, which is overwritten, to a recipe with the orientations of the `count` found
- * lattices.  Cells, sizes and brightness are those of the lattice of `pattern` that fits best,
- * where `pattern` is a recipe with lattices for frames of *x.
+ * lattices.  `pattern` must be a recipe with lattices for frames of *x.  Each found lattice gets
+ * cell, size and brightness of the lattice of `pattern` that fits best.
  *
- * The axes of a found lattice may have other names than those of the pattern.  If its edges differ
- * by more than 5 %, the lattice is left out.  *start may therefore have no lattice.  The caller
- * must free *start in any case.  STATUS_FAILED: out of memory. */
+ * The axes of a found lattice may have other names than those of the pattern.  If its edges
+ * differ by more than 5 %, the lattice is left out.  *start may therefore have no lattice.  The
+ * caller must free *start in any case.  STATUS_FAILED: out of memory. */
 static enum status indexed_start(const struct experiment *x, const struct recipe *pattern,
                                  const struct indexed_lattice *found, size_t count,
                                  struct recipe *start, struct error *e)
@@ -299,7 +302,8 @@ static enum status read_recipe(const struct refine *f, const struct recording_en
     return s;
 }
 
-/* Reads the first recipe with a lattice.  It is used for frames that are not in the recording. */
+/* Reads the first recipe of the recording that has a lattice.  It is used for frames without a
+ * lattice in the recording.  STATUS_INPUT: no recipe has a lattice. */
 static enum status read_pattern(struct refine *f, struct error *e)
 {
     enum status s = STATUS_OK;
@@ -312,7 +316,8 @@ static enum status read_pattern(struct refine *f, struct error *e)
                : error_set(e, STATUS_INPUT, "%s: no lattice found", f->options->start);
 }
 
-/* Reads --start and --indexed, and makes the model. */
+/* Reads the files of --start and --indexed, and sets f->model: the experiment of --start, or
+ * else a copy of the experiment of the frames. */
 static enum status open_starts(struct refine *f, struct error *e)
 {
     const struct refine_options *o = f->options;
@@ -334,7 +339,9 @@ static void close_starts(struct refine *f)
 
 /* --- the start of a frame ---------------------------------------------------- */
 
-/* Reads the recipe with the same number from the recording, or copies that of the frame. */
+/* Sets *start to the recipe with the same frame number in the recording of --start or, without
+ * --start, to a copy of the recipe of the frame.  Sets *found to false if the recording does not
+ * contain the frame. */
 static enum status read_start(struct refine *f, const struct recipe *own, struct recipe *start,
                               bool *found, struct error *e)
 {
@@ -346,7 +353,9 @@ static enum status read_start(struct refine *f, const struct recipe *own, struct
     return entry ? read_recipe(f, entry, start, e) : STATUS_OK;
 }
 
-/* Makes a recipe as in read_start, with the orientations that an indexing program found. */
+/* Sets *start to the recipe of read_start, or to f->pattern if that has no lattices, with the
+ * orientations that an indexing program found.  Sets *found to false if it found no lattice of
+ * the model in this frame. */
 static enum status indexed_lattices(struct refine *f, const struct recipe *own,
                                     struct recipe *start, bool *found, struct error *e)
 {
@@ -405,8 +414,9 @@ static enum status make_plans(struct refine *f, struct error *e)
     return s ? s : beam_plan_create(&f->blurry_plan, f->engine, &f->blurry, &how, e);
 }
 
-/* Prepares the point spread of the options or, without options, the one that bragg-noise applied to
- * the frames. */
+/* Prepares the point spread of the options or, if the options have none, the point spread that
+ * bragg-noise applied to the frames.  STATUS_USAGE: the point spread cannot be computed for this
+ * detector. */
 static enum status open_spread(struct refine *f, struct error *e)
 {
     const struct point_spread p =

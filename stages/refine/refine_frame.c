@@ -8,14 +8,19 @@
 #include "refine.h"
 #include "refine/symmetric.h"
 
-enum { ROUNDS_FREE = 8, PIXELS_LEAST = 10 };  // rounds that may remove pixels; least pixels
+/* Number of rounds that may remove pixels, and minimum number of fitted pixels. */
+enum { ROUNDS_FREE = 8, PIXELS_LEAST = 10 };
 static const double LEVEL_LIMIT = 0.7;
-static const double GAIN_LEAST = 1e-5, GAIN_ROUGH = 0.1;  // ln likelihood: a fit ends if a step
-                                                          // gains less; GAIN_ROUGH for smooth spots
-static const double LOG_FAR = 5.0, LOG_AWAY = 2.0;  // ln of a factor on a value that has diverged,
-                                                    // and of one that may have diverged
 
-/* Returns a value in the unit of its name, from the sum of steps. */
+/* A fit ends if a step gains less in ln likelihood.  GAIN_ROUGH is for smooth spots. */
+static const double GAIN_LEAST = 1e-5, GAIN_ROUGH = 0.1;
+
+/* Limits of |ln(value / start)|.  Beyond LOG_FAR the parameter has diverged, beyond LOG_AWAY it may
+ * have diverged. */
+static const double LOG_FAR = 5.0, LOG_AWAY = 2.0;
+
+/* Returns the value of parameter `k` in the unit of its name.  `total` is the sum of steps from
+ * the start. */
 static double value_of(const struct free_parameters *free, size_t k, double start, double total)
 {
     return free_parameters_is_log(free, k) ? start * exp(total) : start + total;
@@ -108,8 +113,8 @@ void refine_limits(const struct free_parameters *free, const struct refine_place
         limit[free->local_of_set] = LEVEL_LIMIT;
 }
 
-/* Chooses the pixels to fit from the present model.  If there are too few, the verdict is
- * REFINE_DARK. */
+/* Chooses the pixels to fit with the model at f->here.  If there are too few, sets the verdict
+ * to REFINE_DARK, otherwise to REFINE_STUCK. */
 static enum status choose_pixels(struct refine *f, int round, double *total,
                                  struct refine_result *r, struct error *e)
 {
@@ -132,7 +137,7 @@ static enum status choose_pixels(struct refine *f, int round, double *total,
     return STATUS_OK;
 }
 
-/* Stores gradient and Fisher matrix of the frame's own fit, without the priors of shared
+/* Stores gradient and Fisher matrix of the frame's own fit in *r, without the priors of shared
  * parameters. */
 static void note_sums(const struct free_parameters *free, const struct fit_sums *sums,
                       struct refine_result *r)
@@ -146,7 +151,8 @@ static void note_sums(const struct free_parameters *free, const struct fit_sums 
     }
 }
 
-/* Fits the model to the pixels. */
+/* Fits the model to the chosen pixels, and stores values, error bars and verdict in *r.  `total`
+ * is the sum of all steps from the start. */
 static enum status fit_pixels(struct refine *f, double *total, struct refine_result *r,
                               struct fit_result *fit, struct error *e)
 {
@@ -180,8 +186,8 @@ static enum status fit_pixels(struct refine *f, double *total, struct refine_res
     return STATUS_OK;
 }
 
-/* Replaces the shape of SQUARE blocks by GAUSS with the same width (`smooth`), or restores the
- * shapes of the model. */
+/* If `smooth`, replaces the shape of SQUARE blocks by GAUSS with the same width.  Otherwise
+ * restores the shapes of the model. */
 static enum status reshape(struct refine *f, bool smooth, struct error *e)
 {
     struct refine_place was = f->here;
@@ -197,9 +203,9 @@ static enum status reshape(struct refine *f, bool smooth, struct error *e)
     return s;
 }
 
-/* Fits with smooth spots, which have no side lobes, to find the numbers of cells.  With side lobes
- * the likelihood has other minima, one for each lobe.  If this fit does not end well, its result is
- * dropped. */
+/* Finds the numbers of cells by a fit with smooth spots, which have no side lobes.  With side
+ * lobes the likelihood has further minima, one for each lobe.  If the result of this fit is not
+ * good, it is discarded. */
 static enum status fit_smooth(struct refine *f, double *total, struct refine_result *r,
                               struct error *e)
 {
@@ -223,7 +229,8 @@ static bool has_lobes(const struct experiment *x)
     return square;
 }
 
-/* Runs one round: chooses pixels, and fits the model to them. */
+/* Runs one round: chooses pixels, and fits the model to them.  The first round may begin with a
+ * fit with smooth spots. */
 static enum status round_of(struct refine *f, int round, double *total, struct refine_result *r,
                             struct fit_result *fit, struct error *e)
 {
@@ -235,8 +242,9 @@ static enum status round_of(struct refine *f, int round, double *total, struct r
     return s ? s : fit_pixels(f, total, r, fit, e);
 }
 
-/* Resets parameters that are so far away that they no longer change the model.  The data may
- * determine them when the other parameters are right.  Sets *any if there was such a parameter. */
+/* Resets parameters to their start if they are so far from it that they no longer change the
+ * model.  The data may determine them when the other parameters are right.  Sets *any to true if
+ * there was such a parameter. */
 static enum status take_back(struct refine *f, double *total, bool *any, struct error *e)
 {
     double steps[FREE_PARAMETERS_MAX] = {0};
@@ -255,10 +263,10 @@ static enum status take_back(struct refine *f, double *total, bool *any, struct 
     return s;
 }
 
-/* Refines f->here; `r` contains the start.  The last fit uses the pixels that the previous fit
- * chose.  The choice therefore does not depend on the start.  A few pixels may alternate between
- * chosen and not chosen, because they change the fit.  After ROUNDS_FREE rounds no pixel is
- * removed. */
+/* Refines the model at f->here in several rounds; *r contains the start.  The rounds end when a
+ * fit no longer changes the choice of pixels.  Thus the choice does not depend on the start.  A
+ * few pixels may alternate between chosen and not chosen, because they change the fit.
+ * Therefore no pixel is removed after ROUNDS_FREE rounds. */
 static enum status refine_here(struct refine *f, struct refine_result *r, struct error *e)
 {
     double total[FREE_PARAMETERS_MAX] = {0};
@@ -309,7 +317,8 @@ static void note_start(const struct refine *f, struct refine_result *r)
     memcpy(r->value, r->start, free->count * sizeof *r->value);
 }
 
-/* Stores the result of a good fit. */
+/* Stores the recipe and the correlations of a good fit in *r, and keeps the fitted pixels if
+ * frames share parameters. */
 static enum status keep(struct refine *f, struct refine_result *r, struct error *e)
 {
     r->start_recipe = r->recipe;

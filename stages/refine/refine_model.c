@@ -14,19 +14,19 @@
 
 /* --- point spread ------------------------------------------------------------ */
 
-/* The point spread of the model, which is that of the frames.  Arrays of [all] have an item for
- * each pixel of the detector. */
+/* The point spread of the model, which is that of the frames.  Arrays of size [all] have an item
+ * for each pixel of the detector. */
 struct refine_spread {
     struct psf psf;
     struct spread *spread;
     const struct experiment *x;
-    /* the pixels whose light reaches the pixels of a list */
-    unsigned char *reach;  // [all]
-    int64_t *near;         // [all]
+    /* Near pixels: the pixels whose light reaches the pixels of a list. */
+    unsigned char *reach;  // [all]: flags REACH_x of each pixel
+    int64_t *near;         // [all]: numbers of the `count` near pixels
     size_t count;
-    double *photons;  // [all]
-    float *image;     // [all]
-    float *slopes;    // [room]
+    double *photons;  // [all]: photons of the near pixels
+    float *image;     // [all]: image to which the point spread is applied
+    float *slopes;    // [room]: derivatives at the near pixels
     size_t room;
 };
 
@@ -65,14 +65,14 @@ void refine_spread_close(struct refine_spread **spread)
     *spread = NULL;
 }
 
-/* Returns the reach of the point spread on a panel in pixels, for frames with this brightest pixel.
- */
+/* Returns the reach of the point spread on a panel in pixels.  It depends on the photons of the
+ * brightest pixel of the frame. */
 static int64_t half_of(const struct refine_spread *s, const struct panel *p, double brightest)
 {
     return spread_half(&s->psf, brightest, p->fast_pixels, p->slow_pixels);
 }
 
-/* Applies the point spread to an image, up to the reach of the brightest pixel of a frame. */
+/* Applies the point spread to an image.  Its reach is that for the brightest pixel of a frame. */
 static enum status spread_image(struct refine_spread *s, double brightest, float *image,
                                 struct error *e)
 {
@@ -87,8 +87,9 @@ static enum status spread_image(struct refine_spread *s, double brightest, float
 
 /* --- pixels near those of a list --------------------------------------------- */
 
-/* Walks along a line of pixels in one direction, and marks pixels with `to` up to `half` pixels
- * after one with `from`. */
+/* Marks pixels of a line with the flag `to`: each pixel that has the flag `from`, and the `half`
+ * pixels after it.  `stride` is the distance of neighbouring pixels of the line in the array; if
+ * it is negative, the pixels after a pixel are those before it in the array. */
 static void mark(unsigned char *line, int64_t count, int64_t stride, int64_t half, int from, int to)
 {
     int64_t left = 0;
@@ -135,7 +136,7 @@ static void find_near(struct refine_spread *s, const struct refine_list *list)
 
 /* --- the model --------------------------------------------------------------- */
 
-/* Allocates `count` slopes.  Returns false if memory runs out. */
+/* Makes room for `count` slopes in s->slopes.  Returns false if memory runs out. */
 static bool reserve(struct refine_spread *s, size_t count)
 {
     if (count > s->room) {
@@ -146,8 +147,8 @@ static bool reserve(struct refine_spread *s, size_t count)
     return count <= s->room;
 }
 
-/* Applies the point spread to values of the near pixels: `slopes`, or photons if it is NULL.  The
- * values of the pixels of the list are then in s->image. */
+/* Applies the point spread to values of the near pixels: `slopes`, or s->photons if `slopes` is
+ * NULL.  Sets s->image, which is valid only at the pixels of the list. */
 static enum status spread_near(struct refine_spread *s, double brightest, const float *slopes,
                                struct error *e)
 {
@@ -158,7 +159,7 @@ static enum status spread_near(struct refine_spread *s, double brightest, const 
 }
 
 /* Computes photons means[list->count] and derivatives slopes[set->count x list->count] of the
- * pixels of the list, after the point spread. */
+ * pixels of a list, including the point spread. */
 static enum status spread_derive(struct refine_spread *s, struct refine_place *at,
                                  const struct parameters *set, const struct refine_list *list,
                                  double *means, float *slopes, struct error *e)
@@ -185,7 +186,9 @@ static enum status spread_derive(struct refine_spread *s, struct refine_place *a
 
 /* --- places ------------------------------------------------------------------ */
 
-enum { CELLS_BLURRED = 7 };  // cells along an edge of a small block: a third of the resolution
+/* Maximum number of cells along an edge of a small block.  The main lobe of a spot is then 2/7,
+ * about a third, of the distance between spots. */
+enum { CELLS_BLURRED = 7 };
 static const double SPREAD_BLURRED_RAD = 0.2 * M_PI / 180.0;
 
 enum status refine_copy(struct recipe *to, const struct recipe *from, struct error *e)
@@ -287,7 +290,8 @@ void refine_accept(void *model)
 
 /* --- where spots may be ------------------------------------------------------ */
 
-/* Widens the mosaic spread of a lattice, if it has one. */
+/* Increases the mosaic spread of a lattice to SPREAD_BLURRED_RAD if it is smaller.  Lattices
+ * without mosaic spread do not change. */
 static void spread(struct lattice *l)
 {
     double sum = 0.0, vector[3];
@@ -311,7 +315,8 @@ void refine_broaden(struct experiment *x)
             fmin(fmax(1.0, nearbyint(x->crystals[i / 3].cells[i % 3])), CELLS_BLURRED);
 }
 
-/* Sets *p to the experiment and plan with broad spots, with the detector of f->here. */
+/* Sets *p to the experiment with broad spots and its plan.  If fits change the experiment, the
+ * detector is that of f->here. */
 static enum status open_broad(struct refine *f, struct refine_place *p, struct error *e)
 {
     *p = (struct refine_place){.x = &f->blurry, .plan = f->blurry_plan};

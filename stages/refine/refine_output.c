@@ -58,8 +58,8 @@ enum status refine_check(const struct refine *f, struct error *e)
 
 /* --- summary ----------------------------------------------------------------- */
 
-/* Returns the median of a value over good frames; 0 if there are none.  `room`: working memory for
- * all frames. */
+/* Returns the median of `of` over good frames; 0 if there are none.  `room` is working memory
+ * for a number for each frame. */
 static double usual(const struct refine *f, double *room,
                     double (*of)(const struct refine_result *r, size_t k), size_t k)
 {
@@ -117,7 +117,8 @@ static double correlation(const struct refine_result *r, size_t k)
     return r->correlation[k];
 }
 
-/* Prints pairs of parameters that a frame almost cannot separate. */
+/* Prints pairs of parameters that a frame can barely separate: the median of their correlation
+ * over good frames exceeds CORRELATION_TOLD. */
 static void print_correlated(const struct refine *f, double *room, FILE *out)
 {
     const size_t n = f->free.count;
@@ -177,7 +178,7 @@ static void write_result(const struct refine *f, const struct refine_result *r, 
     fputc('\n', out);
 }
 
-/* Writes the title of a column. */
+/* Writes the title of the column of parameter `k`: `before`, its name and its unit. */
 static void write_name(const struct refine *f, size_t k, const char *before, FILE *out)
 {
     const char *unit = f->free.unit[k];
@@ -186,7 +187,7 @@ static void write_name(const struct refine *f, size_t k, const char *before, FIL
 
 enum status refine_write_table(const struct refine *f, FILE *out, struct error *e)
 {
-    (void)e;  // the caller checks the stream
+    (void)e;  // the caller checks the stream for errors
     fputs("frame\tlattices\tverdict\tpixels\tphotons\tsteps\tchi2\tbeyond_5_sigma", out);
     for (size_t k = 0; k < f->free.count; k++) {
         write_name(f, k, "", out);
@@ -198,7 +199,7 @@ enum status refine_write_table(const struct refine *f, FILE *out, struct error *
     return STATUS_OK;
 }
 
-/* Returns by how much a value changes per unit of a step. */
+/* Returns the change of the value of parameter `k` per unit of its steps. */
 static double unit_of(const struct refine *f, const struct refine_result *r, size_t k)
 {
     return free_parameters_is_log(&f->free, k) ? r->value[k] : 1.0;
@@ -234,7 +235,8 @@ enum status refine_write_covariance(const struct refine *f, FILE *out, struct er
 
 enum { LINE_SIZE = 4096 };
 
-/* Adds the refined parameters and the lineage of the frames to the lineage of the model. */
+/* Adds the refined parameters, their values and the lineage of the frames to the lineage of the
+ * model. */
 static void extend_lineage(const struct refine *f, struct experiment *x)
 {
     char line[LINE_SIZE];
@@ -317,14 +319,15 @@ enum status refine_write_recipes(struct refine *f, const struct route *route, st
 
 /* --- an experiment list of DIALS --------------------------------------------- */
 
-/* State of read_good, through which dials_write_expt reads the good frames. */
+/* State of the callback read_good, with which dials_write_expt reads the good frames. */
 struct good_frames {
     const struct refine *f;
     const struct refine_result **results;  // owned
     struct dials_frame *frame;             // owned: the frame that was read last
 };
 
-/* Returns the number of cells of a block along an axis. */
+/* Returns the number of cells of a block along an axis: the refined number, or else that of the
+ * model. */
 static double cells_of(const struct refine *f, const struct refine_result *r,
                        const struct lattice *l, int axis)
 {

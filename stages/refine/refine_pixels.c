@@ -4,7 +4,7 @@
 #include "base/alloc.h"
 #include "refine.h"
 
-enum { TILE = 16, TILE_LEAST = 40 };  // edge of a square; least pixels for a mean
+enum { TILE = 16, TILE_LEAST = 40 };  // edge of a square, px; minimum number of pixels for a mean
 static const double LEAST_PHOTONS = 1.0 / 3.0;
 
 enum status refine_pixels_open(struct refine_pixels *p, size_t all, struct error *e)
@@ -36,8 +36,8 @@ void refine_pixels_close(struct refine_pixels *p)
     *p = (struct refine_pixels){0};
 }
 
-/* Returns whether a pixel is marked as not measured.  Detectors use the largest number of the type,
- * or -1 and -2. */
+/* Returns true if a pixel is marked as not measured.  Detectors mark such pixels with the
+ * largest number of the type, or with -1 and -2. */
 static bool is_marked(const struct image *image, double value)
 {
     switch (image->type) {
@@ -79,8 +79,8 @@ void refine_pixels_count(struct refine_pixels *p, const struct experiment *x, do
 
 /* ---- background ------------------------------------------------------------------------- */
 
-/* Returns the mean background of a square of pixels that no spot reaches; NaN if there are too few.
- */
+/* Returns the mean background of a square in photons, from the pixels that no spot reaches.
+ * Returns NaN if there are fewer than TILE_LEAST such pixels. */
 static double tile_mean(const struct refine_pixels *p, const struct panel *panel, int64_t fast,
                         int64_t slow)
 {
@@ -97,8 +97,9 @@ static double tile_mean(const struct refine_pixels *p, const struct panel *panel
     return n >= TILE_LEAST ? fmax(sum / n, 0.0) : NAN;
 }
 
-/* Interpolates between the centres of four squares.  Squares without a mean are ignored;
- * `otherwise` is the result if none has a mean. */
+/* Returns the background at a place, interpolated between the centres of the four nearest
+ * squares.  Squares without a mean are ignored.  If none of the four has a mean, returns
+ * `otherwise`. */
 static double between(const double *tiles, int64_t across, int64_t down, double fast, double slow,
                       double otherwise)
 {

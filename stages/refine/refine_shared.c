@@ -17,25 +17,26 @@
 
 /* --- agreement of the single fits -------------------------------------------- */
 
-/* The good frames and the place where their fits agree. */
+/* The good frames, and the place in the space of parameters where their fits agree: the shared
+ * parameters have the same values in all frames, and the likelihood of all frames is largest. */
 struct team {
     size_t count;
     struct refine_result **members;  // owned: array of pointers to the good frames
-    struct fit_sums *sums;           // owned: sums of the members' own fits; the arrays in them
-                                     // belong to the members
-    double *totals;                  // [count x parameters], owned: sums of steps of the members'
-                                     // own fits
-    double *steps;                   // [count x parameters], owned: steps to the place of
-                                     // agreement, see joint_meet
+    struct fit_sums *sums;           // owned: sums at the end of the members' own fits; the
+                                     // arrays in them belong to the members
+    double *totals;                  // [count x parameters], owned: sums of the steps of the
+                                     // members' own fits
+    double *steps;                   // [count x parameters], owned: steps to the place where the
+                                     // fits agree (joint_meet)
     double away[FREE_PARAMETERS_MAX];
     struct joint problem;  // without callbacks; points into *t, which must not move
 };
 
-/* Which of the steps to pick: those that change recipes, the experiment of all frames, or the
- * experiment of one frame. */
+/* Selects steps by what they change: recipes, the experiment of all frames, or the experiment of
+ * one frame. */
 enum changes { REFINE_CHANGES_RECIPE, REFINE_CHANGES_ALL, REFINE_CHANGES_OWN };
 
-/* Lists the good frames. */
+/* Sets t->members to the good frames.  Returns false if memory runs out. */
 static bool list_members(const struct refine *f, struct team *t)
 {
     t->members = mem_array(f->nresults + 1, sizeof *t->members);
@@ -52,8 +53,8 @@ static bool list_members(const struct refine *f, struct team *t)
     return true;
 }
 
-/* Sets set[], in the order of the engine's parameters, to the steps that make these changes.  Other
- * items are 0. */
+/* Sets set[], in the order of the engine's parameters, to those steps that make changes of kind
+ * `change`.  The other items are 0. */
 static void pick_steps(const struct free_parameters *free, const double *steps, enum changes change,
                        double *set)
 {
@@ -66,7 +67,7 @@ static void pick_steps(const struct free_parameters *free, const double *steps, 
     }
 }
 
-/* Returns the shared parameters of a frame to the start. */
+/* Resets the shared parameters of a frame to their start. */
 static enum status begin_again(const struct refine *f, struct refine_result *r, struct error *e)
 {
     const struct free_parameters *free = &f->free;
@@ -100,8 +101,9 @@ static enum status meet(const struct refine *f, struct team *t, struct error *e)
     return s;
 }
 
-/* Finds the place where frames agree.  The shared parameters of all recipes and totals are then
- * back at the start.  The caller must call team_close, also after an error. */
+/* Finds the place where the fits of the good frames agree.  On return the shared parameters of
+ * all recipes and totals are back at their start.  The caller must call team_close, also after
+ * an error. */
 static enum status team_open(const struct refine *f, struct team *t, struct error *e)
 {
     *t = (struct team){0};
@@ -122,8 +124,8 @@ static void team_close(struct team *t)
     mem_free(t->steps);
 }
 
-/* Sets values and error bars.  Those of local parameters are for shared parameters that are known
- * as well as all frames determine them. */
+/* Sets values and error bars of all good frames.  The error bars of local parameters contain the
+ * uncertainty that the shared parameters have when all frames determine them. */
 static enum status set_values(const struct refine *f, const struct team *t,
                               const struct fit_sums *sums, struct error *e)
 {
@@ -152,7 +154,7 @@ static enum status set_values(const struct refine *f, const struct team *t,
 
 /* --- fit of shared and local parameters -------------------------------------- */
 
-/* A frame after the last steps that were tried. */
+/* The state of a frame after the steps that were tried last. */
 struct trial {
     struct recipe recipe;  // owned
     double level, chi2;
@@ -163,13 +165,13 @@ struct shared_fit {
     struct refine *f;
     struct team team;
     struct trial *trials;     // owned: [members]
-    struct experiment trial;  // owned: the model after the steps
-    double *totals;           // [members x parameters], owned: steps of the last trial
-    double *means;            // owned, like `slopes`: working memory for one member
+    struct experiment trial;  // owned: the model after the steps that were tried last
+    double *totals;           // [members x parameters], owned: steps that were tried last
+    double *means;            // owned, like `slopes`: working memory for the pixels of one member
     float *slopes;
 };
 
-/* Sets *at to the place of a frame after steps.  The caller must free it with refine_leave. */
+/* Sets *at to the place of member `i` after `steps`.  The caller must free it with refine_leave. */
 static enum status stand(struct shared_fit *t, size_t i, const double *steps,
                          struct beam_plan *plan, struct refine_place *at, struct error *e)
 {
@@ -330,7 +332,7 @@ enum status refine_share(struct refine *f, struct error *e)
 
 _Static_assert((int)REFINED_WHY_SIZE == (int)REFINE_WHY_SIZE, "words have room");
 
-/* Returns whether frames with this verdict have values. */
+/* Returns true if frames with this verdict have values of parameters. */
 static bool has_values(enum refine_verdict v)
 {
     return v == REFINE_GOOD || v == REFINE_POOR || v == REFINE_STUCK;
@@ -360,7 +362,7 @@ void refine_send(struct refine *f, struct frame *frame)
     refine_give(f, &frame->recipe);
 }
 
-/* Returns the line of the last bragg-refine in a history; NULL: there is none. */
+/* Returns the line of the last bragg-refine in a history.  Returns NULL if there is none. */
 static const char *line_of_parts(const char *history)
 {
     static const char name[] = "bragg-refine\t";
@@ -373,7 +375,8 @@ static const char *line_of_parts(const char *history)
     return found;
 }
 
-/* Takes names and priors from the processes that fitted the frames. */
+/* Reads the parameters and their priors from the history, in which the processes that fitted the
+ * frames recorded them.  STATUS_INPUT: the history does not contain them. */
 static enum status take_names(struct refine *f, const char *history, struct error *e)
 {
     char part[8], parameters[4096], share[4096], priors[4096], *rest = priors, *one;
@@ -442,8 +445,8 @@ enum status refine_gather_take(struct refine *f, struct frame *frame, struct err
     return r->verdict == REFINE_GOOD ? refine_correlate(&f->free, r, e) : STATUS_OK;
 }
 
-/* Returns the increase of chi2 per pixel when a frame moves to the place of agreement, from the
- * curvature.  It is as large as that of 2 ln likelihood. */
+/* Estimates from the curvature how much chi2 per pixel increases when a frame moves to the place
+ * where the fits agree.  The increase is taken as equal to that of -2 ln likelihood per pixel. */
 static double loss_of(const struct free_parameters *free, const struct refine_result *r,
                       const double *totals, const double *steps)
 {
@@ -457,7 +460,8 @@ static double loss_of(const struct free_parameters *free, const struct refine_re
     return r->pixels ? sum / (double)r->pixels : 0.0;
 }
 
-/* Moves a frame to the place of agreement. */
+/* Moves a frame to the place where the fits agree: updates its recipe, its sums of steps and
+ * chi2. */
 static enum status follow(struct refine *f, struct refine_result *r, const double *totals,
                           const double *steps, struct error *e)
 {

@@ -38,7 +38,7 @@ static enum status write_json(const struct figures *f, const char *path, struct 
     return error_errno(e, STATUS_FAILED, "%s: cannot write", path);
 }
 
-/* Writes the page of --report. */
+/* Writes the page of --report to the file `path`. */
 static enum status score_report(struct score *s, const struct figures *f, const char *path,
                                 const char *const results[], size_t nresults, struct error *e)
 {
@@ -53,8 +53,10 @@ static enum status score_report(struct score *s, const struct figures *f, const 
     return status;
 }
 
-/* Prints a table to stdout, and writes JSON to the file `json`.  NULL: no JSON.  "-": JSON goes to
- * stdout instead of the table. */
+/* Prints the metrics as a table to stdout, and writes them as JSON to the file `json`.
+ *
+ *   NULL  no JSON
+ *   "-"   JSON goes to stdout, and the table is not printed */
 static enum status score_print(const struct figures *f, const char *json, struct error *e)
 {
     if (!json || strcmp(json, "-") != 0)
@@ -64,7 +66,8 @@ static enum status score_print(const struct figures *f, const char *json, struct
     return json ? write_json(f, json, e) : STATUS_OK;
 }
 
-/* Checks all requirements.  The first one that does not hold is the error; others are logged. */
+/* Checks all requirements of --require.  The error is that of the first requirement that is not
+ * met.  Errors of further requirements are logged. */
 static enum status score_require(const struct figures *f, const struct opt_texts *require,
                                  struct error *e)
 {
@@ -106,8 +109,8 @@ static bool is_done(void *score)
 enum { CAUGHT = 2 };
 static const int caught[CAUGHT] = {SIGINT, SIGTERM};
 
-/* Makes Ctrl-C end the wait for results instead of the program.  `before` gets the previous
- * actions. */
+/* Makes Ctrl-C and SIGTERM end the wait for results instead of the program.  Stores the previous
+ * actions in `before`. */
 static void catch_interrupts(struct sigaction before[CAUGHT])
 {
     const struct sigaction action = {.sa_handler = interrupt};
@@ -115,7 +118,7 @@ static void catch_interrupts(struct sigaction before[CAUGHT])
         (void)sigaction(caught[i], &action, &before[i]);
 }
 
-/* Restores the previous actions. */
+/* Restores the previous actions of Ctrl-C and SIGTERM. */
 static void let_interrupts(const struct sigaction before[CAUGHT])
 {
     for (size_t i = 0; i < CAUGHT; i++)
@@ -137,7 +140,8 @@ static enum status match_panels(struct detectors *d, const struct nxmx_geometry 
     return s;
 }
 
-/* All results that are read, in which tables of several levels belong together (results_join). */
+/* All results that are read.  Tables of several levels in the list belong together
+ * (results_join). */
 struct results_list {
     const struct results_files *files;
     size_t count;
@@ -194,7 +198,7 @@ static enum status take_result(struct score *s, const struct results_files *file
     return status;
 }
 
-/* Reads the results in a folder; with --follow while they appear. */
+/* Reads the results in a folder.  If `follow` is given, also reads results that appear later. */
 static enum status take_folder(struct score *s, const char *path, const struct follow *follow,
                                struct error *e)
 {
@@ -210,7 +214,8 @@ static enum status take_folder(struct score *s, const char *path, const struct f
     return status;
 }
 
-/* Reads result number i of the list.  `follow`: NULL, or read it while it grows. */
+/* Reads result number i of the list.  If `follow` is given, reads it while it grows.  NULL: the
+ * result is complete. */
 static enum status take_one(struct score *s, const struct results_list *all, size_t i,
                             const struct follow *follow, struct error *e)
 {
@@ -233,9 +238,11 @@ static enum status take_one(struct score *s, const struct results_list *all, siz
     return status;
 }
 
-/* Reads the results paths[npaths], at most SCORE_RESULTS_MAX, into the score.  With `follow_s`
- * above 0 the last one is read while it grows: until all frames of the key have answers, nothing
- * was added for `follow_s`, or a signal asks for the end. */
+/* Reads the results paths[npaths], at most SCORE_RESULTS_MAX, into the score.
+ *
+ * If `follow_s` is greater than 0, the last result is read while it grows.  This ends when all
+ * frames of the key have answers, when no bytes arrived for `follow_s`, or with SIGINT or
+ * SIGTERM. */
 static enum status score_results(struct score *s, const char *const paths[], size_t npaths,
                                  double follow_s, struct error *e)
 {
@@ -328,8 +335,8 @@ struct files {
     size_t nkeys, nresults;
 };
 
-/* Returns true if the file is an answer key: an NXmx file or a recording, which no analysis writes.
- */
+/* Returns true if the file is an NXmx file or a recording.  Such a file is an answer key,
+ * because no analysis writes it. */
 static bool is_key(const char *path)
 {
     return nxmx_is_hdf5(path) || key_recording_is(path);
@@ -351,7 +358,8 @@ static enum status sort_operands(struct files *f, const struct opt_texts *keys,
 
 /* --- program ------------------------------------------------------------------ */
 
-/* Reads which messages were sent, from the files of --sent or else from the keys. */
+/* Reads which messages bragg-serve sent, from the files of --sent or, without --sent, from the
+ * keys.  Adds the metrics of the messages to *f. */
 static enum status take_sent(struct score *s, const struct opt_texts *files, struct figures *f,
                              struct error *e)
 {
@@ -414,7 +422,8 @@ static enum status check_options(const struct options *o, struct symmetry *group
     return status || !o->symmetry ? status : symmetry_find(o->symmetry, group, e);
 }
 
-/* Returns the centring letter of a space group symbol; 0 for the number of a group. */
+/* Returns the letter of the centring in a space group symbol.  Returns 0 if `symmetry` is NULL
+ * or does not begin with such a letter, as the number of a group. */
 static char centring_of(const char *symmetry)
 {
     return (char)(symmetry && *symmetry && strchr("PABCIRF", *symmetry) ? *symmetry : 0);
