@@ -98,7 +98,7 @@ struct plan {
     const struct gpu_device *device;
     void *context;  // first argument of the functions of `device`
     struct moved moved;
-    const struct experiment *experiment;  // &moved.x
+    const struct experiment *experiment;  // points to moved.x
     enum engine_precision precision;
     bool after;                       // the plan serves only background and noise: photons arrive
                                       // from a previous stage
@@ -171,10 +171,11 @@ enum status gpu_reserve(struct plan *p, size_t bytes, void **memory, struct erro
 enum status gpu_run_rows(struct plan *p, const struct gpu_frame *frame, const struct gpu_task *t,
                          struct error *e);
 
-/* Prepares background and noise; the contract is that of `prepare` in struct engine. */
+/* Prepares the background and the noise. The contract is that of `prepare` in struct engine. */
 enum status gpu_after_prepare(struct plan *p, struct engine_after *after, struct error *e);
 
-/* Packs the recipe's own sources if background asks for them; fails as background_absorb. */
+/* Packs the sources of the recipe, if the background depends on them. Errors are those of
+ * background_absorb. */
 enum status gpu_after_recipe(struct plan *p, struct gpu_pack *pack, const struct recipe *recipe,
                              struct error *e);
 
@@ -200,7 +201,7 @@ enum status gpu_after_verdict(const struct plan *p, const struct recipe *recipe,
  * `there`.  Frees separate allocations that the block had before. */
 struct gpu_pack gpu_pack_into(struct plan *p, enum gpu_block block, void *to, void *there);
 
-/* Uploads the packed arrays. */
+/* Copies the packed arrays from host memory to the GPU. */
 enum status gpu_pack_send(struct plan *p, const struct gpu_pack *pack, struct error *e);
 
 /* Frees the separate allocations of all blocks. */
