@@ -182,7 +182,8 @@ struct served {
     struct gpu_slopes frame;
 };
 
-/* See struct derive_batches.  Each place has separate memory for values and derivative images. */
+/* Member `begin` of struct derive_batches: starts to compute a batch on the GPU. Each place has
+ * separate memory for values and derivative images. */
 static enum status begin(const void *context, const struct derive_request *q, size_t first,
                          size_t count, int place, const void **values, struct error *e)
 {

@@ -18,12 +18,12 @@
 /* The steps that follow the photons on the GPU: background and noise.  If `type` is PIXEL_F32 and
  * the scene has no materials, there are no such steps. */
 struct gpu_afterwards {
-    enum pixel_type type;                  // type of the output pixels
-    struct noise_pixels noise;             // parameters of the noise, without seed and frame number
-    struct clipped *clipped;               // member of struct noise: counts of clipped pixels
-    void *resident;                        // GPU memory: materials and sources
-    struct poisson_table *table;           // GPU memory: table of the noise
-    struct background_scene scene;         // of the experiment; its pointers are GPU addresses
+    enum pixel_type type;           // type of the output pixels
+    struct noise_pixels noise;      // parameters of the noise, without seed and frame number
+    struct clipped *clipped;        // member of struct noise: counts of clipped pixels
+    void *resident;                 // GPU memory: materials and sources
+    struct poisson_table *table;    // GPU memory: table of the noise
+    struct background_scene scene;  // scene of the experiment; its pointers are GPU addresses
     struct background_scene recipe_scene;  // the same scene with the sources of the current recipe
     const struct source *sources;          // GPU memory: sources of the current recipe
     size_t nsources;
@@ -185,7 +185,7 @@ enum status gpu_after_recipe(struct plan *p, struct gpu_pack *pack, const struct
 void gpu_after_rows(struct plan *p, const struct recipe *recipe, const uint64_t *seed,
                     struct gpu_run *r, struct gpu_after *after);
 
-/* See struct engine. */
+/* Member `counts` of struct engine for the engines of this folder. */
 size_t gpu_plan_counts(const struct plan *p, struct engine_count counts[ENGINE_COUNTS]);
 
 /* Returns the error of a bad pixel that the verdict names, or STATUS_OK.  See `run` in struct
@@ -212,11 +212,11 @@ void gpu_apart_close(struct plan *p);
 enum status gpu_closed_run(struct plan *p, const struct recipe *recipe, float *photons,
                            atomic_uint_fast64_t *rows, struct error *e);
 
-/* See struct engine. */
+/* Member `derive` of struct engine for the engines of this folder. */
 enum status gpu_derive(struct plan *p, const struct recipe *recipe,
                        const struct derive_request *request, struct error *e);
 
-/* See struct engine. */
+/* Member `reflections` of struct engine for the engines of this folder. */
 enum status gpu_reflections(struct plan *p, const struct recipe *recipe, const float *pixels,
                             const struct reflections_wanted *wanted, struct reflection_table *table,
                             struct error *e);

@@ -50,7 +50,7 @@ struct background {
     double streak_photons;       // photons of the streak in a frame of mean fluence; 0: no streak
     double streak_spread;        // relative standard deviation of streak_photons between frames
     double streak_size_rad[2];   // half length at half height, width at 1/e
-    double streak_angle_rad[2];  // from fast towards slow, and its rms variation
+    double streak_angle_rad[2];  // direction from fast towards slow, and its rms variation
     struct gpu_postprocess card;
     struct opt_marks given;
     /* state */

@@ -88,7 +88,7 @@ static enum status find_factors(struct atoms *atoms, const struct fprime_curves 
 /* One state of the crystal, the ground or the excited state: the rows that were read or
  * computed, with F(h) and F(-h) of each row. */
 struct state {
-    const char *path;  // of the model or the MTZ file; not owned
+    const char *path;  // path of the model or the MTZ file; not owned
     struct mtz_rows rows;
     struct friedel_pair *pairs;  // owned
 };

@@ -132,10 +132,9 @@ enum status fuse_begin(struct fuse *f, const struct engine *engine, struct plan 
 {
     enum status s = STATUS_OK;
     const void *background = state_of(f, &stage_background);
-    const bool takes =
-        engine->prepare && !f->reflections &&
-        !f->harmonic &&  // the third harmonic and reflections need photons on the CPU
-        !(background && background_varies(background));
+    const bool takes = engine->prepare && !f->reflections &&
+                       !f->harmonic &&  // both need photons on the CPU
+                       !(background && background_varies(background));
     f->engine = engine;
     f->plan = plan;
     for (size_t i = 0; i < f->n && !s; i++) {

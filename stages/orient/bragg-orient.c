@@ -447,8 +447,7 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
     x->detector_moves = shift_moves(&o->shift);
     x->pulse_ids = orient_pulse_ids(p);
     x->has_pulse_ids = x->pulse_ids.facility != FACILITY_NONE || x->pulse_ids.has_pump;
-    const size_t kinds =
-        pump_excites(&p->pump) ? 1 : x->ncrystals;  // with --pumped, each lattice has both states
+    const size_t kinds = pump_excites(&p->pump) ? 1 : x->ncrystals;  // each lattice has both states
     enum status s = population_begin(&p->population, kinds, !p->random && !p->orientations, e);
     s = s ? s
           : pump_check(&p->pump, x->ncrystals, p->population.lattices, p->population.mean_lattices,

@@ -499,7 +499,7 @@ static void writer_close(void *state)
 {
     struct writer *w = state;
     if (w->has_index)
-        outputs_remove_leftovers(&w->outputs);  // of processes of this run that died
+        outputs_remove_leftovers(&w->outputs);  // files of processes of this run that died
     w->index.used = outputs_named(&w->outputs);
     outputs_close(&w->outputs);
     if (w->has_index)
