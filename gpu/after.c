@@ -9,8 +9,8 @@
 #include "physics/background/background.h"
 #include "physics/noise/poisson.h"
 
-/* Whether all panels are flat.  Curved panels need sines, and those of the GPU differ from those of
- * the CPU in the last bits. */
+/* Returns true if all panels are flat. Curved panels need sines, and the sines of the GPU and of
+ * the CPU differ in the last bits. */
 static bool is_flat(const struct experiment *x)
 {
     for (size_t i = 0; i < x->npanels; i++)
@@ -19,7 +19,7 @@ static bool is_flat(const struct experiment *x)
     return true;
 }
 
-/* Whether the noise of a pixel needs nothing but the photons of this pixel and its number. */
+/* Returns true if the noise of a pixel depends only on the photons and the number of this pixel. */
 static bool is_plain(const struct noise *n)
 {
     return n->psf.kind == PSF_NONE && !n->passes && !n->nbad && !n->stages && !n->dead_time;

@@ -13,9 +13,9 @@
 #include "gpu/kernel.h"
 #include "physics/background/background_pixel.h"
 
-/* One thread, see gpu_find_place: computes the background of its pixel in photons.  Masked pixels
- * and those outside the ROI get 0.  All panels are flat.  `out` is the address of pixel
- * `first_pixel` of the frame. */
+/* Does the work of one thread, see gpu_find_place: computes the background of its pixel in
+ * photons. Masked pixels and pixels outside the ROI get 0. All panels are flat. `out` is the
+ * address of pixel `first_pixel` of the frame. */
 HD void gpu_background_thread(const struct gpu_frame *f, const struct background_scene *scene,
                               int64_t row, int64_t block, int thread, int64_t first_pixel,
                               float *out)

@@ -8,7 +8,8 @@
 
 #include <cuda_runtime.h>
 
-/* Four blocks per multiprocessor leave enough registers for each thread: none is spilled. */
+/* Starts gpu_background_thread in each thread. With four blocks per multiprocessor, each thread
+ * has enough registers, and none is spilled to memory. */
 __global__ void __launch_bounds__(GPU_THREADS, 4)
     gpu_background(const struct gpu_frame frame, const struct background_scene scene,
                    const struct gpu_rows rows, float *out)
@@ -17,8 +18,8 @@ __global__ void __launch_bounds__(GPU_THREADS, 4)
                           rows.first_pixel, out);
 }
 
-/* One thread per pixel, in the order of memory.  Each block adds up its counts of clipped pixels
- * before it adds them to *verdict. */
+/* Computes one pixel per thread, in the order of memory. Each block adds up its counts of
+ * clipped pixels before it adds them to *verdict. */
 __global__ void __launch_bounds__(GPU_THREADS)
     gpu_afterwards(const struct gpu_after after, int64_t first_pixel, int64_t first, int64_t end,
                    struct gpu_verdict *verdict)

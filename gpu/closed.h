@@ -59,7 +59,7 @@ HD double gpu_closed_photons(const struct gpu_closed *f, const struct gpu_closed
     return photons[0];
 }
 
-/* Computes pixel `i` of a batch.  Masked pixels and those outside the ROI get 0. */
+/* Computes the photons of pixel `i` of a batch. Masked pixels and pixels outside the ROI get 0. */
 HD void gpu_closed_thread(const struct gpu_closed *f, const struct gpu_closed_batch *b, size_t i)
 {
     const int64_t pixel = b->first + (int64_t)i;

@@ -7,7 +7,7 @@
 #include "engine/reflections/photons.h"
 #include "gpu/layout.h"
 
-enum { CLOSED_BATCH = 1 << 22 };  // pixels of a batch
+enum { CLOSED_BATCH = 1 << 22 };  // maximum number of pixels of a batch
 
 static const struct gpu_closed_beam *pack_beams(struct gpu_pack *pack, const struct closed *c)
 {

@@ -3,7 +3,8 @@
 #include "gpu/cuda_context.h"
 #include "gpu/kernel.h"
 
-/* The copy of the results runs at the same time as the kernel of the next batch. */
+/* See struct gpu_device. The copy of the results to the host runs at the same time as the kernel
+ * of the next batch. */
 enum status cuda_slopes(void *context, const struct gpu_slopes *frame,
                         const struct gpu_slopes_batch *batch, size_t room, int place,
                         const void **values, struct error *e)
@@ -61,8 +62,9 @@ enum status cuda_closed(void *context, const struct gpu_closed *frame,
     return cuda_failed(code, "closed form", e);
 }
 
-/* Makes room for the pieces, one array after the other.  It is a little larger than needed, for the
- * next frame. */
+/* Copies the runs and the pieces from the GPU to pinned host memory, one array after the other,
+ * and sets *here to the copies. If the pinned memory is too small, allocates a quarter more than
+ * needed, for the next frame. */
 static enum status receive_pieces(struct cuda *c, size_t runs, const struct gpu_pieces *there,
                                   struct gpu_pieces_here *here, struct error *e)
 {

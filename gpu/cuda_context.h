@@ -72,7 +72,7 @@ enum status cuda_failed(cudaError_t code, const char *what, struct error *e);
 /* Fills in *c for the GPU that the calling thread uses. */
 enum status cuda_card_open(struct cuda_card *c, struct error *e);
 
-/* See struct gpu_device. */
+/* The operations of struct gpu_device that cuda_run.c and cuda_batch.c define. */
 enum status cuda_run(void *context, const struct gpu_run *r, void *to, struct gpu_times *times,
                      struct gpu_verdict *verdict, struct error *e);
 enum status cuda_slopes(void *context, const struct gpu_slopes *frame,
@@ -86,10 +86,10 @@ enum status cuda_shares(void *context, const struct gpu_shares *frame,
                         const struct gpu_shares_batch *all, const struct gpu_pieces *there,
                         struct gpu_pieces_here *here, struct error *e);
 
-/* Whether all of these bytes of host memory are pinned. */
+/* Returns true if all of these bytes of host memory are pinned. */
 bool cuda_is_pinned(const struct cuda *c, const char *at, size_t bytes);
 
-/* Makes the pinned memory at c->pinned at least `bytes` long. */
+/* Enlarges the pinned memory at c->pinned to at least `bytes`. */
 enum status cuda_grow_pinned(struct cuda *c, size_t bytes, struct error *e);
 
 /* Named ranges of time for NVIDIA's profilers.  Without the header of NVTX these functions do

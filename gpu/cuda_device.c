@@ -220,9 +220,9 @@ static bool is_lent(const struct cuda *c, const char *from, size_t bytes)
     return c->lent && from >= c->lent && from + bytes <= c->lent + c->lent_bytes;
 }
 
-/* Copies data that later kernels on the stream read.  The function waits for the copy, because the
- * caller may free from[] after the call and a copy of pageable memory may return before it is done.
- * */
+/* Copies data that later kernels on the stream read. The function waits for the copy, because
+ * the caller may free from[] after the call, and the runtime may return before a copy of
+ * pageable memory is finished. */
 static enum status cuda_upload(void *context, void *to, const void *from, size_t bytes,
                                struct error *e)
 {
@@ -258,7 +258,8 @@ static void *cuda_reach(void *context, void *memory, size_t bytes)
     return NULL;
 }
 
-/* A fused multiply-add does not round the product, as with AVX2.  So the class is that of AVX2. */
+/* See struct gpu_device. A fused multiply-add of the GPU does not round the product, as with
+ * AVX2. The class is therefore that of AVX2. */
 static const char *cuda_as_cpu(void *context, enum engine_precision precision)
 {
     (void)context;
@@ -289,7 +290,7 @@ const struct gpu_device gpu_device_cuda = {
     .shares = cuda_shares,
 };
 
-/* GPU memory that other processes of the host can open, through CUDA IPC. */
+/* Images in GPU memory that other processes of the host can open, through CUDA IPC. */
 
 /* Allocations are multiples of this size, in bytes.  The runtime puts smaller ones together into
  * one block, and another process would open the whole block. */
@@ -334,8 +335,8 @@ static void release(const struct card *card, void *memory)
         (void)cudaFree(memory);
 }
 
-/* The runtime does not say how much memory a handle stands for, so the size that the sender states
- * is used. */
+/* Opens the memory of another process. `bytes` is not checked, because the runtime does not
+ * report the size of the memory of a handle. */
 static enum status open_named(const struct card *card, const struct card_handle *handle,
                               size_t bytes, void **memory, struct error *e)
 {
@@ -358,8 +359,8 @@ static void close_named(const struct card *card, void *memory)
         (void)cudaIpcCloseMemHandle(memory);
 }
 
-/* The copy uses the default stream.  The streams of the plan are non-blocking: they do not wait for
- * the copy, and the copy does not wait for them. */
+/* Copies GPU memory to the host, on the default stream. The streams of the plan are
+ * non-blocking: they do not wait for the copy, and the copy does not wait for them. */
 static enum status fetch(const struct card *card, void *to, const void *from, size_t bytes,
                          struct error *e)
 {

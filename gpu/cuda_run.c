@@ -99,15 +99,16 @@ static cudaError_t launch(struct cuda *c, const struct gpu_run *r, int i, bool t
     return code == cudaSuccess ? cudaEventRecord(c->done[i], stream) : code;
 }
 
-/* The output pixels and their way: they stay on the GPU, are copied directly to pinned memory, or
- * are copied through the ring. */
+/* The output pixels of a run, and how they leave the GPU. STAYS: they stay on the GPU. STRAIGHT:
+ * they are copied directly to pinned memory. RING: they are copied through the ring of pinned
+ * memory. */
 enum way { STAYS, STRAIGHT, RING };
 struct cargo {
     const struct gpu_run *run;
     enum way way;
     const char *from;
     char *to;
-    size_t size, bytes;  // bytes of a pixel; bytes of all pixels
+    size_t size, bytes;  // size of a pixel and of all pixels, in bytes
     bool timed;
 };
 
@@ -192,12 +193,12 @@ static void copy(char *to, const char *from, size_t bytes, int threads)
         memcpy(to + at, from + at, bytes - at < SLICE_BYTES ? bytes - at : SLICE_BYTES);
 }
 
-/* Copies all bands.  The number of bands that are being copied at a time is that of the places of
- * the ring. */
+/* Copies all bands to the destination. Up to CUDA_RING bands, one for each place of the ring,
+ * are being copied at the same time. */
 static cudaError_t pass_bands(struct cuda *c, const struct cargo *x)
 {
     cudaError_t code = cudaSuccess;
-    size_t sent = 0, end = 0;  // bands, and bytes in them
+    size_t sent = 0, end = 0;  // number of bands that were queued, and bytes in these bands
     for (size_t taken = 0, at = 0; at < x->bytes && code == cudaSuccess; taken++) {
         for (; code == cudaSuccess && end < x->bytes && sent < taken + CUDA_RING; sent++) {
             struct band *next = &c->band[sent % CUDA_RING];
@@ -217,7 +218,7 @@ static cudaError_t pass_bands(struct cuda *c, const struct cargo *x)
 
 /* ---- a run ---------------------------------------------------------------------------- */
 
-/* Adds the time between two events to *ms. */
+/* Adds the time between two events, in ms, to *ms. */
 static cudaError_t add_time(cudaEvent_t from, cudaEvent_t to, double *ms)
 {
     float between = 0.0f;
@@ -226,7 +227,7 @@ static cudaError_t add_time(cudaEvent_t from, cudaEvent_t to, double *ms)
     return code;
 }
 
-/* Adds to *ms the times between two marks, for all parts. */
+/* Adds the times between two marks, in ms, of all parts to *ms. */
 static cudaError_t add_times(const struct cuda *c, int nparts, enum mark from, enum mark to,
                              double *ms)
 {
@@ -261,8 +262,8 @@ static cudaError_t take_times(const struct cuda *c, const struct gpu_run *r, boo
     return code;
 }
 
-/* Runs the kernels and the copies, and returns when all pixels have arrived at their destination
- * and the verdict in host memory. */
+/* Runs the kernels and the copies. Returns when all pixels have arrived at their destination,
+ * and when the verdict has arrived in host memory. */
 static cudaError_t carry(struct cuda *c, const struct cargo *x)
 {
     range_begin("launches");

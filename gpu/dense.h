@@ -53,7 +53,7 @@ INLINE bool gpu_is_lit(const struct gpu_strip *s, int i)
     return i >= s->lit_first && i < s->lit_end && (!s->mask || s->mask[i]);
 }
 
-/* Whether all photons of a pixel of this panel are one short sum, see dense_is_alone. */
+/* Returns true if all photons of a pixel of this panel are one short sum, see dense_is_alone. */
 INLINE bool gpu_is_lone(const struct gpu_frame *f, const struct panel *p)
 {
     return f->ndense == 1 && f->water == 0.0 && !dense_is_varied(&f->sampling, p, f->culled) &&
@@ -76,8 +76,8 @@ INLINE struct gpu_dense_kind gpu_dense_kind(const struct gpu_frame *f,
     return kind;
 }
 
-/* Prepares, by one thread, the data that all pixels of a row of subpixels share for every crystal.
- * */
+/* Prepares the data that all pixels of a row of subpixels share for every crystal. One thread of
+ * the block calls this. */
 INLINE void gpu_open_row(const struct gpu_frame *f, struct gpu_dense_kind kind, struct subpixel sub,
                          double scale, struct gpu_room *room)
 {
@@ -154,8 +154,8 @@ INLINE float gpu_plain_photons(const struct gpu_frame *f, struct gpu_dense_kind 
 
 /* ---- all others -------------------------------------------------------------------- */
 
-/* The factors of all terms of some sources, without their weights.  All threads call this together.
- * */
+/* Returns the product of the factors that all terms of some sources have in common, without the
+ * weights of the sources. All threads of the block call this together. */
 INLINE double gpu_dense_factor(const struct gpu_frame *f, int layer, size_t source,
                                struct gpu_team team, struct gpu_room *room,
                                struct gpu_dense_pixel *at)

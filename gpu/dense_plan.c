@@ -4,7 +4,7 @@
 
 #include "gpu/plan.h"
 
-/* Whether each crystal has one of these two shapes. */
+/* Returns true if each crystal has one of these two shapes. */
 static bool all_are(const struct experiment *x, enum crystal_shape shape, enum crystal_shape other)
 {
     for (size_t i = 0; i < x->ncrystals; i++)
@@ -13,8 +13,9 @@ static bool all_are(const struct experiment *x, enum crystal_shape shape, enum c
     return true;
 }
 
-/* Whether a footprint, if there is one, does not change the bit-compatibility class.  The host
- * spreads the photons, with the instruction set of its CPU. */
+/* Returns true if there is no footprint, or if the footprint does not change the
+ * bit-compatibility class of the frames. The host spreads the photons of a footprint with the
+ * instruction set of its CPU. */
 static bool footprint_is_alike(const struct plan *p)
 {
     const struct cpu_kernels *here = cpu_kernels_choose(NULL, p->precision, NULL);
@@ -42,7 +43,7 @@ void gpu_dense_close(struct plan *p)
     mem_free(p->padded_there);
 }
 
-/* Copies the table from the host to the GPU. */
+/* Copies the structure factors *t from the host to the GPU, as *to. */
 static enum status upload_table(struct plan *p, const struct dense_table *t, struct gpu_padded *to,
                                 struct error *e)
 {

@@ -41,7 +41,8 @@ HD float gpu_quotient(float a, float b)
  * caller is gpu/dense.h.
  */
 
-/* Before a loop: the compiler does not unroll the loop, because that would need more registers. */
+/* GPU_ROLLED before a loop: the compiler does not unroll the loop, because the unrolled loop
+ * would need more registers. */
 #ifdef __CUDA_ARCH__
 #define GPU_ROLLED _Pragma("unroll 1")
 #else
@@ -81,12 +82,13 @@ INLINE bool gpu_team_any(struct gpu_team team, bool mine)
 
 /* ---- what a block shares ------------------------------------------------------------ */
 
-/* One step.  -h modulo 1 is (start + j slope) / (r wavelength) + magic, see dense_row.h. */
+/* The constants of one step. -h modulo 1 is (start + j slope) / (r wavelength) + magic, see
+ * dense_row.h. */
 struct gpu_step {
     alignas(16) double start[3], slope[3];
 };
 
-/* One term: a step and a source. */
+/* The constants of one term, that is, of a step and a source. */
 struct gpu_term {
     alignas(16) double magic[3], per_m;  // `per_m`: 1/wavelength in 1/m, for several sources
     float rest[3], weight;               // as in struct dense_terms; if the lattice is flat,
@@ -157,7 +159,7 @@ INLINE void gpu_prepare_terms(const struct gpu_frame *f, const struct dense_latt
 
 /* ---- one term, with the operations of dense_loop.c ------------------------------ */
 
-/* An index along one axis, see struct dense_index. */
+/* The index of a pixel along one axis, see struct dense_index. */
 struct gpu_index {
     float d, x;
     uint32_t whole;
@@ -183,7 +185,8 @@ INLINE struct gpu_index gpu_index(double t, struct gpu_dense_kind kind, uint32_t
     return i;
 }
 
-/* See dense_sine. */
+/* Returns sin(pi x)/(pi x), times a constant that cancels in ratios, from DENSE_UNIT x. See
+ * scaled_sinc in dense_loop.c. */
 INLINE float gpu_sine(float x)
 {
     const float y = x * x;
@@ -192,7 +195,8 @@ INLINE float gpu_sine(float x)
     return first * second;
 }
 
-/* See dense_ratio.  Dividend and divisor are between 2^-93 and 2^31. */
+/* Returns the product of sin(pi N h)/sin(pi h) over the axes, up to its sign: one division. See
+ * lattice_ratio in dense_loop.c. Dividend and divisor are between 2^-93 and 2^31. */
 INLINE float gpu_ratio(struct gpu_index h, struct gpu_index k, struct gpu_index l)
 {
     const float x = h.x * k.x * l.x, d = h.d * k.d * l.d;

@@ -1,7 +1,7 @@
 /*
- * Derivatives: the GPU computes batches of many pixels, while the host takes the results of the
- * previous batch.  They come as derivative images, if nothing else is requested, or as numbers in
- * double precision of which the host makes sums.
+ * Derivatives: the GPU computes batches of many pixels, while the host processes the results of
+ * the previous batch. The results are derivative images, if nothing else is requested. Otherwise
+ * they are numbers in double precision, which the host adds up.
  */
 #include <string.h>
 
@@ -66,7 +66,7 @@ static const struct gpu_slopes_source *pack_sources(struct gpu_pack *pack,
     return there;
 }
 
-/* Packs all steps of lattice `index`. */
+/* Packs all steps of lattice number `index`. */
 static const struct slopes_step *pack_steps(struct gpu_pack *pack, const struct cpu_job *job,
                                             const struct slopes_frame *slopes, size_t index)
 {
@@ -129,8 +129,8 @@ static enum status pack_lattices(struct gpu_pack *pack, const struct cpu_job *jo
     return STATUS_OK;
 }
 
-/* Packs *to for an open job.  *frame holds the data of the experiment; the tables are at `tables`
- * in host memory and at `on_card` on the GPU.
+/* Packs the data for derivatives of an open job, and sets *to to them. *frame has the data of
+ * the experiment. The tables are at `tables` in host memory and at `on_card` on the GPU.
  * STATUS_FAILED: memory allocation failed. */
 static enum status gpu_pack_slopes(struct gpu_pack *pack, const struct cpu_job *job,
                                    const struct slopes_frame *slopes,
@@ -182,7 +182,8 @@ struct served {
     struct gpu_slopes frame;
 };
 
-/* See struct derive_batches.  Each place has separate memory for values and derivative images. */
+/* Member `begin` of struct derive_batches: starts to compute a batch on the GPU. Each place has
+ * separate memory for values and derivative images. */
 static enum status begin(const void *context, const struct derive_request *q, size_t first,
                          size_t count, int place, const void **values, struct error *e)
 {

@@ -20,7 +20,7 @@ struct gpu_run {
     const struct gpu_frame *frame;
     int nparts;
     struct gpu_part {
-        struct gpu_rows rows;  // first_pixel is that of part 0
+        struct gpu_rows rows;  // rows.first_pixel is that of part 0
         int64_t first, end;    // pixels of the part, counted from first_pixel
     } part[GPU_PARTS];
     float *photons;                        // GPU memory for the photons of all parts
@@ -42,8 +42,8 @@ static inline enum pixel_type gpu_leaving(const struct gpu_run *r, const void **
     return type;
 }
 
-/* Whether the photons are the output and no kernel follows.  This is so in the dense form, whose
- * kernels also check the photons (gpu_judge). */
+/* Returns true if the photons are the output and no other kernel follows. This is possible only
+ * in the dense form, whose kernels also check the photons (gpu_judge). */
 static inline bool gpu_is_bare(const struct gpu_run *r)
 {
     return !r->given && r->frame->ndense && r->after->type == PIXEL_F32 && !r->after->background;

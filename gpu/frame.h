@@ -28,7 +28,7 @@ struct gpu_kind {
                     // otherwise GPU_ANY_SHAPE
 };
 
-/* The same for the dense form, see gpu/dense.h. */
+/* The kind of lattices for which the code of the dense form is compiled, see gpu/dense.h. */
 struct gpu_dense_kind {
     bool lone;        // photons of a pixel are one short sum, see dense_is_alone
     bool any;         // general case.  If false: one subpixel, one lattice, the same factor for all
@@ -43,7 +43,7 @@ struct gpu_panel {
 };
 
 struct gpu_frame {
-    /* of the experiment */
+    /* members that depend on the experiment */
     enum physics physics;
     struct sampling sampling;
     double beam[3];                // unit vector of propagation
@@ -53,8 +53,8 @@ struct gpu_frame {
     struct gpu_kind kind;
     int32_t npanels;                 // in the order of their pixels
     const struct gpu_panel *panels;  // [npanels]
-    /* of the recipe */
-    double water;  // photons of one source and subpixel
+    /* members that depend on the recipe */
+    double water;  // photons of water for one source and subpixel
     size_t nsources, nlattices;
     const struct cpu_source *sources;    // [nsources]
     const struct cpu_lattice *lattices;  // [nlattices]; `crystal` is NULL
@@ -106,7 +106,7 @@ HD const struct gpu_panel *gpu_panel_of(const struct gpu_frame *f, int64_t row)
     return &f->panels[low];
 }
 
-/* The panel that holds a pixel of the image. */
+/* Returns the panel that contains a pixel of the image. */
 HD const struct gpu_panel *gpu_panel_holding(const struct gpu_frame *f, int64_t pixel)
 {
     int32_t low = 0, high = f->npanels - 1;
@@ -120,11 +120,11 @@ HD const struct gpu_panel *gpu_panel_holding(const struct gpu_frame *f, int64_t 
     return &f->panels[low];
 }
 
-/* The pixel of a thread. */
+/* The pixel that a thread computes. */
 struct gpu_place {
     const struct panel *panel;
-    int64_t fast, slow;  // of the panel
-    int64_t pixel;       // of the frame
+    int64_t fast, slow;  // column and row in the panel
+    int64_t pixel;       // number of the pixel in the frame
 };
 
 /* Sets *at to the pixel of thread `thread` in block number `block` of row `row`.  Returns false if
@@ -142,13 +142,13 @@ HD bool gpu_find_place(const struct gpu_frame *f, int64_t row, int64_t block, in
 
 /* ---- the data of a frame in closed form, see engine/closed/closed.h ---- */
 
-/* Wavelengths of one direction of the beam. */
+/* The wavelengths of one direction of the beam. */
 struct gpu_closed_beam {
-    double incident[3], e[3], b[3];  // as struct cpu_source
+    double incident[3], e[3], b[3];  // as in struct cpu_source
     struct ensemble_waves waves;     // its arrays are in GPU memory
 };
 
-/* A reflection. */
+/* A reflection of a frame in closed form. */
 struct gpu_closed_spot {
     struct ensemble_spot spot;
     double scale;  // photons per unit of the sum, without the factors of the pixel
@@ -156,7 +156,7 @@ struct gpu_closed_spot {
     double absorb;  // as in struct closed_spot
 };
 
-/* Columns of a row to which a reflection may add photons. */
+/* The columns of a row to which a reflection may add photons. */
 struct gpu_closed_place {
     uint32_t spot;
     int32_t fast_min, fast_max;
@@ -193,7 +193,7 @@ enum {
 };
 
 struct gpu_share {
-    uint32_t key;         // of the reflection, see struct gpu_keys
+    uint32_t key;         // key of the reflection, see struct gpu_keys
     float photons, turn;  // `turn`: sum of photons times the phi angle in rad
 };
 
@@ -220,7 +220,7 @@ struct gpu_shares_batch {
                                // shares[] does not hold all of them
 };
 
-/* The number of pieces, and of items of photons[] and turn[]. */
+/* The numbers of pieces and of items of photons[] and turn[] that the kernels made. */
 struct gpu_pieces_used {
     uint64_t pieces, photons;  // totals of all runs
     uint64_t beyond;           // number of pixels with more than GPU_SHARES reflections
@@ -244,7 +244,7 @@ struct gpu_pieces_here {
     const struct share_run *runs;
 };
 
-/* Whether all pieces fitted into the memory of *p. */
+/* Returns true if all pieces fit into the memory of *p. */
 HD bool gpu_pieces_fit(const struct gpu_pieces *p, const struct gpu_pieces_used *used)
 {
     return used->pieces <= p->most_pieces && used->photons <= p->most;
@@ -286,7 +286,7 @@ struct gpu_slopes_source {
     const double *ln_wave, *turned;  // [count], [count x 3]: see struct slopes_source
 };
 
-/* A parameter, see struct parameter. */
+/* A parameter of the derivatives, see struct parameter. */
 struct gpu_slope {
     enum parameter_kind kind;
     int32_t axis;

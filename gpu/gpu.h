@@ -9,15 +9,15 @@
  * The kernels of the CPU engine compute the values of a trace. */
 extern const struct engine engine_cuda;
 
-/* The same code as loops on the CPU, for tests; slow.  The option `isa` is "baseline" or "avx2";
- * NULL: the best that the CPU has. */
+/* The same engine with the kernels as loops on the CPU, which are slow, for tests. The option
+ * `isa` is "baseline" or "avx2". NULL: the best instruction set of the CPU. */
 extern const struct engine engine_cuda_host;
 
 /* The times of the steps of a frame, in ms, from events of the GPU.  Copies to the host overlap
  * with kernels, so that the sum can exceed the time of the frame. */
 struct gpu_times {
     double upload;   // upload of the recipe, measured on the host
-    double kernels;  // from the start of the first kernel to the end of the last one
+    double kernels;  // time from the start of the first kernel to the end of the last one
     double to_host;  // copies to the host, without the time that they wait for kernels
     /* set only if each kernel is timed separately */
     double photons;     // kernel of the photons

@@ -110,14 +110,14 @@ size_t gpu_host_memory = SIZE_MAX;
 
 struct host {
     gpu_host_row *row;
-    gpu_host_slopes *slopes[2];  // by enum engine_precision
+    gpu_host_slopes *slopes[2];  // indexed by enum engine_precision
     gpu_host_shares *shares;
     const char *as_cpu;
     int threads;
     size_t used;  // bytes of memory that the stand-in for a GPU pretends to have
 };
 
-/* Bytes before each allocation, where its size is stored. */
+/* Number of bytes before each allocation, in which the size of the allocation is stored. */
 enum { HEADER = MEM_ALIGNMENT };
 
 static enum status host_attach(void **context, const struct engine_options *options,
@@ -243,7 +243,7 @@ static void *host_reach(void *context, void *memory, size_t bytes)
     return NULL;
 }
 
-/* Adds the time since *start, which becomes now. */
+/* Adds the time since *start, in ms, to *ms, and sets *start to the current time. */
 static void lap(uint64_t *start, double *ms)
 {
     const uint64_t now = clock_ns();
@@ -251,7 +251,8 @@ static void lap(uint64_t *start, double *ms)
     *start = now;
 }
 
-/* Computes one part.  Adds to *times and *verdict. */
+/* Computes one part of a run. Adds the times to *times and the verdict on the pixels to
+ * *verdict. */
 static void run_part(const struct host *h, const struct gpu_run *r, const struct gpu_part *part,
                      struct gpu_times *times, struct gpu_verdict *verdict)
 {

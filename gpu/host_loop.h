@@ -29,8 +29,8 @@ gpu_host_shares gpu_host_shares_baseline, gpu_host_shares_avx2;
 void gpu_host_closed(const struct gpu_closed *frame, const struct gpu_closed_batch *batch,
                      int threads);
 
-/* Run all threads of gpu_background_launch and of gpu_after_launch.  The bytes are the same with
- * any instruction set. */
+/* Run all threads of the kernels that gpu_background_launch and gpu_after_launch start. The
+ * bytes are the same with any instruction set. */
 void gpu_host_background(const struct gpu_frame *frame, const struct background_scene *scene,
                          const struct gpu_rows *rows, int threads, float *out);
 void gpu_host_after(const struct gpu_after *after, int64_t first_pixel, int64_t first, int64_t end,

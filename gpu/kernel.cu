@@ -22,10 +22,10 @@
 #endif
 #define BLOCKS(cubic, shape) ((cubic) ? 3 : (shape) == GPU_ANY_SHAPE ? 4 : ONE_SHAPE)
 
-/* The row is blockIdx.x and the block in the row is blockIdx.y, because the range of x is larger.
- * Each kind has a kernel of its own, so that a simple kind does not get the number of registers of
- * the most complex one.  Interpolation needs the same number of registers with any shape, so that
- * it has no kernels for single shapes. */
+/* Computes one pixel per thread. The row is blockIdx.x and the block in the row is blockIdx.y,
+ * because the range of x is larger. Each kind has a kernel of its own, so that a simple kind
+ * does not get the number of registers of the most complex one. Interpolation needs the same
+ * number of registers with any shape, and therefore has no kernels for single shapes. */
 template <int SHAPE, bool PRECISE, bool CUBIC>
 __global__ void __launch_bounds__(GPU_THREADS, BLOCKS(CUBIC, SHAPE))
     gpu_pixels(const struct gpu_frame frame, const struct gpu_rows rows, float *out)

@@ -28,7 +28,8 @@ struct gpu_rows {
 int gpu_kernel_launch(const struct gpu_frame *frame, const struct gpu_rows *rows, float *out,
                       uint64_t *worst, void *stream);
 
-/* The same for frames in the dense form. */
+/* Starts the kernel of photons for frames in the dense form. The contract is that of
+ * gpu_kernel_launch, except that the kernel also checks the photons. */
 int gpu_dense_launch(const struct gpu_frame *frame, const struct gpu_rows *rows, float *out,
                      uint64_t *worst, void *stream);
 

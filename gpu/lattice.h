@@ -15,8 +15,8 @@
 #include "gpu/frame.h"
 #include "physics/crystal/shape_fast.h"
 
-/* Before a loop: the compiler for the GPU does not unroll the loop.  The unrolled loop would need
- * more registers, so that fewer threads would run at a time. */
+/* ROLLED before a loop: the compiler for the GPU does not unroll the loop. The unrolled loop
+ * would need more registers, so that fewer threads would run at a time. */
 #ifdef __CUDACC__
 #define ROLLED _Pragma("unroll 1")
 #else
@@ -57,7 +57,8 @@ INLINE double gpu_round(double x, int32_t *whole)
     return sum - ROUND_MAGIC;
 }
 
-/* See index_split. */
+/* Splits an index, times INDEX_SCALE, into its nearest whole number and its offset, see
+ * index_split. */
 INLINE struct index_split gpu_split(double scaled)
 {
     struct index_split s;
@@ -74,7 +75,8 @@ INLINE double gpu_nearest(double h, int32_t *nearest)
     return d == -0.5 ? 0.5 : d;
 }
 
-/* See index_offset. */
+/* Returns the offset of an index, times INDEX_SCALE, from the nearest whole number, which it
+ * stores in *nearest. See index_offset. */
 INLINE double gpu_offset(double scaled, int32_t *nearest)
 {
     return gpu_nearest(scaled * (1.0 / INDEX_SCALE), nearest);
@@ -82,7 +84,8 @@ INLINE double gpu_offset(double scaled, int32_t *nearest)
 
 /* ---- squared lattice factors of one step / shape_unit, and the slot of F ---------- */
 
-/* Single precision.  The offsets are in double precision if the shape requires that. */
+/* Returns the lattice factor of a step in single precision, and sets *slot to the item of the
+ * table. The offsets are in double precision if `wide`, because some shapes require that. */
 INLINE float gpu_shape(const struct cpu_lattice *l, const struct cpu_table *t,
                        enum crystal_shape shape, bool wide, struct gpu_indices at, int32_t *slot)
 {
@@ -212,8 +215,9 @@ INLINE enum crystal_shape gpu_shape_of(const struct cpu_lattice *l, struct gpu_k
     return kind.shape == GPU_ANY_SHAPE ? l->shape : (enum crystal_shape)kind.shape;
 }
 
-/* Each line has one constant shape, so that the compiler makes a separate loop for each.  The shape
- * is the same for all threads. */
+/* Adds the terms of a lattice of any shape to *total. Each line calls gpu_add_mixed with a
+ * constant shape, so that the compiler makes a separate loop for each shape. All threads take
+ * the same line. */
 INLINE void gpu_add_lattice(const struct cpu_lattice *l, struct gpu_kind kind, struct point q,
                             double factor, double *total)
 {

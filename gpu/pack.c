@@ -5,7 +5,7 @@
 #include "gpu/dense.h"
 #include "gpu/plan.h"
 
-enum { ALIGNMENT = 256 };  // bytes: the alignment of cudaMalloc
+enum { ALIGNMENT = 256 };  // in bytes; the alignment of cudaMalloc
 
 void *gpu_pack_room(struct gpu_pack *pack, size_t bytes, void **here)
 {
@@ -57,7 +57,8 @@ void gpu_panels_move(struct gpu_panel *panels, const struct experiment *x)
     }
 }
 
-/* Returns the shape for which the kernel is compiled: see `shape` of struct gpu_kind. */
+/* Returns the shape for which the kernel of this experiment is compiled: see `shape` of struct
+ * gpu_kind. */
 static int32_t shape_of_all(const struct experiment *x)
 {
     for (size_t i = 0; i < x->npanels; i++)

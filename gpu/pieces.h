@@ -35,8 +35,8 @@ gpu_share_of(const struct gpu_shares *f, const struct gpu_shares_batch *b, size_
     return NULL;
 }
 
-/* Whether pixel i of the batch, which is not the first of its run, has the number after that of
- * pixel i - 1. */
+/* Returns true if the number of pixel i of the batch is the number of pixel i - 1 plus 1. Pixel
+ * i is not the first one of its run. */
 INLINE bool gpu_follows(const struct gpu_shares_batch *b, size_t i)
 {
     return b->numbers[i] == b->numbers[i - 1] + 1;

@@ -131,8 +131,9 @@ INLINE float gpu_photons(const struct gpu_frame *f, struct gpu_kind kind, const 
 
 /* ---- threads ------------------------------------------------------------------------ */
 
-/* One thread, see gpu_find_place: computes its pixel.  Masked pixels and those outside the ROI
- * get 0.  `out` is the address of pixel `first_pixel` of the frame. */
+/* Does the work of one thread, see gpu_find_place: computes the photons of its pixel. Masked
+ * pixels and pixels outside the ROI get 0. `out` is the address of pixel `first_pixel` of the
+ * frame. */
 INLINE void gpu_thread(const struct gpu_frame *f, struct gpu_kind kind, int64_t row, int64_t block,
                        int thread, int64_t first_pixel, float *out)
 {

@@ -18,12 +18,12 @@
 /* The steps that follow the photons on the GPU: background and noise.  If `type` is PIXEL_F32 and
  * the scene has no materials, there are no such steps. */
 struct gpu_afterwards {
-    enum pixel_type type;                  // type of the output pixels
-    struct noise_pixels noise;             // parameters of the noise, without seed and frame number
-    struct clipped *clipped;               // member of struct noise: counts of clipped pixels
-    void *resident;                        // GPU memory: materials and sources
-    struct poisson_table *table;           // GPU memory: table of the noise
-    struct background_scene scene;         // of the experiment; its pointers are GPU addresses
+    enum pixel_type type;           // type of the output pixels
+    struct noise_pixels noise;      // parameters of the noise, without seed and frame number
+    struct clipped *clipped;        // member of struct noise: counts of clipped pixels
+    void *resident;                 // GPU memory: materials and sources
+    struct poisson_table *table;    // GPU memory: table of the noise
+    struct background_scene scene;  // scene of the experiment; its pointers are GPU addresses
     struct background_scene recipe_scene;  // the same scene with the sources of the current recipe
     const struct source *sources;          // GPU memory: sources of the current recipe
     size_t nsources;
@@ -98,7 +98,7 @@ struct plan {
     const struct gpu_device *device;
     void *context;  // first argument of the functions of `device`
     struct moved moved;
-    const struct experiment *experiment;  // &moved.x
+    const struct experiment *experiment;  // points to moved.x
     enum engine_precision precision;
     bool after;                       // the plan serves only background and noise: photons arrive
                                       // from a previous stage
@@ -171,10 +171,11 @@ enum status gpu_reserve(struct plan *p, size_t bytes, void **memory, struct erro
 enum status gpu_run_rows(struct plan *p, const struct gpu_frame *frame, const struct gpu_task *t,
                          struct error *e);
 
-/* Prepares background and noise; the contract is that of `prepare` in struct engine. */
+/* Prepares the background and the noise. The contract is that of `prepare` in struct engine. */
 enum status gpu_after_prepare(struct plan *p, struct engine_after *after, struct error *e);
 
-/* Packs the recipe's own sources if background asks for them; fails as background_absorb. */
+/* Packs the sources of the recipe, if the background depends on them. Errors are those of
+ * background_absorb. */
 enum status gpu_after_recipe(struct plan *p, struct gpu_pack *pack, const struct recipe *recipe,
                              struct error *e);
 
@@ -184,7 +185,7 @@ enum status gpu_after_recipe(struct plan *p, struct gpu_pack *pack, const struct
 void gpu_after_rows(struct plan *p, const struct recipe *recipe, const uint64_t *seed,
                     struct gpu_run *r, struct gpu_after *after);
 
-/* See struct engine. */
+/* Member `counts` of struct engine for the engines of this folder. */
 size_t gpu_plan_counts(const struct plan *p, struct engine_count counts[ENGINE_COUNTS]);
 
 /* Returns the error of a bad pixel that the verdict names, or STATUS_OK.  See `run` in struct
@@ -200,7 +201,7 @@ enum status gpu_after_verdict(const struct plan *p, const struct recipe *recipe,
  * `there`.  Frees separate allocations that the block had before. */
 struct gpu_pack gpu_pack_into(struct plan *p, enum gpu_block block, void *to, void *there);
 
-/* Uploads the packed arrays. */
+/* Copies the packed arrays from host memory to the GPU. */
 enum status gpu_pack_send(struct plan *p, const struct gpu_pack *pack, struct error *e);
 
 /* Frees the separate allocations of all blocks. */
@@ -211,11 +212,11 @@ void gpu_apart_close(struct plan *p);
 enum status gpu_closed_run(struct plan *p, const struct recipe *recipe, float *photons,
                            atomic_uint_fast64_t *rows, struct error *e);
 
-/* See struct engine. */
+/* Member `derive` of struct engine for the engines of this folder. */
 enum status gpu_derive(struct plan *p, const struct recipe *recipe,
                        const struct derive_request *request, struct error *e);
 
-/* See struct engine. */
+/* Member `reflections` of struct engine for the engines of this folder. */
 enum status gpu_reflections(struct plan *p, const struct recipe *recipe, const float *pixels,
                             const struct reflections_wanted *wanted, struct reflection_table *table,
                             struct error *e);

@@ -86,8 +86,8 @@ static enum status reserve(struct plan *p, int64_t rows, struct error *e)
     return s;
 }
 
-/* 1/16 of the memory is left to other processes.  If another process has taken memory that was free
- * a moment ago, half as many rows are tried. */
+/* See gpu/plan.h. Leaves 1/16 of the free memory to other processes. If the allocation fails,
+ * because another process took memory meanwhile, tries half as many rows. */
 enum status gpu_open_out(struct plan *p, struct error *e)
 {
     size_t room, row = 0;

@@ -15,14 +15,14 @@
 
 enum { LISTED = 1 << 14 };  // pixels of the image that one thread examines at a time
 
-/* The data of a frame on the GPU, and the results that the GPU returned. */
+/* The data of a frame whose reflections are computed, and the results that the GPU returned. */
 struct sharing {
     struct plan *plan;
     const struct cpu_job *job;
     const float *photons;  // photons of the image, before a footprint is applied
     int32_t (*reach)[3];   // owned: largest |h|, |k|, |l| of each lattice
     uint32_t *begin;       // owned: the first key of each lattice
-    bool turns;            // the crystal rotates, so that angles are recorded
+    bool turns;            // the crystal rotates: angles are recorded
     bool beyond;           // the GPU cannot compute this frame
     struct gpu_shares frame;
     struct gpu_pieces_here here;
@@ -48,7 +48,7 @@ static enum status open_keys(struct sharing *s, struct error *e)
     return STATUS_OK;
 }
 
-/* See struct shares. */
+/* Callback `name` of struct shares: sets the lattice and the indices of a key. */
 static void name(const void *context, uint32_t key, int32_t *lattice, int32_t hkl[3])
 {
     const struct sharing *s = context;
@@ -120,7 +120,8 @@ static size_t count_lit(const float *photons, int64_t begin, int64_t end)
     return count;
 }
 
-/* Lists the pixels that are not dark, in p->listed. */
+/* Stores the numbers of the pixels that are not dark in p->listed, and sets *count to their
+ * number. */
 static enum status list_pixels(const struct sharing *s, size_t *count, struct error *e)
 {
     const struct plan *p = s->plan;

@@ -13,9 +13,10 @@ static int64_t pixels_before(const struct plan *p, int64_t row)
     return g->panel.first_pixel + (row - g->first_row) * g->panel.fast_pixels;
 }
 
-/* Returns the rows before part i of n, in units: the first and the last part have one unit, all
- * others two.  With a small first part the bus starts early, and with a small last part little is
- * left to copy after the last kernel. */
+/* Returns the number of units before part i of n. The rows are divided into 2 n - 2 units: the
+ * first and the last part have one unit each, all other parts two. With a small first part the
+ * copies over the bus start early. With a small last part little is left to copy after the last
+ * kernel. */
 static int64_t units_before(int64_t i, int64_t n)
 {
     return i == 0 ? 0 : i == n ? 2 * n - 2 : 2 * i - 1;
@@ -51,19 +52,21 @@ static void cut_parts(const struct plan *p, int64_t row, int64_t end, bool whole
     }
 }
 
-/* Returns the address of pixel `first` in an image with pixels of `size` bytes; NULL for NULL. */
+/* Returns the address of pixel `first` in an image with pixels of `size` bytes. Returns NULL if
+ * `image` is NULL. */
 static void *at(char *image, int64_t first, size_t size)
 {
     return image ? image + (size_t)first * size : NULL;
 }
 
-/* Kernels write images up to this size directly to host memory, over the bus.  These stores are
- * slower than a copy, but they avoid the fixed time of the copies of parts.  Measured with an H200:
- * a frame of 4 MB is 8 % faster with direct stores, a frame of 64 MB is 9 % slower. */
+/* Largest image, in bytes, that kernels write directly to host memory, over the bus. These
+ * stores are slower than a copy, but avoid the fixed time of the copies of parts. Measured with
+ * an H200: a frame of 4 MB is 8 % faster with direct stores, a frame of 64 MB is 9 % slower. */
 enum { REACHED_BYTES = 8 << 20 };
 
-/* Returns the address at which kernels write an image directly to host memory; NULL: they do not.
- * They do not if one kernel reads pixels that another kernel has written. */
+/* Returns the address at which kernels write the output directly to host memory. NULL: the
+ * output is copied to the host instead. This is necessary if a kernel reads output pixels that
+ * another kernel has written. */
 static void *reach(const struct plan *p, const struct gpu_frame *frame, const struct gpu_task *t,
                    size_t size)
 {

@@ -14,7 +14,7 @@
 
 #define GPU_NO_KEY UINT32_MAX
 
-/* The running sum of one reflection. */
+/* The running sum of the photons of one reflection. */
 struct gpu_running {
     uint32_t key;
     double sum, turn;
@@ -30,7 +30,7 @@ struct gpu_sharing {
     struct gpu_running one, two;
 };
 
-/* Moves a running sum to the shares of the pixel in memory. */
+/* Moves a running sum from registers to the shares of the pixel in memory. */
 INLINE void gpu_put_away(struct gpu_sharing *s, struct gpu_running r)
 {
     const double photons = r.sum * s->scale, turn = r.turn * s->scale;
@@ -90,8 +90,8 @@ INLINE uint32_t gpu_key(const struct gpu_keys *k, const int32_t hkl[3])
            (uint32_t)hkl[2];
 }
 
-/* Adds all steps of a lattice for one source and subpixel.  Single precision is sufficient for
- * SQUARE crystals with few cells. */
+/* Adds the terms of all steps of a lattice, for one source and subpixel, to the shares. Single
+ * precision is sufficient for SQUARE crystals with few cells. */
 INLINE void gpu_share_lattice(const struct cpu_lattice *lattice, const struct gpu_keys *keys,
                               struct gpu_kind kind, struct point q, struct gpu_sharing *s)
 {
@@ -117,7 +117,8 @@ INLINE void gpu_share_lattice(const struct cpu_lattice *lattice, const struct gp
     gpu_put_away(s, s->two);
 }
 
-/* The factors of the pixel that the terms do not contain, with their current values. */
+/* Returns the product of the factors of the pixel that the terms do not contain, with their
+ * current values. */
 INLINE double gpu_pixel_factor(const struct gpu_frame *f, const struct gpu_ray *ray)
 {
     return (f->sampling.each_polarization ? 1.0 : ray->polarization) *

@@ -10,8 +10,9 @@
 #include "gpu/pieces.h"
 #include "gpu/shares.h"
 
-/* A multiprocessor runs 4 blocks at a time if all crystals are SQUARE, otherwise 3, or 2 if
- * structure factors are interpolated.  This limits the registers of a thread. */
+/* Computes the shares of one pixel per thread. A multiprocessor runs 4 blocks at a time if all
+ * crystals are SQUARE, otherwise 3, or 2 if structure factors are interpolated. This number
+ * limits the registers of a thread. */
 template <int SHAPE, bool CUBIC>
 __global__ void __launch_bounds__(GPU_THREADS, SHAPE == GPU_ANY_SHAPE ? 3 - CUBIC : 4)
     gpu_shares_of_pixels(const struct gpu_shares frame, const struct gpu_shares_batch batch)
@@ -24,7 +25,8 @@ __global__ void __launch_bounds__(GPU_THREADS, SHAPE == GPU_ANY_SHAPE ? 3 - CUBI
 
 typedef void kernel(const struct gpu_shares, const struct gpu_shares_batch);
 
-/* SQUARE without interpolation is frequent and has a kernel of its own. */
+/* Returns the kernel for a kind. The frequent kind, SQUARE without interpolation, has a kernel
+ * of its own. */
 static kernel *choose(struct gpu_kind kind)
 {
     if (kind.cubic)
@@ -33,8 +35,8 @@ static kernel *choose(struct gpu_kind kind)
                                       : gpu_shares_of_pixels<GPU_ANY_SHAPE, false>;
 }
 
-/* Runs of a block, which is a single warp.  There are few runs: with larger blocks some
- * multiprocessors would have no work. */
+/* Number of runs that a block, which is a single warp, processes. There are few runs: with
+ * larger blocks some multiprocessors would have no work. */
 enum { RUNS = 32 };
 
 __global__ void __launch_bounds__(RUNS)

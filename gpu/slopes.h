@@ -56,7 +56,7 @@ INLINE void gpu_pull(const struct gpu_slopes_lattice *l, const double q[3], stru
  * needed.
  */
 
-/* A pixel being summed up. */
+/* A pixel whose derivatives are being computed. */
 struct gpu_slopes_pixel {
     const struct panel *panel;
     const struct panel_move *moves;  // moves of its panel, one per parameter
@@ -73,7 +73,7 @@ struct gpu_slopes_pixel {
     size_t polarizer;    // index of the source for which `polarization` was computed
 };
 
-/* A subpixel as seen from the sample. */
+/* A subpixel of one sensor layer, as seen from the sample. */
 struct gpu_view {
     int layer;
     double at[3], along[3];  // position in m; unit vector of the direction
@@ -176,7 +176,7 @@ INLINE void gpu_add_slopes(const struct gpu_slopes *f, struct gpu_slopes_pixel *
     }
 }
 
-/* Adds all terms of a source. */
+/* Adds the terms of all lattices for one source to the derivatives. */
 INLINE void gpu_add_pulls(const struct gpu_slopes *f, struct gpu_slopes_pixel *x,
                           const struct gpu_view *v, size_t source)
 {
@@ -196,8 +196,8 @@ INLINE void gpu_add_pulls(const struct gpu_slopes *f, struct gpu_slopes_pixel *x
     }
 }
 
-/* Whether the capture fraction is computed for this subpixel.  Otherwise the value of an earlier
- * subpixel is used. */
+/* Returns true if the capture fraction is computed for this subpixel. Returns false if the value
+ * of an earlier subpixel is used. */
 INLINE bool gpu_takes_capture(const struct gpu_slopes *f, int64_t number)
 {
     const struct sampling *each = &f->frame.sampling;
@@ -210,7 +210,7 @@ INLINE void gpu_slopes_source(const struct gpu_slopes *f, struct gpu_slopes_pixe
     const struct cpu_source *from = &f->frame.sources[source];
     const bool each = f->frame.sampling.each_polarization;
     if (f->frame.absorbs || (source == 0 && gpu_takes_capture(f, number))) {
-        x->absorb = from->absorb;  // 1 where all sources are alike
+        x->absorb = from->absorb;  // 1 if the absorption is the same for all sources
         x->factors.capture =
             capture_of(x->panel, v->layer, x->absorb, v->along[0], v->along[1], v->along[2]);
         x->capturing = number;
@@ -226,8 +226,8 @@ INLINE void gpu_slopes_source(const struct gpu_slopes *f, struct gpu_slopes_pixe
     gpu_add_pulls(f, x, v, source);
 }
 
-/* Adds one subpixel of one layer.  Where the options do not ask for the solid angle or the capture
- * fraction of each subpixel, the value of the first subpixel is kept. */
+/* Adds the terms of one subpixel of one layer. If the options do not ask for the solid angle or
+ * the capture fraction of each subpixel, the value of the first subpixel is kept. */
 INLINE void gpu_slopes_subpixel(const struct gpu_slopes *f, struct gpu_slopes_pixel *x,
                                 int64_t number)
 {
@@ -240,7 +240,7 @@ INLINE void gpu_slopes_subpixel(const struct gpu_slopes *f, struct gpu_slopes_pi
         gpu_slopes_source(f, x, &v, number, i);
 }
 
-/* Multiplies all sums with the factors of the pixel. */
+/* Multiplies the photons and all derivatives by the factors of the pixel. */
 INLINE void gpu_end_slopes(const struct gpu_slopes *f, const struct gpu_slopes_pixel *x)
 {
     const struct sampling *each = &f->frame.sampling;
@@ -265,7 +265,8 @@ INLINE void gpu_end_slopes(const struct gpu_slopes *f, const struct gpu_slopes_p
 
 /* ---- threads ------------------------------------------------------------------------- */
 
-/* Computes pixel `i` of a batch.  For masked pixels and those outside the ROI all values are 0. */
+/* Computes the photons and derivatives of pixel `i` of a batch. For masked pixels and pixels
+ * outside the ROI all values are 0. */
 INLINE void gpu_slopes_thread(const struct gpu_slopes *f, const struct gpu_slopes_batch *b,
                               size_t i)
 {

@@ -39,18 +39,18 @@ enum { MATERIALS_MAX = 4 };
 /* The options and the state of the stage. */
 struct background {
     /* options */
-    double water_m, air_m, ice_m;  // thickness of each; 0: none
+    double water_m, air_m, ice_m;  // thicknesses of the materials; 0: none
     double ice_crystal_A;          // size of the ice crystals
     double ice_frames;             // fraction of frames with ice
-    double jitter;                 // relative standard deviation of the amounts between frames
-    const char *stol;              // table of the other material; after `open` its hash
-    int stol_axis;                 // enum stol_unit: meaning of its first column
-    double material_m, density_g_cm3, molar_mass_g_mol;  // of the other material
+    double jitter;     // relative standard deviation of the amount of matter between frames
+    const char *stol;  // path of the table of the other material; after `open` a hash of it
+    int stol_axis;     // enum stol_unit: meaning of its first column
+    double material_m, density_g_cm3, molar_mass_g_mol;  // properties of the other material
     int64_t threads;
-    double streak_photons;       // in a frame of mean fluence; 0: no streak
-    double streak_spread;        // their relative standard deviation between frames
+    double streak_photons;       // photons of the streak in a frame of mean fluence; 0: no streak
+    double streak_spread;        // relative standard deviation of streak_photons between frames
     double streak_size_rad[2];   // half length at half height, width at 1/e
-    double streak_angle_rad[2];  // from fast towards slow, and its rms variation
+    double streak_angle_rad[2];  // direction from fast towards slow, and its rms variation
     struct gpu_postprocess card;
     struct opt_marks given;
     /* state */
@@ -80,7 +80,7 @@ struct background {
  * do not change it. */
 
 #define AT(member) .offset = offsetof(struct background, member)
-/* Flags of options that were added later: frames without them keep their lineage. */
+/* Flags of an option that a later version added. Frames without the option keep their lineage. */
 #define LATER (OPT_BYTES | OPT_WHEN_SET)
 
 static const struct opt background_options[] = {
@@ -144,7 +144,7 @@ static const struct opt background_options[] = {
     OPT_END(struct background, given),
 };
 
-/* Adds a material with a table of F; its arguments are in the units of their names. */
+/* Adds a material with a table of F. The names of the arguments give their units. */
 static enum status add_material(struct background *o, const double *stol_1_m, const double *F,
                                 size_t rows, double thickness_m, double density_g_cm3,
                                 double molar_mass, struct error *e)
@@ -156,7 +156,7 @@ static enum status add_material(struct background *o, const double *stol_1_m, co
     return amorphous_make(&o->materials[i].table, stol_1_m, F, rows, true, e);
 }
 
-/* Adds water or air, from the tables of physics/background/amorphous.h. */
+/* Adds water or air. `value` is its table of F, from physics/background/amorphous.h. */
 static enum status add_shipped(struct background *o, double (*value)(double), double thickness_m,
                                double density_g_cm3, double molar_mass, struct error *e)
 {
@@ -215,8 +215,9 @@ static enum status open_background(void *state, const char **operands, int noper
     return s;
 }
 
-/* Returns the width of a ring.  A ring must not be narrower than a pixel, because the background is
- * computed in the middle of each pixel.  A wider ring has the same photons. */
+/* Returns the width of an ice ring in 1/A. A ring must not be narrower than a pixel, because the
+ * background is computed in the middle of each pixel. The width does not change the number of
+ * photons of a ring. */
 static double ring_width_1_A(const struct background *o, const struct experiment *x)
 {
     double width = ice_width_1_A(o->ice_crystal_A);
@@ -241,8 +242,9 @@ static enum status add_ice(struct background *o, const struct experiment *x, str
     return s;
 }
 
-/* Finds the smallest and largest sin(theta)/lambda that the detector sees at this wavelength, at
- * points all over the panels and where the beam hits. */
+/* Sets range_1_m[] to the smallest and the largest sin(theta)/lambda, in 1/m, that the detector
+ * records at this wavelength. Tests a grid of points on each panel, and the point where the beam
+ * hits. */
 static void see_range(const struct experiment *x, double wavelength_m, double range_1_m[2])
 {
     enum { STEPS = 16 };
@@ -265,9 +267,9 @@ static void see_range(const struct experiment *x, double wavelength_m, double ra
     }
 }
 
-/* Checks that the tables contain what the detector sees at these wavelengths.  A value outside the
- * tables of water and air is an error.  For ice and for the table of the user it is a warning,
- * which is printed once. */
+/* Checks that the tables contain the range of sin(theta)/lambda that the detector records with
+ * these sources. Warns, once, if the range exceeds the table of ice or the table of --stol.
+ * STATUS_INPUT: the range exceeds the tables of water and air. */
 static enum status check_tables(struct background *o, const struct experiment *x,
                                 const struct source *sources, size_t nsources, struct error *e)
 {
@@ -298,8 +300,8 @@ static enum status check_tables(struct background *o, const struct experiment *x
     return STATUS_OK;
 }
 
-/* Adds the background of the third harmonic, whose wavelength is far from all others, to photons[].
- */
+/* Adds the background of the third harmonic to photons[]. It is computed separately, because its
+ * wavelength is far from all other wavelengths. */
 static enum status add_harmonic(struct background *o, const struct recipe *r,
                                 const struct source *sources, size_t nsources, size_t materials,
                                 float *photons, struct error *e)
@@ -316,8 +318,8 @@ static enum status add_harmonic(struct background *o, const struct recipe *r,
     return s;
 }
 
-/* Computes the background of the sources into photons[], with the detector at its place in the
- * frame of *r.  r NULL: at its place in the experiment. */
+/* Computes the background of the sources into photons[], with the detector at its position in
+ * the frame of *r. r NULL: with the detector at its position in the experiment. */
 static enum status compute_background(struct background *o, const struct recipe *r,
                                       const struct source *sources, size_t nsources, bool ice,
                                       float *photons, struct error *e)
@@ -406,7 +408,7 @@ size_t background_materials(const void *state, const struct background_material 
     return o->nmaterials;
 }
 
-/* Replaces the image of a frame by a new one: its pixels plus the background. */
+/* Replaces the image of a frame by a new image: the sum of its pixels and the background. */
 static enum status add_background(const struct experiment *x, struct frame *f,
                                   const float *background, struct error *e)
 {
@@ -426,7 +428,8 @@ static enum status add_background(const struct experiment *x, struct frame *f,
     return STATUS_OK;
 }
 
-/* Returns true if the frame has ice.  Like amount_of, a function of seed and frame number alone. */
+/* Returns true if the frame has ice. The result depends only on the seed and the frame number,
+ * like that of amount_of. */
 static bool has_ice(const struct background *o, const struct recipe *r)
 {
     struct rng random = rng_stream(r->seed, RNG_ICE, r->id, 0);
@@ -449,8 +452,8 @@ static double fluence_of(const struct recipe *r)
     return r->nsources ? sum / (double)r->nsources : 1.0;
 }
 
-/* Returns in *photons the background of the sources of the experiment.  It is computed again if the
- * detector has moved since the last frame. */
+/* Sets *photons to the background of the sources of the experiment. The background is computed
+ * again if the detector has moved since the last frame. */
 static enum status usual_background(struct background *o, const struct recipe *r, bool ice,
                                     const float **photons, struct error *e)
 {
@@ -481,7 +484,8 @@ static enum status add_streak(const struct background *o, const struct experimen
     return s;
 }
 
-/* Computes the background of a frame that differs from others into o->own. */
+/* Computes the background of a frame that cannot use the common background, and stores it in
+ * o->own. */
 static enum status make_background(struct background *o, const struct recipe *r, bool ice,
                                    double amount, struct error *e)
 {

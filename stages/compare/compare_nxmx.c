@@ -1,6 +1,6 @@
 /*
- * Compares two NXmx files: their detectors, and the frames that have the same number.  Masked
- * pixels count nowhere.
+ * Compares two NXmx files: their detectors, and the frames that have the same number. Masked
+ * pixels are ignored.
  */
 #include "compare_nxmx.h"
 
@@ -17,17 +17,17 @@
 #include "io/nxmx/nxmx_read.h"
 #include "io/nxmx/nxmx_rows.h"
 
-/* One of the two files. */
+/* One of the two files that are compared. */
 struct side {
     const char *path;
     struct nxmx_geometry detector;
-    struct nxmx_rows rows;    // of all frames
-    size_t pixels;            // of an image, in all panels
+    struct nxmx_rows rows;    // rows of all frames
+    size_t pixels;            // number of pixels of an image, in all panels
     double edge_A, corner_A;  // smallest d spacings; INFINITY: the wavelength is not known
     /* sums over all frames of the file */
     double photons;
     double brightest;    // largest value of a pixel, in photons
-    uint64_t overloads;  // pixels that are saturated
+    uint64_t overloads;  // number of saturated pixels
 };
 
 static void side_close(struct side *f)
@@ -36,7 +36,8 @@ static void side_close(struct side *f)
     nxmx_rows_free(&f->rows);
 }
 
-/* The d spacing in A of a point of a panel, which is given in the coordinates of the beam (z). */
+/* Returns the d spacing, in A, of the point (fast, slow) of a panel. The panel is in a
+ * coordinate system whose z axis is the beam. */
 static double spacing_A(const struct geom_panel *p, double wavelength_m, double fast, double slow)
 {
     double at[3];
@@ -46,8 +47,8 @@ static double spacing_A(const struct geom_panel *p, double wavelength_m, double 
     return m_to_angstrom(wavelength_m) / (2.0 * sin(0.5 * twotheta));
 }
 
-/* Finds the smallest d spacings of the pixels in the middle of the edges of all panels, and in
- * their corners, as bragg-geometry does. */
+/* Sets edge_A and corner_A: the smallest d spacings of the pixels in the middle of the edges and
+ * in the corners of all panels, as bragg-geometry computes them. */
 static void find_resolution(struct side *f)
 {
     const double wavelength_m = f->detector.wavelength_m;
@@ -94,7 +95,7 @@ static void blank_masked(const struct side *f, struct image *image)
     }
 }
 
-/* Adds the photons and overloads of an image to the sums. */
+/* Adds the photons and the overloads of an image to the sums of the file. */
 static void add_counts(struct side *f, const struct image *image)
 {
     const bool counts = image->unit == UNIT_ADU;
@@ -136,7 +137,7 @@ static bool are_alike(const double *a, const double *b, int n, double tolerance)
     return alike;
 }
 
-/* Returns true if panels, their places and the wavelength are the same. */
+/* Returns true if the panels, their positions and the wavelengths of both files are the same. */
 static bool same_detectors(const struct side *a, const struct side *b)
 {
     static const double NEAR_M = 1e-7, NEAR_DIRECTION = 1e-6, NEAR_WAVELENGTH_M = 1e-15;
@@ -272,8 +273,9 @@ static enum status compare_frame(const struct compare_options *o,
     return s;
 }
 
-/* Reads the frames of one file that the other does not have, or that cannot be compared, for the
- * sums.  *alone gets their number. */
+/* Reads the frames of one file that are not compared, for the sums of the file: frames that the
+ * other file does not have, or all frames if they cannot be compared. Sets *alone to their
+ * number. */
 static enum status read_alone(struct side *f, const struct nxmx_rows *other, uint64_t *alone,
                               struct error *e)
 {

@@ -30,7 +30,8 @@ static bool both_finite(const struct image *a, const struct image *b, size_t i)
     return isfinite(image_value(a, i)) && isfinite(image_value(b, i));
 }
 
-/* Computes the sums over finite pixels, in order, for the floor and the correlation. */
+/* Computes the sums, over pixels that are finite in both images, for the floor and the
+ * correlation. The order of the pixels does not change. */
 static void add_up(const struct image *a, const struct image *b, struct comparison *c)
 {
     for (size_t i = 0; i < c->pixels; i++) {

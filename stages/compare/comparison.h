@@ -18,12 +18,14 @@ struct compare_options {
     bool json;
 };
 
-/* One --percentile-error=P:X. */
+/* The limit that one --percentile-error=P:X sets: `percent` of the pixels must not exceed
+ * `error`. */
 struct percentile_limit {
     double percent, error;
 };
 
-/* Result.  The error of a pixel is |a - b| / max(b, floor); it is 0 if both values are equal. */
+/* The result of a comparison. The error of a pixel is |a - b| / max(b, floor), or 0 if both
+ * values are equal. */
 struct comparison {
     size_t pixels, differing, not_finite;  // not_finite: NaN or infinite in one of the images
     double floor;
@@ -59,8 +61,8 @@ bool comparison_is_within(const struct comparison *c, const struct compare_optio
 
 void comparison_free(struct comparison *c);
 
-/* Print to stdout.  `fast` is the length of a row; 0: not known.  JSON is the members of an object,
- * without its braces. */
+/* Print the result to stdout. `fast` is the number of pixels of a row; 0: not known. The JSON
+ * text has the members of an object, without its braces. */
 void comparison_print_text(const struct comparison *c, int64_t fast, bool within);
 void comparison_print_json(const struct comparison *c, int64_t fast, bool within);
 

@@ -26,12 +26,13 @@
 
 /* --- warnings about values that are possible but probably a mistake ----------- */
 
-/* Usual wavelengths, in A: from electrons of a few MeV to the softest X-rays that are used with
- * crystals.  A wavelength above twice the largest d spacing gives no reflections. */
+/* Limits of the usual wavelengths, in A: from electrons of a few MeV to the softest X-rays that
+ * are used with crystals. A wavelength above twice the largest d spacing gives no reflections. */
 #define SHORTEST_A 0.002
 #define LONGEST_A 50.0
 
-/* The largest d spacing in A: the maximum of 1/|h a* + k b* + l c*| for indices from -1 to 1. */
+/* Returns the largest d spacing of a crystal in A: the maximum of 1/|h a* + k b* + l c*| for
+ * indices from -1 to 1. */
 static double widest_spacing_A(const struct crystal *c)
 {
     double shortest = INFINITY;
@@ -74,7 +75,8 @@ static void warn_wavelength(const struct geometry_options *o, const struct exper
     log_line(LOG_WARNING, "%s %s%s", what, why, meant);
 }
 
-/* A beam centre in pixels instead of mm is far outside the detector. */
+/* Warns if --beam-center is outside the detector, but would be inside if its numbers were pixels
+ * instead of mm. */
 static void warn_beam_center(const struct geometry_options *o, const struct detector_request *d)
 {
     double edge_mm[2], at[2];
@@ -92,7 +94,8 @@ static void warn_beam_center(const struct geometry_options *o, const struct dete
                  at[1] * m_to_mm(d->pixel_m));
 }
 
-/* The default beam is only 0.3 um wide, which a user who gives a crystal size may not expect. */
+/* Warns if the default beam is narrower than a crystal. The default beam is only 0.3 um wide,
+ * which a user who gives a crystal size may not expect. */
 static void warn_clipping(const struct geometry_options *o, const struct request *r,
                           const struct beam *beam)
 {
@@ -106,7 +109,8 @@ static void warn_clipping(const struct geometry_options *o, const struct request
                  m_to_mm(beam->size_m), m_to_mm(widest_m));
 }
 
-/* A user who gives the size of a crystal rarely means one perfect block. */
+/* Warns if a crystal with a size is a single perfect block that needs more than 10 subpixels per
+ * pixel edge. A user who gives the size of a crystal rarely means such a block. */
 static void warn_block(const struct geometry_options *o, const struct experiment *x)
 {
     for (const struct crystal *c = x->crystals; c < x->crystals + x->ncrystals; c++)
@@ -118,7 +122,8 @@ static void warn_block(const struct geometry_options *o, const struct experiment
                      x->sampling.oversample);
 }
 
-/* The closed form is a first-order approximation: a rotation moves a spot along a straight line. */
+/* Warns if --mosaic-rms is too large for the closed form, which is a first-order approximation:
+ * a rotation moves a spot along a straight line. */
 static void warn_ensemble(const struct experiment *x)
 {
     for (const struct crystal *c = x->crystals; c < x->crystals + x->ncrystals; c++)
@@ -132,8 +137,8 @@ static void warn_ensemble(const struct experiment *x)
             }
 }
 
-/* Width in m of the spot of one source on panel 0: the largest of pixel, diffraction and size of
- * the crystal. */
+/* Returns the width, in m, of the spot of one source on panel 0: the largest of pixel size,
+ * width by diffraction, and size of the crystal. */
 static double spot_width_m(const struct experiment *x)
 {
     const struct panel *p = &x->panels[0];
@@ -148,7 +153,8 @@ static double spot_width_m(const struct experiment *x)
     return width_m;
 }
 
-/* Each step of the divergence makes its own copy of a spot. */
+/* Warns if the steps of the divergence are so few that the copies of a spot, one per step, are
+ * separate. */
 static void warn_divergence(const char *option, double range_rad, double steps,
                             const struct experiment *x)
 {
@@ -227,8 +233,8 @@ struct geometry {
 };
 
 /* Reads --mask into r->detector.mask (0: masked, 1: computed), which the caller frees with
- * mem_free, and *smv, which the caller frees with smv_free.  If no option gives the size of the
- * detector, it becomes that of the mask. */
+ * mem_free, and *smv, which the caller frees with smv_free. If no option gives the size of the
+ * detector, the detector gets the size of the mask. */
 static enum status geometry_read_mask(const struct geometry_options *o, struct request *r,
                                       struct smv *smv, struct error *e)
 {
@@ -296,8 +302,8 @@ static enum status make_laboratory(const struct geometry_options *o, struct requ
     return s;
 }
 
-/* STATUS_INPUT if the mask computes no pixel.  Warns if it computes less than half of the pixels:
- * masks of other programs may have 0 for good pixels. */
+/* Checks the values of a mask. Warns if more than half of the pixels are masked, because masks
+ * of other programs may have 0 for good pixels. STATUS_INPUT: all pixels are masked. */
 static enum status check_mask_values(const char *path, const struct smv *mask, struct error *e)
 {
     const size_t count = (size_t)(mask->fast_pixels * mask->slow_pixels);
@@ -315,7 +321,8 @@ static enum status check_mask_values(const char *path, const struct smv *mask, s
     return STATUS_OK;
 }
 
-/* STATUS_INPUT if the mask does not fit the panel, or computes no pixel. */
+/* Checks the mask. STATUS_INPUT: the mask does not have the size of the panel, or all pixels are
+ * masked. */
 static enum status check_mask(const struct geometry_options *o, const struct smv *mask,
                               const struct panel *p, struct error *e)
 {
@@ -331,8 +338,9 @@ static enum status check_mask(const struct geometry_options *o, const struct smv
     return s ? s : check_mask_values(o->mask, mask, e);
 }
 
-/* STATUS_INPUT if a detector file masks all pixels.  Warns if it masks more than half of them: the
- * values of its mask may be inverted. */
+/* Checks the masks that a detector file gives. Warns if the file masks more than half of all
+ * pixels, because the values of its mask may be inverted. STATUS_INPUT: the file masks all
+ * pixels. */
 static enum status check_masks(const struct geometry_options *o, const struct experiment *x,
                                struct error *e)
 {
@@ -354,8 +362,8 @@ static enum status check_masks(const struct geometry_options *o, const struct ex
     return STATUS_OK;
 }
 
-/* Prints the name and the cell of a crystal.  The lysozyme that ships is not the tetragonal one,
- * which most people expect, so its space group is printed, too. */
+/* Prints the name and the cell of a crystal, and the space group of the built-in lysozyme. The
+ * built-in lysozyme does not have the tetragonal form that most people expect. */
 static void tell_cell(const struct crystal *c)
 {
     const double *a = c->cell_A, *angle = c->cell_rad;
@@ -366,7 +374,7 @@ static void tell_cell(const struct crystal *c)
                  a[1], a[2], rad_to_deg(angle[0]), rad_to_deg(angle[1]), rad_to_deg(angle[2]));
 }
 
-enum { CRYSTALS_TOLD = 4 };  // in lines of progress
+enum { CRYSTALS_TOLD = 4 };  // maximum number of crystals that are printed one by one
 
 /* Prints the experiment: a line about the detector, one for each of the first crystals, and details
  * with --verbose. */
@@ -428,7 +436,7 @@ static enum status make_experiment(struct geometry *g, const struct crystal_opti
     return s;
 }
 
-/* --write-geom: writes the detector as a CrystFEL geometry file. */
+/* Writes the detector to the CrystFEL geometry file of --write-geom. */
 static enum status write_geometry(const struct geometry_options *o, const struct experiment *x,
                                   struct error *e)
 {

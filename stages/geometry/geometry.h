@@ -1,6 +1,5 @@
-/* Options of bragg-geometry, and what its files make of them: detector, crystals, structure
- * factors.
- */
+/* Options of bragg-geometry, and the functions that make the detector, the crystals and the
+ * structure factors from the options. */
 #ifndef BRAGG_STAGES_GEOMETRY_GEOMETRY_H
 #define BRAGG_STAGES_GEOMETRY_GEOMETRY_H
 
@@ -27,13 +26,14 @@ struct geometry_options {
     double cell[6];                   // edges in A, angles in degrees
     const char *name, *matrix, *hkl, *mtz, *column, *spacegroup, *model, *sites, *fprime, *light;
     double light_occupancy;
-    double polarization_fraction;  // of photons along the E vector, 0 to 1; used if it was given
+    double polarization_fraction;  // fraction of photons along the E vector, 0 to 1; used only if
+                                   // it was given
     bool anomalous, diffuse_damp;
 };
 
 extern const struct opt geometry_table[];
 
-/* Whether one of the options `names` was given; see opt_given. */
+/* Returns true if one of the options `names` was given; see opt_given. */
 bool geometry_given(const struct geometry_options *o, const char *names);
 
 /* Options that are errors if a file or a built-in detector sets the position of the panels; for
@@ -42,10 +42,10 @@ bool geometry_given(const struct geometry_options *o, const char *names);
     "detpixels|detsize pixel close-distance beam-center close-center orgx|orgy " \
     "fast-axis|slow-axis|normal pivot rotate|twotheta curved roi mask"
 
-/* Panels of the detector, from --detector, --geom, --expt and --cut. */
+/* The panels of the detector, as --detector, --geom, --expt and --cut describe them. */
 struct geometry_panels {
     struct place *places;  // owned, with their masks
-    struct layout layout;  // how every panel is cut after it was made
+    struct layout layout;  // how each panel is cut after it was made
     double saturation;     // photons at which a pixel saturates; 0: not known
     bool counts;           // the detector is a built-in one that counts photons
 };
@@ -62,8 +62,9 @@ void geometry_panels_free(struct geometry_panels *p, size_t nplaces);
  * custom, or an empty region of interest. */
 enum status geometry_request(const struct geometry_options *o, struct request *r, struct error *e);
 
-/* Options of one crystal: its own, and those of all crystals where it has none.  Its own texts
- * point into `words`, so the struct must not be copied or moved. */
+/* The options of one crystal: those of its --crystal, and for all others the common options of
+ * all crystals. Texts of its --crystal point into `words`, so the struct must not be copied or
+ * moved. */
 struct crystal_options {
     struct geometry_options options;
     char words[8192];
@@ -86,26 +87,27 @@ enum status geometry_crystal(const struct geometry_options *o, struct crystal_re
 enum status geometry_take_panels(struct geom_panel *panels, size_t count, struct request *r,
                                  struct geometry_panels *p, struct error *e);
 
-/* geometry_wants_list returns whether the command line has --detector=list.  geometry_list prints
- * the built-in detectors to stdout.  STATUS_FAILED: stdout cannot be written to. */
+/* geometry_wants_list returns true if the command line has --detector=list. geometry_list prints
+ * the built-in detectors to stdout. STATUS_FAILED: stdout cannot be written to. */
 bool geometry_wants_list(int argc, char *const *argv);
 enum status geometry_list(struct error *e);
 
 /* --- crystals; the paths of files are those of the options ------------------------------ */
 
-/* Reads matrix, cell and structure factors of one crystal into *c; without files they are those of
- * the built-in lysozyme.  Detector and beam of *x must be set up.  The caller frees c->table with
- * hkl_free, also after an error. */
+/* Reads the matrix, the cell and the structure factors of one crystal into *c. Without files,
+ * the crystal is the built-in lysozyme. The detector and the beam of *x must be set up. The
+ * caller frees c->table with hkl_free, also after an error. */
 enum status geometry_read_crystal(const struct geometry_options *o, const struct experiment *x,
                                   struct crystal_request *c, struct error *e);
 
-/* Smallest d spacings in A of all panels: in the middle of an edge, and in a corner. */
+/* Sets *edge_A and *corner_A to the smallest d spacings, in A, of all panels: in the middle of
+ * an edge and in a corner. */
 void geometry_resolution(const struct experiment *x, double *edge_A, double *corner_A);
 
 /* Structure factors with phases.  Anomalous scatterers and excited states are added before the
  * phases are dropped.  The files are those of the options of bragg-geometry. */
 
-/* Whether these options need phases. */
+/* Returns true if these options need structure factors with phases. */
 bool geometry_needs_phases(const struct geometry_options *o);
 
 /* Makes the table *t of F(+) and F(-):

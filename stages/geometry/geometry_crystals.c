@@ -27,7 +27,8 @@
 
 enum { WORDS_MAX = 24 };
 
-/* The rows after --crystal: the options of a single crystal. */
+/* Returns the rows of the option table after --crystal, which are the options of a single
+ * crystal. */
 static const struct opt *crystal_keys(void)
 {
     const struct opt *row = geometry_table;
@@ -62,7 +63,8 @@ static enum status split_words(const char *text, char *words, size_t size, char 
                      : error_set(e, STATUS_USAGE, "the value is empty; expected KEY=VALUE");
 }
 
-/* Unmarks those of `names`, separated by |, that the crystal itself does not give. */
+/* Removes the marks of those options among `names` (separated by |) that the crystal itself does
+ * not give. */
 static void unmark_inherited(struct geometry_options *own, const struct geometry_options *typed,
                              const char *names)
 {
@@ -156,7 +158,8 @@ static enum status check_crystal(const struct geometry_options *o, struct error 
     return STATUS_OK;
 }
 
-/* Names appear in headers and lists whose items are separated by blanks. */
+/* Sets the name of the crystal. STATUS_USAGE: the name is too long, or has characters that are
+ * not allowed, because names appear in headers and lists whose items are separated by blanks. */
 static enum status set_name(const struct geometry_options *o, struct crystal_request *c,
                             struct error *e)
 {
@@ -175,8 +178,8 @@ static enum status set_name(const struct geometry_options *o, struct crystal_req
     return STATUS_OK;
 }
 
-/* Cells of a block, and size of the crystal: without --ncells a crystal with a size is one block.
- */
+/* Sets the number of cells of a block and the size of the crystal. Without --ncells, a crystal
+ * with a size is one block. */
 static void set_extent(const struct geometry_options *o, struct crystal_request *c)
 {
     const bool size = geometry_given(o, "crystal-size");
@@ -187,7 +190,8 @@ static void set_extent(const struct geometry_options *o, struct crystal_request 
     }
 }
 
-/* Three angles of at most pi degrees would make a flat cell, so they are probably radians. */
+/* Checks the angles of a cell, in degrees. STATUS_USAGE: all three are at most pi degrees, so
+ * they are probably radians. */
 static enum status check_angles(const double angle[3], struct error *e)
 {
     if (angle[0] > M_PI || angle[1] > M_PI || angle[2] > M_PI || !(angle[0] > 0.0))
@@ -221,14 +225,14 @@ enum status geometry_crystal(const struct geometry_options *o, struct crystal_re
 
 /* --- orientation matrix and structure factors ------------------------------- */
 
-/* Finest d spacing to which structure factors of a model are computed without --dmin. */
+/* Smallest d spacing, in A, to which structure factors of a model are computed without --dmin. */
 #define MODEL_FINEST_A 1.0
-/* Coarsest d spacing: the grid of the solvent mask is as fine, and the mask is poor on a coarser
- * grid. */
+/* Largest d spacing, in A, that model_dmin_A returns. The d spacing sets the grid of the solvent
+ * mask, and the mask is poor on a coarser grid. */
 #define MODEL_COARSEST_A 2.0
 
-/* STATUS_INPUT if the cell that a MOSFLM file prints is not that of its matrix.  The usual causes
- * are another wavelength and a matrix in 1/A. */
+/* Compares the cell that a MOSFLM file prints with the cell of the file's matrix. STATUS_INPUT:
+ * the cells differ. The usual causes are another wavelength and a matrix in 1/A. */
 static enum status compare_printed(const char *path, const double matrix[9], double wavelength_m,
                                    const double printed[6], struct error *e)
 {
@@ -288,8 +292,8 @@ static enum status read_unique(const struct geometry_options *o, double waveleng
                     o->crystal.table.default_F, &c->table, e);
 }
 
-/* Reads a list without symmetry.  A list of the unique part would miss most spots, so a warning is
- * printed. */
+/* Reads --hkl, a list of reflections that is not expanded by symmetry. Warns if the list seems
+ * to contain only the unique reflections, because most spots would be missing. */
 static enum status read_hkl(const struct geometry_options *o, enum physics physics,
                             struct hkl_table *table, struct error *e)
 {
@@ -303,7 +307,7 @@ static enum status read_hkl(const struct geometry_options *o, enum physics physi
     return s;
 }
 
-/* The d spacing, in A, of scattering to the pixel. */
+/* Returns the d spacing, in A, that a pixel of a panel records. */
 static double resolution_A(const struct experiment *x, const struct panel *p, int64_t fast_px,
                            int64_t slow_px)
 {
@@ -330,7 +334,10 @@ void geometry_resolution(const struct experiment *x, double *edge_A, double *cor
         }
 }
 
-/* --dmin, or 1 % beyond the farthest corner at the shortest wavelength, in steps of 0.01 A. */
+/* Returns the d spacing, in A, that sets the grid on which a model is computed: --dmin, or else
+ * 1 % below the d spacing of the farthest corner at the shortest wavelength, rounded down to a
+ * multiple of 0.01 A. The result is limited to MODEL_COARSEST_A and, without --dmin, to
+ * MODEL_FINEST_A. Warns if the detector records smaller d spacings. */
 static double model_dmin_A(const struct geometry_options *o, const struct experiment *x)
 {
     if (o->request.dmin_m > 0.0)
@@ -349,7 +356,7 @@ static double model_dmin_A(const struct geometry_options *o, const struct experi
     return fmin(MODEL_COARSEST_A, fmax(MODEL_FINEST_A, floor(seen_A * 99.0) / 100.0));
 }
 
-/* Reads the structure factors of --model; they are complete as far as the detector needs. */
+/* Computes the structure factors of --model, to the d spacing of --dmin or else of model_dmin_A. */
 static enum status read_model(const struct geometry_options *o, const struct experiment *x,
                               struct hkl_table *table, double cell_A[3], double cell_rad[3],
                               struct error *e)
@@ -393,7 +400,8 @@ static enum status read_factors(const struct geometry_options *o, const struct e
     return s;
 }
 
-/* Warns if the cell of the crystal is not that of its structure factors: this may be a mistake. */
+/* Warns if the cell of the crystal differs from the cell of its structure factors, because this
+ * may be a mistake. */
 static enum status compare_cells(const struct geometry_options *o, const struct experiment *x,
                                  const struct crystal_request *c, const double cell_A[3],
                                  const double cell_rad[3], struct error *e)
@@ -430,7 +438,7 @@ enum status geometry_read_crystal(const struct geometry_options *o, const struct
     if (geometry_given(o, "matrix"))
         s = read_matrix(o->matrix, x, c->matrix, e);
     if (s || (!geometry_given(o, "hkl|mtz|model") && placed))
-        return s;  // default_F everywhere
+        return s;  // without a file, all structure factors are default_F
     if (geometry_given(o, "spacegroup"))
         return read_unique(o, x->beam.wavelength_m, c, e);
     if (geometry_given(o, "hkl"))

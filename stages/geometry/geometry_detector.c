@@ -115,7 +115,8 @@ enum status geometry_list(struct error *e)
 
 /* --- names --------------------------------------------------------------------------- */
 
-/* A photon-counting detector counts a photon of any energy as one. */
+/* Sets the signal of a photon of the third harmonic, unless an option gives it, to 1 for
+ * photon-counting detectors: they count a photon of any energy as one. */
 static void count_harmonic(const struct geometry_options *o, const struct preset_detector *d,
                            struct beam_request *b)
 {
@@ -168,8 +169,8 @@ static enum status unknown(const char *name, struct error *e)
 
 /* --- files of pyFAI ------------------------------------------------------------------ */
 
-/* STATUS_INPUT if size or number of pixels in the file differ from those of the detector that the
- * file names. */
+/* Compares the size and the number of pixels in the file with the detector that the file names.
+ * STATUS_INPUT: they differ. */
 static enum status compare_named(const char *path, const struct preset_detector *d,
                                  const struct poni *f, struct error *e)
 {
@@ -225,7 +226,8 @@ static enum status complete_from_preset(const struct geometry_options *o,
     return STATUS_OK;
 }
 
-/* Takes gaps, sensor and saturation from the built-in detector; the file has the position. */
+/* Takes the gaps, the sensor and the saturation from the built-in detector. The position is that
+ * of the file. */
 static enum status use_preset(const struct geometry_options *o, const struct preset_detector *d,
                               struct geom_panel *panel, struct request *r,
                               struct geometry_panels *p, struct error *e)
@@ -242,8 +244,8 @@ static enum status use_preset(const struct geometry_options *o, const struct pre
     return layout_mask(&d->layout, &panel->mask, e);
 }
 
-/* Takes a silicon sensor of the thickness in the file.  Files do not contain the absorption of
- * other materials. */
+/* Sets the sensor to silicon with the thickness in the file. Warns of other materials, whose
+ * absorption is not in the files. */
 static void take_sensor(const struct geometry_options *o, double thickness_m, const char *material,
                         struct request *r)
 {
@@ -333,7 +335,8 @@ static enum status set_file(const struct geometry_options *given, struct request
     return nxmx ? set_nxmx(given, r, p, e) : set_poni(given, r, p, e);
 }
 
-/* --detector: a built-in detector, or a file of pyFAI or NXmx; its content shows which. */
+/* Applies --detector: a built-in detector, or a file of pyFAI or NXmx. The content of the file
+ * shows its format. */
 static enum status geometry_detector(const struct geometry_options *given, struct request *r,
                                      struct geometry_panels *p, struct error *e)
 {
@@ -401,8 +404,9 @@ static enum status set_geom(const struct geometry_options *o, struct request *r,
 
 /* --- experiment lists ------------------------------------------------------------ */
 
-/* Takes the sensor of the list, unless --thickness replaces it.  Its mu is valid at the wavelength
- * of the list only; at another wavelength silicon gets its own mu. */
+/* Takes the sensor of the experiment list, unless --thickness replaces it. The mu of the list is
+ * valid only at the wavelength of the list. At another wavelength, a silicon sensor gets the mu
+ * of silicon at that wavelength. */
 static void take_expt_sensor(const struct geometry_options *o, const struct expt *x,
                              struct request *r)
 {
@@ -423,7 +427,8 @@ static void take_expt_sensor(const struct geometry_options *o, const struct expt
         d->absorption_1_m = x->absorption_1_m;
 }
 
-/* Takes wavelength, polarization and flux that no option gives, and all directions. */
+/* Takes the beam of the experiment list: the wavelength, polarization and flux that no option
+ * gives, and all directions. */
 static void take_beam(const struct geometry_options *o, const struct expt *x, struct request *r)
 {
     struct detector_request *d = &r->detector;
@@ -441,20 +446,21 @@ static void take_beam(const struct geometry_options *o, const struct expt *x, st
     memcpy(b->polarization, x->polarization, sizeof b->polarization);
     if (x->has_spindle)
         memcpy(b->spindle, x->spindle, sizeof b->spindle);
-    /* any plane across the beam: this panel is replaced by those of the list */
+    /* any plane across the beam is right: the panels of the list replace this panel */
     memcpy(d->fast, x->polarization, sizeof d->fast);
     vec_cross(x->direction, x->polarization, d->slow);
 }
 
-/* Size, pixel and wavelength of an image; 0 if the image does not contain the value. */
+/* The number of pixels, the pixel size and the wavelength of an image. 0: the image does not
+ * contain the value. */
 struct seen {
     int64_t pixels[2];
     double pixel_m, wavelength_m;
 };
 
-/* Reads *seen from the first image of the list.  False if there is nothing to compare: the image
- * does not exist, cannot be read, or has several panels.  STATUS_INPUT in *s if an NXmx file has
- * another number of panels than the list. */
+/* Reads *seen from the first image of the list. Returns false if there is nothing to compare:
+ * the image does not exist, cannot be read, or has several panels. Sets *s to STATUS_INPUT if an
+ * NXmx file has another number of panels than the list. */
 static bool look_at_image(const char *list, const struct expt *x, struct seen *seen, enum status *s,
                           struct error *e)
 {
@@ -483,9 +489,9 @@ static bool look_at_image(const char *list, const struct expt *x, struct seen *s
     return single;
 }
 
-/* Compares the list with its first image, if that exists.  STATUS_INPUT if size or pixels differ;
- * warns if the wavelength differs.  Distance and angles are not compared, because DIALS refines
- * them. */
+/* Compares the list with its first image, if this image exists. Warns if the wavelengths differ.
+ * Distance and angles are not compared, because DIALS refines them. STATUS_INPUT: the numbers or
+ * sizes of pixels differ. */
 static enum status compare_image(const struct geometry_options *o, const struct expt *x,
                                  struct error *e)
 {
@@ -537,7 +543,7 @@ static enum status set_expt(const struct geometry_options *o, struct request *r,
     return s;
 }
 
-/* --thickness=0 removes the sensor of a file or of a built-in detector. */
+/* Removes the sensor of a file or of a built-in detector, if --thickness=0 is given. */
 static enum status remove_sensor(const struct geometry_options *o, struct request *r,
                                  struct error *e)
 {

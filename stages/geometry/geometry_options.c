@@ -23,7 +23,7 @@
     {                                  \
         .doc = text, .type = OPT_GROUP \
     }
-/* An input file.  Its path is not part of the lineage; its content is. */
+/* The row of an input file. The content of the file is part of the lineage, its path is not. */
 #define FILE_READ(n, text, member, ...) \
     ROW(TEXT, n, "FILE", text, member, OPT_CONTENT | OPT_INPUT, __VA_ARGS__)
 #define TEXT(n, meta, text, member, bits, ...) ROW(TEXT, n, meta, text, member, bits, __VA_ARGS__)
@@ -43,7 +43,7 @@
     ROW(REALS, n, meta, text, member, OPT_BYTES | (bits), .count = items, .min = low, .max = high, \
         __VA_ARGS__)
 #define VECTOR(n, text, member) REALS(n, "X,Y,Z", text, member, 3, -1e6, 1e6, 0, .usual = "")
-/* An option that a later version added.  Frames without it keep their lineage. */
+/* Flags of an option that a later version added. Frames without the option keep their lineage. */
 #define LATER (OPT_BYTES | OPT_WHEN_SET)
 
 const struct opt geometry_table[] = {
@@ -317,7 +317,8 @@ bool geometry_given(const struct geometry_options *o, const char *names)
     return opt_given(geometry_table, o, names);
 }
 
-/* Options that set an axis choose the convention "custom", and are an error with any other. */
+/* Sets the convention to "custom" if an option sets an axis. STATUS_USAGE: --convention gives
+ * another convention together with such an option. */
 static enum status choose_convention(const struct geometry_options *o, struct detector_request *d,
                                      struct error *e)
 {
@@ -333,7 +334,7 @@ static enum status choose_convention(const struct geometry_options *o, struct de
     return STATUS_OK;
 }
 
-/* Defaults of the beam that depend on other options. */
+/* Sets the defaults of the beam that depend on other options. */
 static void set_beam(const struct geometry_options *o, enum physics physics, struct beam_request *b)
 {
     if (geometry_given(o, "divergence"))

@@ -16,7 +16,7 @@
  * is below 0.1 electrons from 5 keV on. */
 enum { LEAST_ELEMENT = 11 };
 
-/* Tolerance for equal cells: relative for edges, in rad for angles. */
+/* Largest difference between equal cells: relative for edges, in rad for angles. */
 static const double CELL_TOLERANCE = 1e-4;
 
 /* Change of f' and f'' that gives a warning, in electrons: a tenth of the change at an edge. */
@@ -85,10 +85,10 @@ static enum status find_factors(struct atoms *atoms, const struct fprime_curves 
 
 /* --- states of the crystal ------------------------------------------------------- */
 
-/* One state of the crystal, the ground or the excited state: the rows that were read or computed,
- * and F(h) and F(-h) of each row. */
+/* One state of the crystal, the ground or the excited state: the rows that were read or
+ * computed, with F(h) and F(-h) of each row. */
 struct state {
-    const char *path;  // of the model or the MTZ file; not owned
+    const char *path;  // path of the model or the MTZ file; not owned
     struct mtz_rows rows;
     struct friedel_pair *pairs;  // owned
 };
@@ -158,7 +158,8 @@ static enum status read_state(const struct geometry_options *o, const struct exp
 
 /* --- two states, coherently -------------------------------------------------------- */
 
-/* Whether cell, symmetry and list of indices are the same. */
+/* Returns true if the cells, the numbers of symmetry operators and the lists of indices are the
+ * same. */
 static bool is_same_lattice(const struct mtz_rows *a, const struct mtz_rows *b)
 {
     bool same = a->count == b->count && a->noperators == b->noperators;
@@ -170,7 +171,7 @@ static bool is_same_lattice(const struct mtz_rows *a, const struct mtz_rows *b)
     return same;
 }
 
-/* a = (1 - part) a + part b. */
+/* Sets a to (1 - part) a + part b. */
 static void mix_states(double a[2], const double b[2], double part)
 {
     for (int i = 0; i < 2; i++)

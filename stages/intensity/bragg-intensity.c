@@ -27,7 +27,7 @@
 
 struct derivatives {
     struct parameters set;  // parameters of --derivatives
-    size_t pixels;          // pixels of a frame
+    size_t pixels;          // number of pixels of a frame
     double least;           // --near-spots: fewest photons of a pixel; 0: all pixels
     float *values;          // owned: [set.count x pixels], derivatives of the current frame
     int64_t *near;          // owned: [pixels], numbers of the pixels near spots; NULL: all pixels
@@ -39,9 +39,9 @@ _Static_assert((int)PLANES_MAX == (int)PARAMETERS_MAX, "every parameter can have
 _Static_assert((int)PLANE_NAME_SIZE == (int)PARAMETER_NAME_SIZE,
                "images have the names of parameters");
 
-/* Returns true if F is among the names.  Derivatives by F are no images: they are in the reflection
- * table (model/reflections.h).  The other names go to `rest`, which needs as much room as `names`.
- */
+/* Returns true if F is among the names. Derivatives by F are not images: they are stored in the
+ * reflection table (model/reflections.h). Copies all other names to `rest`, which must have as
+ * much room as `names`. */
 static bool derivatives_by_F(const char *names, char *rest)
 {
     bool found = false;
@@ -94,7 +94,7 @@ static enum status derivatives_begin(struct derivatives *d, const char *names,
                                                        : error_memory(e, "the derivatives");
 }
 
-/* Lists the pixels near spots in d->near.  Returns their number. */
+/* Stores the numbers of the pixels near spots in d->near. Returns how many pixels that are. */
 static size_t list_near(struct derivatives *d, const float *photons)
 {
     size_t count = 0;
@@ -118,8 +118,8 @@ static enum status take_pixels(const struct derivatives *d, struct planes_pixels
     return STATUS_OK;
 }
 
-/* Copies values[count] of one parameter into a derivative image.  They are those of all pixels or
- * of the pixels near spots. */
+/* Copies values[count], the derivatives by one parameter, into a derivative image. The values
+ * belong to all pixels, or to the pixels near spots. STATUS_INPUT: a value is not finite. */
 static enum status take_plane(struct plane *p, const struct parameter *of, const float *values,
                               size_t count, uint64_t id, struct error *e)
 {
@@ -134,8 +134,8 @@ static enum status take_plane(struct plane *p, const struct parameter *of, const
     return p->values || !count ? STATUS_OK : error_memory(e, "a derivative image");
 }
 
-/* Computes d->values.  All derivatives of a blank frame are 0, also those by parameters of
- * lattices. */
+/* Computes d->values for `count` pixels. All derivatives of a frame without lattices are 0, also
+ * those by parameters of lattices. */
 static enum status compute(struct derivatives *d, struct harmonic_image *harmonic,
                            const struct engine *engine, struct plan *plan,
                            const struct recipe *recipe, size_t count, struct error *e)
@@ -152,10 +152,11 @@ static enum status compute(struct derivatives *d, struct harmonic_image *harmoni
              : STATUS_OK;
 }
 
-/* Computes the derivative images of the recipe of a frame, with the plan and that of the third
- * harmonic, into frame->planes, which is empty before.  If d->least is above 0, photons[d->pixels]
- * is the image of the recipe, and only pixels with at least d->least photons get derivatives.
- * STATUS_INPUT: the recipe does not have a parameter, or a derivative is not finite. */
+/* Computes the derivative images of the recipe of a frame, with the plan of the beam and the
+ * plan of the third harmonic, and stores them in frame->planes, which must be empty. If d->least
+ * is above 0, photons[d->pixels] is the image of the recipe, and only pixels with at least
+ * d->least photons get derivatives. STATUS_INPUT: the recipe does not have a parameter, or a
+ * derivative is not finite. */
 static enum status derivatives_make(struct derivatives *d, struct harmonic_image *harmonic,
                                     const struct engine *engine, struct plan *plan,
                                     const float *photons, struct frame *frame, struct error *e)
@@ -181,8 +182,8 @@ static void derivatives_free(struct derivatives *d)
 
 struct intensity {
     /* options */
-    const char *engine_name;       // --engine
-    const char *derivative_names;  // --derivatives; NULL: none
+    const char *engine_name;       // value of --engine
+    const char *derivative_names;  // value of --derivatives; NULL: none
     char *plane_names;             // owned: these names without F; NULL: no derivative images
     int isa;                       // enum isa; -1: the best of this CPU
     int precision;                 // enum engine_precision
@@ -195,14 +196,14 @@ struct intensity {
     /* state */
     const struct engine *engine;
     struct experiment experiment;  // copy for the engine, with the tables of structure factors
-    struct plan *plan;             // what the engine prepared for this experiment
+    struct plan *plan;             // data that the engine prepared for this experiment
     struct harmonic_image harmonic;
     struct fuse fuse;  // stages of --fuse
     struct derivatives derivatives;
     float *photons;  // owned: image without background, for --near-spots with --fuse; NULL: the
-                     // image of the frame serves
+                     // image of the frame is used
     atomic_uint_fast64_t rows;  // finished rows of the current frame
-    uint64_t setups;            // plans made: one serves all frames
+    uint64_t setups;            // number of plans that were made; one plan is enough for all frames
     char figures[720];          // statistics for --stats, as members of a JSON object
 };
 
@@ -260,7 +261,8 @@ static enum status unknown_engine(const char *name, struct error *e)
                      names);
 }
 
-/* Splits the names of --derivatives: F belongs to the reflection table, all others are images. */
+/* Splits the names of --derivatives: the derivative by F belongs to the reflection table, all
+ * other derivatives are images. */
 static enum status take_names(struct intensity *o, struct error *e)
 {
     const char *names = o->derivative_names;
@@ -382,7 +384,7 @@ static enum status trace(const struct intensity *o, const struct frame *f, struc
                : STATUS_OK;
 }
 
-/* Computes the image without background and noise into o->photons. */
+/* Computes the photons of the crystals, without background and noise, into o->photons. */
 static enum status lone_photons(struct intensity *o, const struct recipe *r, struct error *e)
 {
     double all;
@@ -459,7 +461,8 @@ static atomic_uint_fast64_t *progress(void *state)
     return &((struct intensity *)state)->rows;
 }
 
-/* Returns the rows that `progress` counts in a frame; 0 if other work than rows takes long. */
+/* Returns the number of rows that `progress` counts in a frame. 0: not known, because derivative
+ * images take time after the last row. */
 static uint64_t all_rows(void *state)
 {
     const struct intensity *o = state;

@@ -1,4 +1,5 @@
-/* Runs the stages of --fuse, on the engine where it supports their work, or else after it. */
+/* Runs the stages of --fuse: on the engine if it supports their work, otherwise on the CPU after
+ * the engine. */
 #include "fuse.h"
 
 #include <inttypes.h>
@@ -10,7 +11,7 @@
 #include "stages/background/background.h"
 #include "stages/noise/noise.h"
 
-/* Stages that --fuse knows, in the order in which they may be given, each once. */
+/* The stages that --fuse accepts. They must be given in this order, and each at most once. */
 static const struct {
     const char *name;
     const struct stage *stage;
@@ -24,11 +25,12 @@ static void give_back(void *owner)
     b->used = false;
 }
 
-/* Callback of image_reserve: uses a free buffer, and enlarges it if necessary.  Returns false if
- * there is none: the image then gets memory of its own. */
+/* Callback of image_reserve: gives a free buffer to the image, and enlarges the buffer if
+ * necessary. Returns false if no buffer is free or memory is short: image_reserve then allocates
+ * separate memory. */
 static bool take_buffer(struct image_memory *memory, size_t bytes, struct image *image)
 {
-    struct fuse_memory *m = (struct fuse_memory *)memory;  // its first member
+    struct fuse_memory *m = (struct fuse_memory *)memory;  // first member of struct fuse_memory
     struct fuse_buffer *b = m->buffer[0].used ? &m->buffer[1] : &m->buffer[0];
     if (b->used)
         return false;
@@ -48,7 +50,8 @@ static bool take_buffer(struct image_memory *memory, size_t bytes, struct image 
 
 /* ---- options ---------------------------------------------------------------------- */
 
-/* Returns the index in KNOWN of the stage that a text begins with.  FUSE_MAX: unknown. */
+/* Returns the index in KNOWN of the stage whose name is the first word of a text. FUSE_MAX:
+ * there is no such stage. */
 static size_t find_stage(const char *text)
 {
     const size_t length = strcspn(text, " ");
@@ -90,7 +93,7 @@ enum status fuse_open(struct fuse *f, const struct opt_texts *texts, int64_t thr
 
 /* ---- the experiment ---------------------------------------------------------------- */
 
-/* Returns the state of a stage, or NULL if it is not a guest. */
+/* Returns the state of a stage. NULL: the stage is not a guest. */
 static void *state_of(const struct fuse *f, const struct stage *stage)
 {
     for (size_t i = 0; i < f->n; i++)
@@ -99,7 +102,8 @@ static void *state_of(const struct fuse *f, const struct stage *stage)
     return NULL;
 }
 
-/* Offers the work of the guests to the engine, and starts the guests whose work it does not do. */
+/* Offers the work of the guests to the engine, and starts the guests whose work the engine does
+ * not do. */
 static enum status share_out(struct fuse *f, struct error *e)
 {
     void *const background = state_of(f, &stage_background), *const noise =
@@ -129,7 +133,7 @@ enum status fuse_begin(struct fuse *f, const struct engine *engine, struct plan 
     enum status s = STATUS_OK;
     const void *background = state_of(f, &stage_background);
     const bool takes = engine->prepare && !f->reflections &&
-                       !f->harmonic &&  // these need photons on the CPU
+                       !f->harmonic &&  // both need photons on the CPU
                        !(background && background_varies(background));
     f->engine = engine;
     f->plan = plan;
@@ -180,7 +184,8 @@ static bool stays_there(const struct fuse *f)
     return f->card && (f->taken || f->looked);
 }
 
-/* Computes an image that stays on the GPU. */
+/* Computes the image of a frame in GPU memory, where it stays. The memory is that of frame->image.
+ */
 static enum status render_there(struct fuse *f, struct frame *frame, atomic_uint_fast64_t *rows,
                                 struct error *e)
 {
@@ -189,8 +194,8 @@ static enum status render_there(struct fuse *f, struct frame *frame, atomic_uint
     return f->engine->develop_there(f->plan, &frame->recipe, seed, frame->image.card, rows, e);
 }
 
-/* Does the work of the engine: image, checksum, reflections, third harmonic.  image->memory is set.
- */
+/* Does the part of a frame that the engine computes: the image with its checksum, the
+ * reflections and the third harmonic. frame->image.memory must be set. */
 static enum status render(struct fuse *f, struct frame *frame, size_t pixels,
                           atomic_uint_fast64_t *rows, struct error *e)
 {

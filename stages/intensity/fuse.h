@@ -15,17 +15,18 @@ struct fuse_memory {
     struct image_memory memory;
     struct fuse_buffer {
         void *bytes;  // owned
-        size_t size;  // of bytes
-        bool used;    // an image has it
+        size_t size;  // size of `bytes`
+        bool used;    // an image uses this buffer
     } buffer[2];
 };
 
 struct fuse {
     const struct engine *engine;
-    struct plan *plan;  // of the engine; must outlive the struct
+    struct plan *plan;  // plan of the engine; must outlive the struct
     size_t n;           // number of guests
     struct fused_stage guest[FUSE_MAX];
-    struct experiment before;  // experiment of the first of two guests: the second changes its own
+    struct experiment before;  // copy of the experiment for the first of two guests, because the
+                               // second one changes the experiment
     size_t taken;              // the engine does the work of the first `taken` guests
     enum pixel_type type;      // type of the pixels that the engine makes
     const void *noise;         // state of bragg-noise, if the engine does its work; else NULL
@@ -38,14 +39,15 @@ struct fuse {
     uint64_t given;           // number of images that stayed on the GPU
 };
 
-/* Opens the stages of these texts, each a name and then options.  `threads` is the default of their
- * --threads.  Before the call *f is 0.  The caller calls fuse_close, also after an error.
- * STATUS_USAGE: a stage or option is unknown, or the order of the stages is wrong. */
+/* Opens the stages that `texts` describe: each text is the name of a stage, followed by its
+ * options. `threads` is the default of --threads of these stages. Before the call *f is 0. The
+ * caller calls fuse_close, also after an error. STATUS_USAGE: a stage or option is unknown, or
+ * the order of the stages is wrong. */
 enum status fuse_open(struct fuse *f, const struct opt_texts *texts, int64_t threads,
                       struct error *e);
 
-/* Gives the experiment to the guests, and offers their work to the engine, which does what it
- * supports. */
+/* Passes the experiment to the guests, and offers their work to the engine, which does the work
+ * that it supports. */
 enum status fuse_begin(struct fuse *f, const struct engine *engine, struct plan *plan,
                        struct experiment *x, struct error *e);
 

@@ -71,8 +71,8 @@ static const char *dump_path(const struct nanobragg *n)
     return n->dump_file ? n->dump_file : "Fdump.bin";
 }
 
-/* Writes the dump of structure factors.  In faithful mode every run with -hkl writes one, in
- * physical mode only if a name is given. */
+/* Writes the dump of structure factors. In faithful mode, every run with -hkl writes a dump. In
+ * physical mode, a dump is written only if its name is given. */
 static enum status write_dump(const struct run *r, struct error *e)
 {
     const struct nanobragg *n = &r->flags;
@@ -102,7 +102,7 @@ static void print_value(void *context, const char *name, int count, const double
     printf("%s%s\n", *unit ? " " : "", unit);
 }
 
-/* Traces the pixel of --trace-pixel or -printout_pixel, if there is one. */
+/* Prints the trace of the pixel of --trace-pixel or -printout_pixel, if one of them is given. */
 static enum status trace(const struct engine *engine, struct plan *plan, const struct run *r,
                          struct error *e)
 {
@@ -157,9 +157,9 @@ static enum status compute(struct run *r, struct error *e)
     return s;
 }
 
-/* nanoBragg has one random generator for everything.  A negative noise seed on the command line
- * does not restart it.  The noise then continues after the numbers that misset and mosaic domains
- * have drawn. */
+/* Draws the random numbers of the misset and of the mosaic domains from *random again. nanoBragg
+ * has one random generator for everything, and a negative noise seed on the command line does
+ * not restart this generator: the noise then continues after these numbers. */
 static enum status repeat_draws(const struct run *r, struct ran1 *random, struct error *e)
 {
     const struct orientation_request *o = &r->flags.orientation;
@@ -175,7 +175,7 @@ static enum status repeat_draws(const struct run *r, struct ran1 *random, struct
     return STATUS_OK;
 }
 
-/* Returns the slow edge of the detector as it was requested.  It need not be a
+/* Returns the requested length of the slow edge of the detector, in m. The length need not be a
  * whole number of pixels. */
 static double slow_size_m(const struct detector_request *d)
 {
@@ -199,7 +199,8 @@ static enum status write_files(const struct run *r, struct error *e)
     return s ? s : legacy_files_write(&files, p, r->pixels, &header, &random, e);
 }
 
-/* Does the whole run, after the options with two dashes are parsed. */
+/* Parses the flags, computes the image and writes the files. The options with two dashes must be
+ * parsed before. */
 static enum status run(struct run *r, int argc, char **argv, struct error *e)
 {
     nanobragg_defaults(&r->flags, (enum physics)r->options.physics);

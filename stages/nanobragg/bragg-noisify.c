@@ -35,7 +35,7 @@ struct options {
     int64_t seed, calibration_seed;  // as given
     bool no_noise, no_pgm;
     const char *input, *header, *int_path, *noise_path, *pgm_path;
-    struct smv copied;  // owned; the header of `header`, if it was given
+    struct smv copied;  // owned: header of the file `header`, if that was given
 };
 
 /* Flags that store one value: X(tag, flag, type, unit, member of struct options). */
@@ -105,7 +105,7 @@ static const struct legacy_flag flags[] = {
     {0},
 };
 
-/* Where the value of each flag is stored; the index is FLAG_. */
+/* The places where the values of flags are stored, indexed by FLAG_. */
 static const struct legacy_target targets[] = {
 #define X(tag, name, type, unit, member) \
     [FLAG_##tag] = {LEGACY_##type, SI_##unit, offsetof(struct options, member)},
@@ -189,7 +189,7 @@ static enum status take_flags(struct options *o, int argc, char **argv, struct e
     return status;
 }
 
-/* Returns whether a flag only describes the image in a header. */
+/* Returns true if a flag describes the image, and is therefore overruled by a copied header. */
 static bool is_of_header(int id)
 {
     static const int ids[] = {FLAG_DETPIXELS, FLAG_DETPIXELS_X, FLAG_DETPIXELS_Y, FLAG_DETSIZE,
@@ -218,7 +218,8 @@ static void warn_of_overruled(int argc, char **argv)
         log_line(LOG_WARNING, "-header overrules these flags:%s", names);
 }
 
-/* Warns if the copied header does not match the pixels, because it is written unchanged. */
+/* Warns if the copied header, which is written unchanged, does not match the pixel type or the
+ * byte order. */
 static void warn_of_lies(const struct options *o)
 {
     const char *header = o->copied.header, *type = strstr(header, "\nTYPE=");
@@ -234,7 +235,8 @@ static void warn_of_lies(const struct options *o)
                  "-header %s: the copied header has another BYTE_ORDER than the pixels", o->header);
 }
 
-/* Reads the bytes of the header unchanged. smv_read ends its text at the brace. */
+/* Reads the unchanged bytes of the header file into o->copied.header, because smv_read ends the
+ * text at the brace. */
 static enum status read_bytes(struct options *o, struct error *e)
 {
     FILE *in = input_open(o->header);
@@ -247,8 +249,8 @@ static enum status read_bytes(struct options *o, struct error *e)
                 : error_set(e, STATUS_INPUT, "%s: truncated inside its SMV header", o->header);
 }
 
-/* Reads the header file.  It describes the image, overrules flags, and is written to the files
- * unchanged. */
+/* Reads the file of -header. Its header describes the image, overrules flags, and is written
+ * unchanged to the output files. */
 static enum status take_header(struct options *o, struct error *e)
 {
     double mm;
@@ -266,7 +268,8 @@ static enum status take_header(struct options *o, struct error *e)
     return read_bytes(o, e);
 }
 
-/* Computes counts and sizes that are not given, and checks them. */
+/* Computes the numbers of pixels, the sizes and the beam centre from the options, and checks all
+ * values. STATUS_USAGE: a value is out of range. */
 static enum status check_options(struct options *o, struct error *e)
 {
     static const char *const names[2] = {"number of pixels along x", "number of pixels along y"};
@@ -322,7 +325,8 @@ static void make_header(const struct options *o, struct header_text *h)
                                                 .osc_deg = o->osc_deg});
 }
 
-/* Writes counts as 16- or 32-bit pixels; narrows them in place. */
+/* Writes the counts as SMV with 16-bit or 32-bit pixels. The 16-bit pixels replace the counts in
+ * image[]. */
 static enum status write_counts(const struct options *o, const char *path, uint32_t *image,
                                 struct error *e)
 {
@@ -340,8 +344,8 @@ static enum status write_counts(const struct options *o, const char *path, uint3
     return nanobragg_write_smv(path, &header, image, count, (size_t)m->bits / 8, e);
 }
 
-/* Writes the preview of the ideal counts, which write_counts has narrowed.  Values are limited to
- * 255 and stored in the same memory. */
+/* Writes the preview of the ideal counts, which must be in image[] as write_counts left them.
+ * The 8-bit pixels of the preview, at most 255, replace the counts in image[]. */
 static enum status write_preview(const struct options *o, uint32_t *image, struct error *e)
 {
     uint8_t *preview = (uint8_t *)image;

@@ -71,7 +71,7 @@ static const struct legacy_flag own[] = {
 };
 enum { OWN = sizeof own / sizeof *own, FLAGS_MAX = 128 };
 
-/* The flags of nanoBragg that nonBragg has, too. */
+/* The names of the flags of nanoBragg that nonBragg also has. */
 static const char shared[] =
     " -sample_x -sample_y -sample_z -width -heigh* -samplesize -pixel -detpixels"
     " -detpixels_f -detpixels_s -detpixels_x -detpixels_y -detsize -detsize_f -detsize_s"
@@ -93,7 +93,8 @@ static bool is_shared(const char *name)
     return at;
 }
 
-/* Lists all flags.  Shared flags have as many values as in nanoBragg. */
+/* Fills flags[] with all flags of nonBragg. Shared flags have the same number of values as in
+ * nanoBragg. */
 static void list_flags(struct legacy_flag flags[FLAGS_MAX])
 {
     size_t n = OWN;
@@ -149,8 +150,8 @@ static void take_own(struct nonbragg *n, const struct legacy_option *f)
     }
 }
 
-/* Handles the flags that only nonBragg has.  Stores the flags shared with nanoBragg in `rest`, in
- * their order, and their number in *count. */
+/* Applies the flags that only nonBragg has. Stores the flags shared with nanoBragg, with their
+ * values, in `rest` in the given order, and the number of items in *count. */
 static enum status take_flags(struct nonbragg *n, int argc, char **argv, char **rest, int *count,
                               struct error *e)
 {
@@ -207,14 +208,14 @@ struct scene {
     bool F_map;
 };
 
-/* Sums over the terms of a pixel. */
+/* The sums over the terms of a pixel. */
 struct scattered {
     double sum;  // electrons^2 sr
-    double F;    // of the last term, electrons
+    double F;    // F of the last term, in electrons
 };
 
-/* Sets the numbers of pixels. nonBragg rounds them up [4.3]: 10.03 mm of 0.1 mm pixels are 101
- * pixels. */
+/* Sets the numbers of pixels along fast and slow. nonBragg rounds these numbers up [4.3]: 10.03
+ * mm of 0.1 mm pixels are 101 pixels. */
 static enum status set_counts(struct detector_request *d, struct error *e)
 {
     enum status s = check_range("pixel size", d->pixel_m, 1e-3, "mm", 1e-4, 1e3, e);
@@ -228,8 +229,8 @@ static enum status set_counts(struct detector_request *d, struct error *e)
     return s;
 }
 
-/* Sets the centre by the rules of nonBragg: if no beam centre is given, the nearest point is used
- * instead.  Only the one that the pivot uses matters. */
+/* Sets the beam centre with the rules of nonBragg: if no beam centre is given, or if the pivot
+ * is SAMPLE, the point nearest to the sample is used as the beam centre. */
 static void set_centre(struct detector_request *d)
 {
     const double close_m[] = {(d->size_m[0] - d->pixel_m) / 2.0, (d->size_m[1] + d->pixel_m) / 2.0};
@@ -243,7 +244,7 @@ static void set_centre(struct detector_request *d)
     }
 }
 
-/* Sets the normal, which is always perpendicular to fast and slow. */
+/* Sets the normal of the detector, which is always perpendicular to the fast and slow axes. */
 static void set_normal(struct detector_request *d)
 {
     const struct frame_axes *axes = convention_axes(CONVENTION_CUSTOM);
@@ -272,8 +273,8 @@ static enum status set_beam(struct nonbragg *o, const struct frame_axes *axes, s
     return s;
 }
 
-/* Computes the number of molecules in the beam.  The sample is limited to the size of the beam
- * across it. */
+/* Computes the number of molecules in the beam. Across the beam, the sample is limited to the
+ * size of the beam. */
 static enum status set_molecules(struct nonbragg *o, double *molecules, struct error *e)
 {
     static const char *const names[3] = {"sample thickness", "sample width", "sample height"};
@@ -332,7 +333,8 @@ static void close_scene(struct scene *scene)
     mem_free(scene->beam.sources);
 }
 
-/* Adds the scattering of all sources into one subpixel at `position` to *out, source by source. */
+/* Adds the scattering of all sources into the subpixel at `position` to *out. The sources are
+ * added in their order. */
 static void scatter(const struct scene *scene, const double position[3], struct scattered *out)
 {
     const struct beam *beam = &scene->beam;

@@ -1,4 +1,4 @@
-/* What the programs of the nanoBragg family share: their command lines and their files. */
+/* The common code of the programs of the nanoBragg family: command lines and files. */
 #ifndef BRAGG_STAGES_NANOBRAGG_LEGACY_H
 #define BRAGG_STAGES_NANOBRAGG_LEGACY_H
 
@@ -11,7 +11,7 @@
 #include "model/experiment.h"
 #include "physics/noise/ran1.h"
 
-/* The files of nanoBragg and nonBragg. */
+/* The output files of nanoBragg and nonBragg, and their scales. */
 struct legacy_files {
     const char *float_path, *int_path, *pgm_path, *noise_path;  // NULL: not written
     double scale, pgm_scale;  // scale of the ideal image and of the preview; <= 0: automatic
@@ -19,10 +19,10 @@ struct legacy_files {
     long seed;                // seed of the noise: the seed of the user, negated
 };
 
-/* Writes the four files, then prints one line of statistics of the float image to stdout.  This is
- * the last step of nanoBragg and nonBragg.  The image has one panel of fast_pixels * slow_pixels
- * floats. `random` is the generator of the whole run: misset and mosaic domains have already drawn
- * numbers from it. */
+/* Writes the four files, then prints one line of statistics of the float image to stdout. This
+ * is the last step of nanoBragg and nonBragg. The image has one panel of fast_pixels *
+ * slow_pixels floats. `random` is the generator of the whole run: the numbers for the misset and
+ * for the mosaic domains have already been drawn from it. */
 enum status legacy_files_write(const struct legacy_files *files, const struct panel *p,
                                const float *pixels, const struct header_text *header,
                                struct ran1 *random, struct error *e);
@@ -53,7 +53,7 @@ struct legacy_flag {
                             // numbers
 };
 
-/* One flag as given. */
+/* One flag of the command line, with its values. */
 struct legacy_option {
     int id;            // 0: no more flags
     const char *name;  // as typed
@@ -63,11 +63,11 @@ struct legacy_option {
     int64_t integer[LEGACY_VALUES_MAX];  // LEGACY_INT
 };
 
-/* More units besides those of enum si: whole numbers that are typed as reals, and seeds, which the
- * original programs store negated. */
+/* Units in addition to those of enum si. SI_WHOLE: whole numbers that are typed as reals.
+ * SI_NEGATED: seeds, which the original programs store negated. */
 enum { SI_WHOLE = 100, SI_NEGATED };
 
-/* Where the values of a flag are stored. */
+/* The place in the options struct where the values of a flag are stored. */
 struct legacy_target {
     enum legacy_type type;
     int unit;       // enum si, SI_WHOLE or SI_NEGATED
@@ -89,7 +89,7 @@ struct legacy_args legacy_args(const struct legacy_flag *table, int argc, char *
  * argument without a flag, a missing value, or a value that is not a number. */
 enum status legacy_next(struct legacy_args *args, struct legacy_option *o, struct error *e);
 
-/* Stores the values of a flag in `options` at the place *t.  For LEGACY_NONE it stores true. */
+/* Stores the values of a flag in `options` at the place *t. For LEGACY_NONE, stores true. */
 void legacy_store(const struct legacy_target *t, const struct legacy_option *o, void *options);
 
 /* Prints one warning with the names of flags without effect, if there were any. */

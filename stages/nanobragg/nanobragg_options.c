@@ -46,7 +46,7 @@ const struct legacy_flag nanobragg_flags[] = {
 };
 // clang-format on
 
-/* Where the value of each flag is stored in struct nanobragg. */
+/* The places in struct nanobragg where the values of flags are stored, indexed by FLAG_. */
 static const struct legacy_target TARGETS[] = {
 #define X(tag, name, type, unit, member) \
     [FLAG_##tag] = {LEGACY_##type, SI_##unit, offsetof(struct nanobragg, member)},
@@ -60,7 +60,8 @@ static const struct legacy_target TARGETS[] = {
 
 /* --- flags that do more than store a value ----------------------------------- */
 
-/* Applies the side effects of a value or vector on pivot and convention, after it was stored. */
+/* Sets the pivot and the convention that follow from a flag with a value or a vector. Call this
+ * after the value was stored. */
 static void side_effects(struct nanobragg *n, const struct legacy_option *o)
 {
     struct detector_request *d = &n->request.detector;
@@ -87,9 +88,10 @@ static enum status set_pivot(struct nanobragg *n, const char *text, struct error
     return STATUS_OK;
 }
 
-/* Applies a convention, which has its own pivot.  Vectors that were given before are kept but not
- * used.  A vector flag after it keeps the pivot, except for -dials: nanoBragg sets BEAM at this
- * flag, and SAMPLE only if the convention stays. */
+/* Applies the flag of a convention: sets the convention and its pivot. Vectors that were given
+ * before the flag are kept but not used. A vector flag after it changes the convention and keeps
+ * the pivot. The pivot of -dials is therefore BEAM here: nanoBragg sets BEAM at this flag, and
+ * SAMPLE at the end if the convention is still DIALS. */
 static void set_convention(struct nanobragg *n, int id)
 {
     static const enum convention conventions[] = {
@@ -99,8 +101,8 @@ static void set_convention(struct nanobragg *n, int id)
         id == FLAG_DIALS ? PIVOT_BEAM : (int)convention_axes(n->request.detector.convention)->pivot;
 }
 
-/* Applies -detector_abs.  A depth of inf or 0 removes the sensor, at this point of the command
- * line. */
+/* Applies -detector_abs. A depth of inf or 0 removes the sensor; a thickness that is given later
+ * on the command line sets a new one. */
 static enum status set_absorption(struct nanobragg *n, const char *text, struct error *e)
 {
     struct detector_request *d = &n->request.detector;
@@ -116,7 +118,8 @@ static enum status set_absorption(struct nanobragg *n, const char *text, struct 
     return STATUS_OK;
 }
 
-/* Applies -cell.  Defaults of edges and angles that are not given: b = a, c = a, 90 degrees. */
+/* Applies -cell. If b or c is not given, it is equal to a. Angles that are not given are 90
+ * degrees. */
 static void set_cell(struct nanobragg *n, const struct legacy_option *o)
 {
     n->crystal.has_cell = true;
@@ -256,7 +259,7 @@ static enum status act(struct nanobragg *n, const struct legacy_option *o,
         n->trace_fast = o->integer[0];
         n->trace_slow = o->integer[1];
         break;
-    case FLAG_PROGRESS:  // there is no progress bar
+    case FLAG_PROGRESS:  // accepted, but there is no progress bar
     case FLAG_NOPROGRESS:
         break;
     default:
@@ -280,12 +283,12 @@ static void read_number(const struct smv *smv, const char *key, double unit, dou
         *value = found / unit;
 }
 
-/* Takes the geometry from a header.  A mask measures Y from the other edge of the detector [4.1].
- */
+/* Takes the geometry from a header. In the header of a mask, the Y of the beam centre is
+ * measured from the other edge of the detector [4.1]. */
 static void apply_header(struct nanobragg *n, const struct smv *smv, bool is_mask)
 {
     struct detector_request *d = &n->request.detector;
-    const double mm = 1000.0;  // file lengths are divided by it
+    const double mm = 1000.0;  // the lengths in the file are divided by this factor
     d->pixels[0] = smv->fast_pixels;
     d->pixels[1] = smv->slow_pixels;
     read_number(smv, "PIXEL_SIZE", mm, &d->pixel_m);
@@ -313,8 +316,8 @@ static enum status read_mask(struct nanobragg *n, const struct smv *smv, struct 
     return smv_mask(smv, &n->request.detector.mask, e);
 }
 
-/* Reads n->mask_file, then n->header_file, if they are named, and sets the request from their
- * headers.  Flags that are parsed later overrule the request.  The pixels of the mask become
+/* Reads n->mask_file and then n->header_file, if they are set, and sets the request from their
+ * headers. Flags that are parsed later overrule these values. The pixels of the mask become
  * request.detector.mask (1 = computed). */
 static enum status read_headers(struct nanobragg *n, struct error *e)
 {
@@ -379,15 +382,15 @@ static enum status apply(struct nanobragg *n, const struct legacy_option *o,
     return STATUS_OK;
 }
 
-/* Adds a flag to the list of those that do not change the image. */
+/* Appends the name of a flag to the list of flags without effect, if `futile`. */
 static void note_futile(char *list, size_t size, bool futile, const char *name)
 {
     if (futile)
         (void)snprintf(list + strlen(list), size - strlen(list), " %s", name);
 }
 
-/* Warns about flags that nanoBragg parses but overrules in this convention.  `h`: values from the
- * headers, which are not flags of the user. */
+/* Warns about flags that nanoBragg parses but overrules in this convention. `h` has the values
+ * of the headers, which are not flags of the user. */
 static void warn_futile(const struct nanobragg *n, const struct detector_request *h)
 {
     const struct detector_request *d = &n->request.detector;
@@ -408,7 +411,8 @@ static void warn_futile(const struct nanobragg *n, const struct detector_request
                  list);
 }
 
-/* First pass: reads only the files whose headers the flags will overrule. */
+/* Does the first pass over the command line: reads the files of -mask and -img, whose headers
+ * the flags will overrule in the second pass. */
 static enum status parse_headers(struct nanobragg *n, int argc, char **argv, struct error *e)
 {
     struct legacy_args args = legacy_args(nanobragg_flags, argc, argv);
@@ -430,7 +434,8 @@ enum status nanobragg_parse(struct nanobragg *n, int argc, char **argv, struct e
         s = apply(n, &o, &args, e);
     if (s)
         return s;
-    /* in CUSTOM every flag may set the pivot; otherwise, in physical mode, only -pivot */
+    /* in CUSTOM every flag may set the pivot; in other conventions only -pivot sets it, and only
+     * in physical mode */
     if (!n->named_pivot && n->request.detector.convention != CONVENTION_CUSTOM)
         n->request.detector.pivot = -1;
     legacy_warn(&args);
@@ -467,8 +472,8 @@ static enum status read_factors(struct nanobragg *n, struct error *e)
     return STATUS_OK;
 }
 
-/* Reads the source file.  Missing columns get the values of the plain beam, so that the axes are
- * needed first. */
+/* Reads the source file. Missing columns get the values of the beam without a source file, which
+ * needs the axes of the convention. */
 static enum status read_sources(struct nanobragg *n, struct source **sources, struct error *e)
 {
     struct frame_axes axes;

@@ -48,13 +48,13 @@ enum status nanobragg_parse(struct nanobragg *n, int argc, char **argv, struct e
 /* Returns the output files that the flags select, and their scales.  The names are borrowed. */
 struct legacy_files nanobragg_files(const struct nanobragg *n);
 
-/* Reads the input files that the flags name, and makes experiment and recipe.  Before the call *x
- * and *r must be {0} and *sources NULL.  The caller must free all three, also after an error;
- * *sources with mem_free. */
+/* Reads the input files that the flags name, and makes the experiment and the recipe. Before the
+ * call *x and *r must be {0} and *sources NULL. The caller frees *x, *r and *sources (with
+ * mem_free), also after an error. */
 enum status nanobragg_prepare(struct nanobragg *n, struct experiment *x, struct recipe *r,
                               struct source **sources, struct error *e);
 
-/* Returns the width of the rotation for headers, by the rules of the phi steps. */
+/* Returns the rotation range in rad, for headers. It is computed with the rules for phi steps. */
 double nanobragg_osc_rad(const struct orientation_request *o);
 
 #endif

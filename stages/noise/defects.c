@@ -1,4 +1,4 @@
-/* Makes the dead and hot pixels, the shadows, and the masks of them. */
+/* Makes the dead and hot pixels and the shadows, and masks the affected pixels. */
 #include "defects.h"
 
 #include <inttypes.h>
@@ -14,7 +14,7 @@
 #include "io/images/smv.h"
 #include "physics/detector/shadow.h"
 
-/* Values of the pixels of --bad-pixels. */
+/* Pixel values in the file of --bad-pixels. */
 enum { KIND_DEAD = 0, KIND_GOOD = 1, KIND_HOT = 2 };
 
 #define HOT_SPREAD 1.0  // relative standard deviation of the mean counts of hot pixels
@@ -34,8 +34,8 @@ static enum status open_shadows(struct defects *d, struct error *e)
     return STATUS_OK;
 }
 
-/* STATUS_INPUT: all pixels are bad.  Warns if more than half of them are, because the file may use
- * other numbers for good and bad. */
+/* Checks the kinds of all pixels. Warns if more than half of the pixels are bad, because the
+ * file may use other numbers for good and bad pixels. STATUS_INPUT: all pixels are bad. */
 static enum status check_kinds(const char *path, const uint8_t *kinds, size_t count,
                                struct error *e)
 {
@@ -116,8 +116,9 @@ static double sum_of(const float *values, size_t count)
     return sum;
 }
 
-/* Applies polygon `number`.  Warns if it darkens no pixel: corners in pixels, or relative to
- * another origin than the beam, are usually outside the detector. */
+/* Applies the shadow of polygon `number` to d->passes. Warns if the polygon darkens no pixel:
+ * its corners may be in pixels, or relative to another origin than the beam, and are then
+ * usually outside the detector. */
 static void cast_polygon(const struct defects *d, size_t number, const struct experiment *x)
 {
     const struct polygon *p = &d->shadows.polygons[number];
@@ -158,8 +159,8 @@ static enum status cast(struct defects *d, const struct experiment *x, struct er
     return STATUS_OK;
 }
 
-/* Multiplies with the map of --transmission.  Call this after the masks are made: pixels behind
- * thin objects are not masked. */
+/* Multiplies d->passes by the map of --transmission. Call this after the masks are made, because
+ * pixels behind thin objects are not masked. */
 static void dim(struct defects *d)
 {
     for (size_t i = 0; i < d->map.count; i++)
@@ -168,8 +169,8 @@ static void dim(struct defects *d)
 
 /* --- bad pixels -------------------------------------------------------------------------- */
 
-/* Returns the kind of a pixel.  It is a function of seed and pixel, so it is equal in all frames.
- */
+/* Returns the kind of a pixel. The kind depends only on the options, the seed and the pixel, so
+ * it is the same in all frames. */
 static int kind_of(const struct defects *d, struct rng *random, int64_t pixel)
 {
     const double chance = rng_uniform(random);
@@ -197,7 +198,7 @@ static enum status add_bad_pixel(struct defects *d, uint64_t seed, int64_t pixel
     return STATUS_OK;
 }
 
-/* Chooses the bad pixels.  Pixels that are not computed cannot be bad. */
+/* Fills in d->bad and d->nbad. Only pixels that are computed can be bad. */
 static enum status choose_bad_pixels(struct defects *d, uint64_t seed, const struct experiment *x,
                                      struct error *e)
 {
@@ -212,8 +213,8 @@ static enum status choose_bad_pixels(struct defects *d, uint64_t seed, const str
     return s;
 }
 
-/* Warns if the map has another wavelength than the beam (by more than 1 %), because transmission
- * depends on the wavelength. */
+/* Warns if the wavelengths of the map and of the beam differ by more than 1 %, because
+ * transmission depends on the wavelength. */
 static void compare_wavelength(const struct transmission *t, const struct experiment *x)
 {
     const double beam_m = x->beam.wavelength_m;
@@ -224,7 +225,7 @@ static void compare_wavelength(const struct transmission *t, const struct experi
                  m_to_angstrom(t->wavelength_m), m_to_angstrom(beam_m));
 }
 
-/* Warns if all fractions are below 0.01: the map may have another scale. */
+/* Warns if all fractions are below 0.01, because the map may have another scale. */
 static void warn_scale(const struct transmission *t)
 {
     float most = 0.0f;
@@ -275,7 +276,7 @@ static enum status check_size(const struct defects *d, const struct experiment *
 
 /* --- the mask ---------------------------------------------------------------------------- */
 
-/* Stores in *x why pixels are masked. */
+/* Stores the reasons for which pixels are masked in *x. */
 static enum status tell_reasons(const struct defects *d, struct experiment *x, struct error *e)
 {
     const size_t count = (size_t)experiment_pixels(x);

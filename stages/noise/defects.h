@@ -14,21 +14,21 @@ struct defects {
     /* options */
     double dead, hot;          // fractions of the pixels
     double hot_photons;        // mean photons that a hot pixel adds per frame
-    const char *file;          // --bad-pixels; after defects_open `digest`
-    const char *shadow;        // --shadow; after defects_open `shadow_digest`
-    const char *transmission;  // --transmission; after defects_open `map_digest`
+    const char *file;          // path of --bad-pixels; after defects_open it is `digest`
+    const char *shadow;        // path of --shadow; after defects_open it is `shadow_digest`
+    const char *transmission;  // path of --transmission; after defects_open it is `map_digest`
     double stop_m[2];          // diameters of the beam stop along fast and slow; 0: no stop
     double stop_offset_m[2];   // centre relative to the beam, along fast and slow
-    double stop_distance_m;    // from the sample; 0: that of the detector
+    double stop_distance_m;    // distance from the sample; 0: that of the detector
     double stop_transmission;  // fraction of the light that passes stop and arm
     double arm_m;              // width of the arm; 0: no arm
     double arm_rad;            // direction of the arm, from fast towards slow
     int stop_shape;            // enum stop_shape
-    bool unmasked;             // leave the masks as they are
+    bool unmasked;             // do not mask the affected pixels
     /* state */
     uint8_t *kinds;                    // owned: value of each pixel in `file`; NULL: no file
     int64_t fast_pixels, slow_pixels;  // size of the image in `file`
-    double pixel_m;                    // pixel size in the header of `file`; 0: not there
+    double pixel_m;                    // pixel size in the header of `file`; 0: the header has none
     char digest[17];                   // hash of the content of `file`
     struct shadows shadows;            // owned: content of `shadow`
     char shadow_digest[17];            // hash of `shadows`

@@ -37,7 +37,8 @@ double gain_switching_energy_keV(const struct experiment *x, const struct recipe
     return m_to_ev(incident_beam(x, r).mean_m) / 1000.0;
 }
 
-/* Counts the memory cells that the pulses of these frames fill. */
+/* Sets *cells to the number of memory cells that the pulses of a train fill. STATUS_USAGE: a
+ * train has more pulses than there are cells. */
 static enum status count_cells(const struct experiment *x, uint64_t *cells, struct error *e)
 {
     *cells = x->pulse_ids.train_pulses ? x->pulse_ids.train_pulses : 1;
@@ -50,7 +51,8 @@ static enum status count_cells(const struct experiment *x, uint64_t *cells, stru
                      *cells, MEMORY_CELLS_MAX);
 }
 
-/* Writes gains, pedestals and thresholds of all cells, one image at a time. */
+/* Writes the gains, pedestals and thresholds of all cells to the calibration files. One image at
+ * a time is in memory. */
 static enum status write_cells(const struct gain_switching *w, uint64_t cells, int threads,
                                const struct experiment *x, struct error *e)
 {

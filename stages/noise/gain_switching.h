@@ -19,28 +19,29 @@ struct gain_switching {
     double gain_adu_keV[GAIN_STAGES];  // mean gain of each level
     double pedestal_adu[GAIN_STAGES];  // mean ADC value of each level without charge
     double spread[2];                  // relative standard deviations of gain and pedestal
-    double cell_spread_adu;            // of the pedestals between memory cells
+    double cell_spread_adu;            // standard deviation of the pedestals between memory cells
     const char *files;                 // prefix of the calibration files; NULL: write none
     /* state */
     struct gain_stages stages;  // gains and pedestals of each pixel
     struct memory_cells cells;  // WORDS_AGIPD only
 };
 
-/* Call after parsing: sets gains and pedestals that were not given to the defaults of these words.
- * STATUS_USAGE: a gain is 0. */
+/* Sets gains and pedestals that were not given to the defaults of the layout w->words. Call this
+ * after the options are parsed. STATUS_USAGE: a gain is 0. */
 enum status gain_switching_check(struct gain_switching *w, bool has_gains, bool has_pedestals,
                                  struct error *e);
 
-/* Makes gains and pedestals for the pixels of *x, and writes the calibration files.  Sets offset,
- * gain and saturation of *x to those of the words.
- * STATUS_USAGE: trains have more pulses than the memory has cells. */
+/* Makes gains and pedestals for the pixels of *x, and writes the calibration files. Sets the
+ * offset, the gain and the saturation of *x to the values for raw words. STATUS_USAGE: a train
+ * has more pulses than there are memory cells. */
 enum status gain_switching_make(struct gain_switching *w, uint64_t seed, int threads,
                                 struct experiment *x, struct error *e);
 
 /* Returns the energy of a photon of this frame in keV, at the mean wavelength. */
 double gain_switching_energy_keV(const struct experiment *x, const struct recipe *r);
 
-/* Returns the word of a pixel whose charge is too large for all levels; AGIPD: its analog value. */
+/* Returns the word of a pixel whose charge is too large for all levels. For AGIPD, returns the
+ * analog value of this word. */
 double gain_switching_full_word(const struct gain_switching *w);
 
 void gain_switching_free(struct gain_switching *w);

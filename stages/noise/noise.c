@@ -33,10 +33,10 @@ struct noise_stage {
     double gain;                  // ADU per photon
     double adc_offset;            // ADU of a pixel without photons; NaN: not chosen yet
     double readout;               // standard deviation of the readout noise, ADU
-    double flicker, calibration;  // relative errors, per frame and for all frames
+    double flicker, calibration;  // relative errors: new in each frame; the same in all frames
     double saturation;            // largest value, ADU
     double dead_time_ns, count_time_ms;
-    int64_t calibration_seed, seed;  // seed -1: that of the recipe
+    int64_t calibration_seed, seed;  // seed -1: use the seed of the recipe
     int64_t threads;
     struct point_spread psf;
     int bits;       // 0: 16 bits, 1: 32 bits, -1: not chosen yet
@@ -50,7 +50,7 @@ struct noise_stage {
     /* state */
     bool deferred;               // noise_defer was called
     struct noise noise;          // requested noise
-    struct dead_time dead_time;  // of noise, unless the counter is perfect
+    struct dead_time dead_time;  // used by `noise`, unless the counter is perfect
     struct clipped clipped;      // clipped pixels, for the message at the end
     struct noise_plan *plan;     // made by noise_start; NULL: GENERATOR_NANOBRAGG, or not started
     const struct experiment *experiment;
@@ -64,7 +64,7 @@ struct noise_stage {
 #define AT(member) .offset = offsetof(struct noise_stage, member)
 #define DEFECT(member) .offset = offsetof(struct noise_stage, defects.member)
 #define STAGE(member) .offset = offsetof(struct noise_stage, switching.member)
-/* Flags of options that were added later: frames without them keep their lineage. */
+/* Flags of an option that a later version added. Frames without the option keep their lineage. */
 #define LATER (OPT_BYTES | OPT_WHEN_SET)
 
 static const struct opt noise_options[] = {
@@ -208,7 +208,7 @@ static const struct opt noise_options[] = {
     OPT_END(struct noise_stage, given),
 };
 
-/* ADU: the pedestal of a detector that adds up charge. */
+/* Default pedestal, in ADU, of a detector that integrates charge. */
 static const double PEDESTAL_ADU = 40.0;
 
 static double largest_of(int bits)
@@ -216,8 +216,9 @@ static double largest_of(int bits)
     return bits == 1 ? UINT32_MAX : UINT16_MAX;
 }
 
-/* Checks that saturation and offset fit into the pixels.  Values that are not chosen yet are not
- * checked; bits that are not chosen yet count as 16. */
+/* Checks that the saturation and the offset fit into the pixels. Values that are not chosen yet
+ * are not checked. If the number of bits is not chosen yet, 16 bits are assumed. STATUS_USAGE: a
+ * value does not fit. */
 static enum status check_range(const struct noise_stage *o, struct error *e)
 {
     const double largest = largest_of(o->bits);
@@ -236,8 +237,9 @@ static enum status check_range(const struct noise_stage *o, struct error *e)
     return STATUS_OK;
 }
 
-/* Chooses offset and bits if they were not given, then the saturation.  A detector that counts
- * photons has no pedestal, and its pixels have enough bits for its largest count. */
+/* Chooses the offset, the number of bits and the saturation, unless options give them. A
+ * photon-counting detector has no pedestal, and its pixels get enough bits for its largest
+ * count. */
 static enum status choose_readout(struct noise_stage *o, const struct experiment *x,
                                   struct error *e)
 {
@@ -379,8 +381,8 @@ uint64_t noise_seed(const void *state, const struct recipe *recipe)
     return o->seed >= 0 ? (uint64_t)o->seed : recipe->seed;
 }
 
-/* Applies the steps of noisify, with its sequential generators.  The generators start again in each
- * frame, with the seed plus the number of the frame. */
+/* Applies the noise of noisify, with the sequential random generators of noisify. The generators
+ * are restarted for each frame, with the seed plus the frame number. */
 static enum status run_nanobragg(struct noise_stage *o, uint64_t seed, uint64_t id, float *photons,
                                  struct image *adu, struct error *e)
 {

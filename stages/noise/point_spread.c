@@ -1,4 +1,5 @@
-/* Converts the options of --psf to pixels, and finds them in a history. */
+/* Converts the options of --psf to a point spread in pixels, and reads these options from a
+ * history. */
 #include "point_spread.h"
 
 #include <math.h>
@@ -18,7 +19,8 @@ struct psf point_spread_on(const struct point_spread *p, const struct panel *pan
                         .radius_px = p->radius_px};
 }
 
-/* Returns the number of an option in a line of the history, or `usual` if it was not given. */
+/* Returns the value of a numerical option in a line of the history. Returns `usual` if the line
+ * does not have the option. */
 static double number(const char *line, const char *name, double usual)
 {
     char value[64];

@@ -18,11 +18,11 @@ struct point_spread {
     int64_t radius_px;  // half width of the square that light reaches; 0: automatic
 };
 
-/* Returns the point spread on the pixels of a panel.  Light does not leave the panel. */
+/* Returns the point spread in pixels of a panel. Light does not cross from one panel to another. */
 struct psf point_spread_on(const struct point_spread *p, const struct panel *panel);
 
-/* Returns the point spread of frames with this history (base/history.h), which bragg-noise applied.
- * Its kind is PSF_NONE if there is none. */
+/* Returns the point spread that bragg-noise applied to frames with this history
+ * (base/history.h). If there is none, the kind is PSF_NONE. */
 struct point_spread point_spread_told(const char *history);
 
 #endif

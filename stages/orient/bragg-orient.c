@@ -57,8 +57,8 @@ static void warn_coarse(const struct sampling_report *r)
                  rad_to_deg(r->domain_rad), rocking, rad_to_deg(r->rocking_share_rad), r->domains);
 }
 
-/* Examines the sampling of a crystal, and stores the report in *finest if its spots need closer
- * points than those of *finest. */
+/* Examines the sampling of a crystal. Stores the report in *finest if the spots of the crystal
+ * need closer points than those of *finest. */
 static enum status sample_crystal(const struct orient_options *o, const struct experiment *x,
                                   uint32_t crystal, struct sampling_report *finest, struct error *e)
 {
@@ -112,7 +112,9 @@ static void choose_channels(const struct experiment *x, const struct sampling_re
              s->channels);
 }
 
-/* --steps=auto: sets the numbers that were not given, and raises the oversampling of *x. */
+/* Does the work of --steps=auto: sets the numbers of phi steps and mosaic domains that were not
+ * given, and raises the oversampling of *x. STATUS_USAGE: the steps need too many terms per
+ * pixel. */
 static enum status choose_steps(struct orient_options *o, struct experiment *x,
                                 const struct sampling_report *r, int64_t channels, struct error *e)
 {
@@ -145,7 +147,7 @@ static enum status choose_steps(struct orient_options *o, struct experiment *x,
     return STATUS_OK;
 }
 
-/* Prints number of frames, rotation and width of spots. */
+/* Prints the number of frames, the rotation and the width of spots. */
 static void report_spots(const struct orient_options *o, const struct id_set *only,
                          const struct experiment *x, double spot_rad)
 {
@@ -186,13 +188,14 @@ static enum status orient_sampling(struct orient_options *o, const struct id_set
 
 /* --- what a user can expect of a run, and how the run gets faster ----------------------------- */
 
-/* Frames with more terms than this, over all pixels, are slow. */
+/* Number of terms of a frame, over all pixels, above which the frame is slow to compute. */
 #define SLOW_TERMS 1e10
 
-/* Rms rotation about one axis of mosaic domains that fill a cap, in units of its half-width. */
+/* Rms rotation about one axis of mosaic domains that fill a cap, divided by the half-width of
+ * the cap. */
 #define RMS_OF_CAP 0.496
 
-/* Returns true if all crystals are GAUSS. */
+/* Returns true if all crystals have the shape GAUSS. */
 static bool is_gauss(const struct experiment *x)
 {
     bool gauss = true;
@@ -259,9 +262,9 @@ enum { MORE_SIZE = 256 };  // bytes for the optional columns of the table
 
 /* --- orientations from a file ----------------------------------------------- */
 
-/* Derives the number of frames from the list of orientations, which has `lattices` per frame,
- * unless an option gives it.  STATUS_INPUT: the list has too few orientations, or no whole frames.
- */
+/* Sets the number of frames, unless --frames, --only or --scan gives it, to the number of
+ * orientations in the list divided by `lattices`, the number of orientations per frame.
+ * STATUS_INPUT: the list has too few orientations, or the last frame is incomplete. */
 static enum status count_listed(struct orient *o, uint64_t lattices, struct error *e)
 {
     struct orient_options *p = &o->options;
@@ -282,7 +285,8 @@ static enum status count_listed(struct orient *o, uint64_t lattices, struct erro
     return STATUS_OK;
 }
 
-/* Takes start angle, rotation and number of frames from --scan, unless options give them. */
+/* Takes the start angle, the rotation and the number of frames from --scan, unless options give
+ * these values. */
 static enum status take_scan(struct orient_options *p, struct error *e)
 {
     struct expt_scan scan;
@@ -335,14 +339,14 @@ static enum status open_orient(void *state, const char **operands, int noperands
     if ((s = open_pulse(o, e)) || (s = open_shift(o, e)) ||
         (s = orient_runs_read(&o->runs, p->runs, e)) || !p->orientations)
         return s;
-    /* a first check: `begin` repeats it when the number of crystals is known */
+    /* this is a first check, which `begin` repeats when the number of crystals is known */
     const uint64_t lattices = p->population.asked ? (uint64_t)p->population.asked : 1;
     s = orientations_read(p->orientations, &o->listed, &o->nlisted, e);
     return s ? s : count_listed(o, lattices, e);
 }
 
-/* Replaces the paths of input files by hashes of their content, because the lineage contains the
- * content and not the names. */
+/* Replaces the paths of input files by hashes of their content, because the lineage depends on
+ * the content and not on the names. */
 static void hash_files(struct orient *o)
 {
     const struct listed_spectra *l = &o->pulse.spectrum.listed;
@@ -375,7 +379,8 @@ static enum status frame(void *state, struct frame *f, struct error *e)
 
 /* --- before the first frame ------------------------------------------------- */
 
-/* Writes the optional columns to `text`: their names if r is NULL, else the values of the frame. */
+/* Writes the optional columns of the table of --truth to `text`: the values of the frame, or the
+ * names of the columns if r is NULL. */
 static void write_more(const struct orient *o, const struct recipe *r, const double lab[9],
                        char text[MORE_SIZE])
 {
@@ -399,8 +404,8 @@ static void write_more(const struct orient *o, const struct recipe *r, const dou
         (void)snprintf(text + at, MORE_SIZE - at, "\tbeam_x_urad\tbeam_y_urad");
 }
 
-/* Writes the table of --truth.  Mosaic domains and phi steps are left out of the recipes, so this
- * is fast. */
+/* Writes the table of --truth. The recipes for the table have no mosaic domains and phi steps,
+ * so that they are fast to make. */
 static enum status write_truth(const struct orient *o, struct error *e)
 {
     struct orientation_request turned = orient_request(&o->options, 0);

@@ -1,4 +1,4 @@
-/* What the parts of bragg-orient share: options, runs, and the recipe of a frame. */
+/* The options of bragg-orient, its runs, and the recipe of a frame. */
 #ifndef BRAGG_STAGES_ORIENT_ORIENT_H
 #define BRAGG_STAGES_ORIENT_ORIENT_H
 
@@ -39,19 +39,19 @@ struct orient_options {
 
 extern const struct opt orient_table[];
 
-/* Whether one of the options `names` was given; see opt_given. */
+/* Returns true if one of the options `names` was given; see opt_given. */
 bool orient_given(const struct orient_options *o, const char *names);
 
 /* Marks an option as given, so that its value is stored in the lineage. */
 void orient_mark(struct orient_options *o, const char *name);
 
-/* Checks values against each other, and completes o->pump and o->population.  STATUS_USAGE: a
- * contradiction. */
+/* Checks that the options do not contradict each other, and completes o->pump and o->population.
+ * STATUS_USAGE: two options contradict each other. */
 enum status orient_check(struct orient_options *o, struct error *e);
 
-/* Adds the frames of --only to *only; none without the option.  Without --frames, the run then ends
- * with the last of these frames.  STATUS_USAGE: the list is malformed, or a frame is out of range.
- */
+/* Adds the frames of --only, if it is given, to *only. If --frames is not given as well, the run
+ * ends with the last of these frames. STATUS_USAGE: the list is malformed, or a frame is out of
+ * range. */
 enum status orient_read_only(struct orient_options *o, struct id_set *only, struct error *e);
 
 /* Warns about angles that are probably not in degrees. */
@@ -60,15 +60,15 @@ void orient_warn_units(const struct orient_options *o);
 /* Returns how pulses are numbered, with the defaults of the facility. */
 struct pulse_ids orient_pulse_ids(const struct orient_options *o);
 
-/* Returns rotation and mosaic spread of frame `id`, in SI units. */
+/* Returns the rotation and the mosaic spread of frame `id`, in SI units. */
 struct orientation_request orient_request(const struct orient_options *o, uint64_t id);
 
 /* --- runs: groups of consecutive frames that are drawn with the same parameters --------------- */
 
-/* One run, which lasts until the next one begins. */
+/* One run, which ends with the frame before the next run begins. */
 struct orient_run {
-    uint64_t first;     // its first frame
-    const char *label;  // "": none
+    uint64_t first;     // number of its first frame
+    const char *label;  // name of the run; "": none
     struct population population;
     struct pulse pulse;
 };
@@ -76,24 +76,24 @@ struct orient_run {
 struct orient_runs {
     struct run_line *lines;  // lines of the file, owned; NULL: no file
     size_t nlines;
-    struct orient_run *runs;  // owned; without a file there is one
+    struct orient_run *runs;  // owned; without a file there is one run
     size_t nruns;
-    const char *path;  // of the file; NULL: no file
+    const char *path;  // path of the file; NULL: no file
     char digest[17];   // hash of the lines, for the lineage
 };
 
-/* Reads the file at `path`; NULL: there is no file. */
+/* Reads the file of --runs at `path`. NULL: there is no file. */
 enum status orient_runs_read(struct orient_runs *r, const char *path, struct error *e);
 
-/* Makes the runs.  Each has the values of its line, and those of *population and *pulse where the
- * line has none.  population_begin must have been called for *population; `turned_alike` has the
- * same meaning there.  STATUS_INPUT with "FILE:LINE: ": a line does not fit this beam or these
- * crystals. */
+/* Makes the runs. Each run has the values of its line in the file, and the values of *population
+ * and *pulse that its line does not give. population_begin must have been called for
+ * *population, with the same `turned_alike`. STATUS_INPUT, with a message that begins with
+ * "FILE:LINE: ": a line does not fit this beam or these crystals. */
 enum status orient_runs_begin(struct orient_runs *r, const struct population *population,
                               const struct pulse *pulse, double wavelength_m, bool turned_alike,
                               struct error *e);
 
-/* Returns the run of a frame. */
+/* Returns the run that contains a frame. */
 const struct orient_run *orient_runs_of(const struct orient_runs *r, uint64_t frame);
 
 void orient_runs_free(struct orient_runs *r);
@@ -104,19 +104,19 @@ void orient_runs_free(struct orient_runs *r);
 struct orient {
     struct orient_options options;
     const struct experiment *experiment;
-    struct id_set only;   // frames of --only; empty: all
+    struct id_set only;   // frames of --only; empty: all frames
     double (*listed)[9];  // rotations of --orientations, owned; NULL: none
     size_t nlisted;
     char digest[17];     // hash of `listed`, for the lineage
     struct pulse pulse;  // options of the pulse, with the spectra of --spectra
     char spectra[17];    // hash of the spectra
     struct shift shift;  // options of the detector position; the list is owned
-    char shifts[17];     // hash of the list
+    char shifts[17];     // hash of this list
     struct orient_runs runs;
 };
 
-/* Fills *r, whose id is set.  *turned has the rotation and the mosaic spread of the lattices. After
- * orient_runs_begin the result depends on the state and the id only. */
+/* Fills in *r for frame r->id. *turned contains the rotation and the mosaic spread of the
+ * lattices. Call orient_runs_begin first. The result depends only on *o, *turned and the id. */
 enum status orient_recipe(const struct orient *o, const struct orientation_request *turned,
                           struct recipe *r, struct error *e);
 

@@ -1,4 +1,4 @@
-/* The option table of bragg-orient, and what follows from the options alone. */
+/* The option table of bragg-orient, and values that follow from the options alone. */
 #include "orient.h"
 
 #include <inttypes.h>
@@ -13,7 +13,7 @@
 #define AT(member) .offset = offsetof(struct orient_options, member)
 enum { FRAMES_MAX = 1000000000 };  // largest number of frames of a run
 
-/* An option that a later version added.  Frames without it keep their lineage. */
+/* Flags of an option that a later version added. Frames without the option keep their lineage. */
 #define LATER (OPT_BYTES | OPT_WHEN_SET)
 
 /* --help lists the options in the order of the rows: first those with `.first`, then group by

@@ -16,10 +16,10 @@
 #include "physics/crystal/orientation.h"
 #include "physics/setup.h"
 
-/* --runs: groups of frames with their own hit rate, crystals, fluence or energy. */
+/* The runs of --runs: groups of frames with their own hit rate, crystals, fluence or energy. */
 
-/* Largest relative difference between the energy of a run and that of the beam.  Absorption and
- * sampling are those of the beam. */
+/* Largest relative difference between the energy of a run and the energy of the beam. It is
+ * limited because absorption and sampling are computed for the energy of the beam. */
 #define ENERGY_APART 0.1
 
 enum status orient_runs_read(struct orient_runs *r, const char *path, struct error *e)
@@ -41,7 +41,8 @@ enum status orient_runs_read(struct orient_runs *r, const char *path, struct err
     return STATUS_OK;
 }
 
-/* Replaces the options of a run by the values of its line. */
+/* Replaces options of a run by the values that its line gives. STATUS_INPUT: the line does not
+ * fit the beam or the crystals. */
 static enum status use_line(const struct run_line *l, size_t ncrystals, double wavelength_m,
                             bool turned_alike, struct orient_run *run, struct error *e)
 {
@@ -100,7 +101,8 @@ void orient_runs_free(struct orient_runs *r)
     *r = (struct orient_runs){0};
 }
 
-/* Draws the random misset of nanoBragg, which is not uniform.  Frame k has the seed plus k. */
+/* Draws the random misset of nanoBragg, which is not uniform. The seed of frame `id` is --seed
+ * plus `id`. */
 static enum status make_faithful_random(const struct orient *o, uint64_t id,
                                         struct orientation_request *r, struct lattice *l,
                                         struct error *e)
@@ -110,8 +112,8 @@ static enum status make_faithful_random(const struct orient *o, uint64_t id,
     return setup_lattice(o->experiment, 0, r, l, e);
 }
 
-/* Makes lattice number `index` of frame `id`.  Its orientation is that of --orientations or
- * --random, or else that of *r. */
+/* Makes lattice number `index` of frame `id`. Its orientation is that of --orientations or
+ * --random, or else the orientation *r. */
 static enum status make_lattice(const struct orient *o, const struct population *population,
                                 uint64_t id, uint32_t index, uint32_t crystal,
                                 struct orientation_request r, struct lattice *l, struct error *e)

@@ -71,7 +71,7 @@ void harmonic_image_close(struct harmonic_image *h)
  * Both plans compute the derivatives of their own image, a part of the pixels at a time.  These are
  * added pixel by pixel, and sums over pixels are made from the result. */
 
-/* A part of the pixels of a request, and what both plans computed for them. */
+/* A part of the pixels of a request, with the results of both plans for these pixels. */
 struct part {
     const struct derive_request *whole;
     size_t first, count;  // first item of the request, and number of items
@@ -99,7 +99,7 @@ static enum status part_open(struct part *p, const struct derive_request *q, siz
     return p->listed && p->photons && p->planes ? STATUS_OK : error_memory(e, "the derivatives");
 }
 
-/* Returns the derivative of a parameter of the harmonic by that of the beam. */
+/* Returns the derivative of a parameter of the harmonic by the same parameter of the beam. */
 static double chain_of(const struct harmonic *h, const struct parameter *p)
 {
     if (p->kind == PARAMETER_WAVELENGTH)
@@ -107,7 +107,8 @@ static double chain_of(const struct harmonic *h, const struct parameter *p)
     return p->kind == PARAMETER_ABSORPTION ? h->depths : 1.0;
 }
 
-/* Computes the part with one of the two plans, into the first or second half of the arrays. */
+/* Computes the photons and derivatives of the part with `plan`. The results go to the first
+ * (`half` 0, the beam) or the second half (1, the harmonic) of the arrays. */
 static enum status compute_half(struct part *p, const struct engine *engine, struct plan *plan,
                                 const struct recipe *r, int half, struct error *e)
 {
@@ -133,7 +134,8 @@ static void add_halves(struct part *p, const struct harmonic *h)
     }
 }
 
-/* Copies the part to the arrays of the request, and adds it to the sums. */
+/* Copies the results of the part to the arrays of the request, and adds them to the sums of the
+ * request. */
 static enum status give_part(struct part *p, struct error *e)
 {
     const struct derive_request *q = p->whole;

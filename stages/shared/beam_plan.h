@@ -30,12 +30,12 @@ enum status beam_plan_derive(struct beam_plan *p, const struct recipe *r,
 /* Frees the plans and sets *p to NULL.  *p may be NULL. */
 void beam_plan_destroy(struct beam_plan **p);
 
-/* What the third harmonic of the beam adds to images and derivatives, computed by the engine of the
- * beam. */
+/* The contribution of the third harmonic of the beam to images and derivatives. The engine of
+ * the beam computes it. */
 struct harmonic_image {
     const struct engine *engine;
     struct harmonic of;
-    struct plan *plan;  // for of.x; NULL: the beam has no harmonic
+    struct plan *plan;  // plan for of.x; NULL: the beam has no harmonic
     float *pixels;      // owned: buffer for the harmonic of a frame
 };
 
@@ -46,15 +46,16 @@ enum status harmonic_image_open(struct harmonic_image *h, const struct engine *e
                                 const struct experiment *x, const struct engine_options *how,
                                 struct error *e);
 
-/* Adds the photons of the harmonic to photons[experiment_pixels()], which has those of the beam.
- * *all becomes the sum of what was added, and *crc, unless `crc` is NULL, the CRC-32C of the
- * result.  `rows` as in struct engine. */
+/* Adds the photons of the harmonic to photons[experiment_pixels()], which contains the photons
+ * of the beam. Sets *all to the sum of the added photons, and *crc to the CRC-32C of the result
+ * (`crc` NULL: it is not computed). `rows` is the same as in struct engine. */
 enum status harmonic_image_photons(struct harmonic_image *h, const struct recipe *r, float *photons,
                                    double *all, uint32_t *crc, atomic_uint_fast64_t *rows,
                                    struct error *e);
 
-/* The same for the image of a frame.  If the frame has a reflection table, whose rows are those of
- * the beam alone, the photons of the harmonic count as photons outside all rows. */
+/* Adds the photons of the harmonic to the image of a frame. If the frame has a reflection table,
+ * its rows contain the photons of the beam only, and the photons of the harmonic count as
+ * photons outside all rows. */
 enum status harmonic_image_add(struct harmonic_image *h, struct frame *f,
                                atomic_uint_fast64_t *rows, struct error *e);
 

@@ -58,7 +58,8 @@ int engine_figures(const struct engine *engine, const struct plan *plan, char *t
     return at;
 }
 
-/* Offers the work of *after to the engine.  Sets *all to true if the engine does all of it. */
+/* Offers the work of *after to the engine. Sets *all to true if the engine does all of this
+ * work, else to false. */
 static enum status offer_work(struct gpu_postprocess *w, const struct engine_after *after,
                               bool *all, struct error *e)
 {

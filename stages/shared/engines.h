@@ -12,7 +12,8 @@ extern const struct engine *const engines[];
 /* Returns the engine of that name; NULL: there is none. */
 const struct engine *engine_find(const char *name);
 
-/* The row of --device in the option table of such a stage.  The default is ENGINE_ANY_DEVICE. */
+/* The row of --device for the option table of a stage with an engine. The default is
+ * ENGINE_ANY_DEVICE. */
 #define ENGINE_DEVICE(its_offset)                                                                \
     {                                                                                            \
         "device", "N",                                                                           \
@@ -23,13 +24,14 @@ const struct engine *engine_find(const char *name);
                      .needs = "engine=cuda"                                                      \
     }
 
-/* Sets the GPU in *how: number `asked`, or, if that is negative, the one that follows from the
- * number that bragg-run gave this process.  STATUS_USAGE: BRAGG_WORKER is no number. */
+/* Sets the number of the GPU in *how to `asked`. If `asked` is negative, the GPU follows from
+ * the number that bragg-run gave to this process (BRAGG_WORKER). STATUS_USAGE: BRAGG_WORKER is
+ * not a number. */
 enum status engine_choose_device(int64_t asked, struct engine_options *how, struct error *e);
 
 enum { ENGINE_PLACES = 64 };
 
-/* Addresses of images that an engine has pinned. */
+/* The addresses of the images that an engine has pinned. */
 struct engine_pins {
     bool without;  // pinning has failed; it is not tried again
     size_t count;
@@ -62,14 +64,15 @@ struct gpu_postprocess {
     enum pixel_type type;
     enum pixel_unit unit;
     struct engine_pins pins;
-    /* Numbers of images that came on the GPU, left on the GPU, and were copied from it. */
+    /* Numbers of images that arrived in GPU memory, that were passed on in GPU memory, and that
+     * were copied from GPU memory. */
     uint64_t taken, given, fetched;
     char figures[640];
 };
 
-/* With --engine=cuda makes a plan for the work of *after.  If the GPU cannot do every step, or
- * there is nothing to do, there is no plan: the CPU does all work, and one log line names `left`,
- * what no GPU does.  *x and what *after points to must outlive *w. */
+/* With --engine=cuda, makes a plan for the work of *after. If the GPU cannot do every step, or
+ * if there is nothing to do, there is no plan: the CPU does all work, and one log line names
+ * `left`, the work that no GPU can do. *x and the data that *after points to must outlive *w. */
 enum status gpu_postprocess_begin(struct gpu_postprocess *w, const struct experiment *x,
                                   const struct engine_after *after, int64_t threads,
                                   const char *left, struct error *e);
@@ -77,7 +80,7 @@ enum status gpu_postprocess_begin(struct gpu_postprocess *w, const struct experi
 /* Returns the GPU for `card` of struct stage; NULL: no plan. */
 const struct card *gpu_postprocess_card(const struct gpu_postprocess *w);
 
-/* Does the work for the image of a frame, which has photons.  Requires w->plan. */
+/* Does the work of *after for the image of a frame, whose pixels are photons. Requires w->plan. */
 enum status gpu_postprocess_frame(struct gpu_postprocess *w, struct frame *f, uint64_t seed,
                                   struct error *e);
 

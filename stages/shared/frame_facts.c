@@ -52,7 +52,8 @@ static void count(struct facts_histogram *h, double value, bool hit)
     (hit ? h->hits : h->blanks)[bin_of(value)]++;
 }
 
-/* Joins two neighbouring bins each. */
+/* Adds up pairs of neighbouring bins. The sums fill the first half of bins[]; the second half
+ * becomes 0. */
 static void join_bins(uint64_t bins[FACTS_TIMES])
 {
     for (int i = 0; i < FACTS_TIMES / 2; i++)
@@ -60,7 +61,7 @@ static void join_bins(uint64_t bins[FACTS_TIMES])
     memset(bins + FACTS_TIMES / 2, 0, FACTS_TIMES / 2 * sizeof *bins);
 }
 
-/* Makes the bins of time twice as long. */
+/* Makes the time bins twice as long, so that they cover a longer run. */
 static void frame_facts_fold(struct frame_facts *k)
 {
     join_bins(k->came);
@@ -96,7 +97,8 @@ static enum status draw_picture(struct frame_facts *k, const struct frame *f,
     return s ? s : error_memory(e, "a picture");
 }
 
-/* Stores a picture at `place`, instead of the one that is there, or after all others. */
+/* Stores a picture at `place`. Replaces the picture that is there, or appends the picture if
+ * there is none. */
 static void store_picture(struct frame_facts *k, int place, struct facts_picture p)
 {
     if (place < k->npictures)
@@ -106,9 +108,9 @@ static void store_picture(struct frame_facts *k, int place, struct facts_picture
     k->pictures[place] = p;
 }
 
-/* Returns the place of a picture that is neither the first nor the brightest; `wanted`: it is not
- * kept. The frames whose ids have the smallest hashes are kept, so that all frames are equally
- * likely and the same run shows the same frames. */
+/* Returns the place for a picture that is neither the first nor the brightest. k->wanted: the
+ * picture is not kept. The pictures of the frames whose numbers have the smallest hashes are
+ * kept. All frames are therefore equally likely, and the same run always shows the same frames. */
 static int place_of_other(const struct frame_facts *k, uint64_t rank)
 {
     int worst = OTHERS;
@@ -120,7 +122,8 @@ static int place_of_other(const struct frame_facts *k, uint64_t rank)
     return worst < k->wanted && k->pictures[worst].rank > rank ? worst : k->wanted;
 }
 
-/* Keeps the picture that was the brightest until now like any other one. */
+/* Moves the picture that was the brightest until now to another place, if place_of_other selects
+ * it like any other picture. */
 static void keep_former_brightest(struct frame_facts *k)
 {
     struct facts_picture former = k->pictures[BRIGHTEST];
@@ -131,7 +134,7 @@ static void keep_former_brightest(struct frame_facts *k)
     store_picture(k, place, former);
 }
 
-/* Returns the place of a picture; `wanted`: it is not kept. */
+/* Returns the place for a picture. k->wanted: the picture is not kept. */
 static int place_of(const struct frame_facts *k, const struct facts_picture *p)
 {
     if (k->npictures <= BRIGHTEST)

@@ -1,4 +1,5 @@
-/* Facts about frames for a report: how many, how bright, when they came, and some pictures. */
+/* Facts about frames for a report: number, brightness and arrival times of the frames, and some
+ * pictures. */
 #ifndef BRAGG_STAGES_FRAME_FACTS_H
 #define BRAGG_STAGES_FRAME_FACTS_H
 
@@ -21,14 +22,15 @@ enum {
 };
 #define FACTS_LEAST 1e-4
 
-/* Numbers of frames by a value, in logarithmic bins.  Bin 0 also counts smaller values. */
+/* A histogram of frames by a positive value, in logarithmic bins. Bin 0 also counts smaller
+ * values. */
 struct facts_histogram {
     uint64_t hits[FACTS_BINS], blanks[FACTS_BINS];
 };
 
-/* A frame as PNG. */
+/* The picture of a frame as PNG. */
 struct facts_picture {
-    uint64_t id, rank;  // frame number; hash of it: pictures with the smallest hashes are kept
+    uint64_t id, rank;  // frame number and its hash; pictures with the smallest hashes are kept
     size_t lattices;
     double mean, most;
     char *png;  // owned
@@ -39,11 +41,12 @@ struct frame_facts {
     const struct experiment *x;
     int wanted;  // number of pictures to keep, at most FACTS_PICTURES_MAX
     uint64_t frames, hits, saturated;
-    uint64_t torn;               // number of frames that were overwritten while they were read;
-                                 // `frames` does not count them
+    uint64_t torn;  // number of frames whose pixels were overwritten while they were read;
+                    // `frames` does not count them
     double mean_sum, brightest;  // sum of the means of frames; the largest pixel
-    struct facts_histogram means, peaks;  // of the mean of each frame; of its largest pixel
-    double bin_s;                         // length of a bin of time, in s
+    struct facts_histogram means,
+        peaks;     // histograms of the mean and of the largest pixel of frames
+    double bin_s;  // length of a bin of time, in s
     uint64_t came[FACTS_TIMES], came_hits[FACTS_TIMES];
     double last_s;
     int npictures;

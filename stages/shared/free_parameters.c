@@ -10,7 +10,9 @@
 static const char BACKGROUND[] = "background";
 enum { NAMES_SIZE = 2048 };
 
-/* Names without `background`, which the engine does not know. */
+/* Copies the list `names` to `text` without the name `background`, which is not a parameter of
+ * an engine. Sets p->has_background if the list contains this name. STATUS_USAGE: the list is
+ * too long, or `background` is given twice. */
 static enum status take_background(struct free_parameters *p, const char *names,
                                    char text[NAMES_SIZE], struct error *e)
 {
@@ -91,7 +93,8 @@ bool free_parameters_is_log(const struct free_parameters *p, size_t k)
            parameter_step_is_log(&p->set.items[of_set]);
 }
 
-/* The number of the name that is the first `length` bytes of a prior; STATUS_USAGE for none. */
+/* Sets *at to the number of the parameter whose name is the first `length` bytes of the prior
+ * `text`. STATUS_USAGE: there is no such parameter. */
 static enum status find_name(const struct free_parameters *p, const char *text, size_t length,
                              size_t *at, struct error *e)
 {

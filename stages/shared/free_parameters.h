@@ -16,15 +16,15 @@
 enum { FREE_PARAMETERS_MAX = PARAMETERS_MAX + 1 };
 
 struct free_parameters {
-    struct parameters set;  // those of the engine
-    size_t local_of_set;    // the first ones of the set are local: their number
+    struct parameters set;  // parameters of the engine
+    size_t local_of_set;    // number of local parameters in `set`; they are the first ones
     bool has_background;
     size_t count, local;
     const char *name[FREE_PARAMETERS_MAX], *unit[FREE_PARAMETERS_MAX];  // in the order above
     double prior[FREE_PARAMETERS_MAX];                                  // 1/sigma^2
-    bool has_centre[FREE_PARAMETERS_MAX];  // the prior has a centre of its own ...
-    double centre[FREE_PARAMETERS_MAX];    // ... otherwise it is the start value
-    struct information_layout layout;      // the same numbers for refine/information.h
+    bool has_centre[FREE_PARAMETERS_MAX];  // the prior has a centre that the user gave
+    double centre[FREE_PARAMETERS_MAX];  // centre of the prior; without has_centre: the start value
+    struct information_layout layout;    // the same numbers for refine/information.h
 };
 
 /* Parses two lists of names that are separated by commas; `share` NULL: none.  *p must not move
@@ -40,7 +40,7 @@ bool free_parameters_is_log(const struct free_parameters *p, size_t k);
 enum status free_parameters_prior(struct free_parameters *p, const char *text, bool centred,
                                   struct error *e);
 
-/* Returns the number among all parameters of parameter k of the set. */
+/* Returns the index, among all free parameters, of parameter k of the engine's set. */
 size_t free_parameters_place(const struct free_parameters *p, size_t k);
 
 /* Writes the names of the parameters that a direction consists of, such as "scale, ncells_a". */

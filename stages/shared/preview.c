@@ -31,7 +31,8 @@ static bool is_shown(const struct experiment *x, const double position[3])
     return vec_dot(position, x->beam.direction) > LEAST_COSINE * vec_length(position);
 }
 
-/* The smallest and largest slopes of rays along the axes of the plane, and its distance in m. */
+/* The smallest and largest slopes of rays along the two axes of the plane, and the distance of
+ * the plane from the sample in m. */
 struct bounds {
     double low[2], high[2], distance_m;
 };
@@ -95,7 +96,8 @@ static enum status preview_plane_open(struct preview_plane *plane, const struct 
     return STATUS_OK;
 }
 
-/* Puts a value into the pixel of the plane that the ray to a point of a panel meets. */
+/* Projects the point `at` of a panel: sets the pixel of the plane that the ray to this point
+ * meets to the maximum of its value and `value`. */
 static void put_value(struct preview_plane *plane, const struct experiment *x, const double at[3],
                       float value)
 {
@@ -113,9 +115,8 @@ static void put_value(struct preview_plane *plane, const struct experiment *x, c
     p->mask[i] = 1;
 }
 
-/* Projects a panel.  Each quarter of a pixel is projected, so that no holes remain between
- * neighbours.
- */
+/* Projects the image of a panel onto the plane. Each quarter of a pixel is projected separately,
+ * so that there are no gaps between neighbouring pixels. */
 static void put_panel(struct preview_plane *plane, const struct experiment *x,
                       const struct panel *p, const struct image *from)
 {
@@ -134,7 +135,8 @@ static void put_panel(struct preview_plane *plane, const struct experiment *x,
         }
 }
 
-/* Projects a frame.  Each pixel of plane->image is the largest of the pixels that it shows. */
+/* Projects the image of a frame onto the plane. Each pixel of plane->image becomes the largest
+ * of the pixels that it shows. */
 static void preview_plane_fill(struct preview_plane *plane, const struct experiment *x,
                                const struct image *from)
 {
@@ -153,20 +155,22 @@ static void preview_plane_free(struct preview_plane *plane)
 }
 
 enum { LARGE_MIN = 300 };       // longest edge, in pixels, from which pictures can have large marks
-enum { ARCS = 720, DASH = 3 };  // of a ring; arcs in a dash and in the gap behind it
+enum { ARCS = 720, DASH = 3 };  // number of arcs in a ring; in a dash and in the gap after it
 
-/* A picture, and the panel that it shows. */
+/* A picture that marks are drawn on, and the panel that the picture shows. */
 struct canvas {
     struct picture *picture;
     const struct experiment *x;
     const struct panel *panel;
-    double wavelength_m;        // mean of the frame
-    int64_t letter;             // pixels to a dot of a letter
+    double wavelength_m;        // mean wavelength of the frame
+    int64_t letter;             // edge length of a dot of a letter, in pixels
     int64_t line;               // width of the line of a ring, in pixels
-    const struct rings *rings;  // that the user chose
+    const struct rings *rings;  // rings that the user chose
 };
 
-/* Finds the pixel of the picture that a ray meets.  Returns false if there is none nearby. */
+/* Sets *px and *py to the pixel of the picture that a ray meets. Returns false if the ray does
+ * not meet the plane of the panel, or meets the plane 1e5 or more pixels away. The pixel may be
+ * outside the picture. */
 static bool find_pixel(const struct canvas *c, const double direction[3], int64_t *px, int64_t *py)
 {
     const struct picture *p = c->picture;
@@ -193,7 +197,7 @@ static double twotheta(const struct canvas *c, double d_A)
     return 2.0 * asin(fmin(1.0, c->wavelength_m / (2e-10 * d_A)));
 }
 
-/* A rectangle of the picture, in its pixels; width 0 is none. */
+/* A rectangle of the picture, in pixels. Width 0: no rectangle. */
 struct box {
     int64_t x, y, width, height;
 };
@@ -239,7 +243,7 @@ static struct box label_ring(const struct canvas *c, double twotheta_rad, const 
     return (struct box){0};
 }
 
-/* Whether a point is in a box or nearer to it than `margin`. */
+/* Returns true if a point is inside a box or nearer to the box than `margin` pixels. */
 static bool is_near(const struct box *b, int64_t x, int64_t y, int64_t margin)
 {
     return b->width > 0 && x >= b->x - margin && x < b->x + b->width + margin &&
@@ -268,7 +272,7 @@ static void draw_ring(const struct canvas *c, double d_A)
     }
 }
 
-/* Writes d where the ring has its gap. */
+/* Writes the d spacing of a ring into the gap of the ring. */
 static void write_d(const struct canvas *c, double d_A)
 {
     char text[24];
@@ -339,11 +343,11 @@ static double round_below(double most)
 static void draw_bar(const struct canvas *c)
 {
     const struct picture *p = c->picture;
-    const double edge_mm =
-        1e3 * c->panel->pixel_m * (double)p->factor / (double)p->zoom;  // of a pixel of the picture
+    const double edge_mm = 1e3 * c->panel->pixel_m * (double)p->factor /
+                           (double)p->zoom;  // edge of a pixel of the picture
     const double length_mm = round_below(edge_mm * (double)p->width / 5.0);
     if (!(edge_mm > 0.0) || !isfinite(length_mm))
-        return;  // pixels without a size
+        return;  // the size of the pixels is not known
     const int64_t length = (int64_t)(length_mm / edge_mm + 0.5), u = c->letter;
     const int64_t left = 6 * u, bottom = p->height - 6 * u;
     char text[32];
@@ -356,10 +360,11 @@ static void draw_bar(const struct canvas *c)
 
 /* --- truth ----------------------------------------------------------------- */
 
-/* Returns d at the farthest corner, or half the wavelength if that corner is behind the sample. */
+/* Returns 0.99 times the smallest d spacing, in m, at the corners of a panel. For a curved
+ * panel, returns 0.99 times half the wavelength. */
 static double dmin_of(const struct experiment *x, const struct panel *p, double wavelength_m)
 {
-    double least = 1.0;  // cosine
+    double least = 1.0;  // smallest cosine of the angle to the beam
     for (int corner = 0; corner < 4; corner++) {
         double at[3];
         for (int i = 0; i < 3; i++)
@@ -393,7 +398,8 @@ static void point_of_any_panel(const struct experiment *x, const struct panel *p
         point_of_panel(p, fast, slow, position);
 }
 
-/* Computes where a ray meets the picture.  False if it does not meet the picture. */
+/* Sets *m to the position where a ray meets the picture. Returns false if the ray does not meet
+ * the picture. */
 static bool mark_ray(const struct experiment *x, const struct panel *shown,
                      const double direction[3], struct preview_spot *m)
 {
@@ -439,7 +445,7 @@ enum status preview_spots(const struct experiment *x, const struct panel *shown,
                           size_t *count, struct error *e)
 {
     struct reflections list = {0};
-    struct panel seen = *shown;  // at its place in this frame
+    struct panel seen = *shown;  // the panel at its place in this frame
     panel_shift(x, &seen, f->recipe.shift_m);
     const bool exact = f->reflections.present;
     *spots = NULL;
@@ -477,7 +483,7 @@ static enum status preview_mark(struct picture *p, const struct experiment *x,
                                 const struct panel *panel, const struct frame *f,
                                 const struct preview_settings *settings, struct error *e)
 {
-    struct panel seen = *panel;  // at its place in this frame
+    struct panel seen = *panel;  // the panel at its place in this frame
     const int64_t edge = p->width > p->height ? p->width : p->height;
     const bool large = settings->large && edge >= LARGE_MIN;
     panel_shift(x, &seen, f->recipe.shift_m);
@@ -496,8 +502,8 @@ static enum status preview_mark(struct picture *p, const struct experiment *x,
     return s;
 }
 
-/* Smaller pictures than MARKED_MIN have no room for marks.  A pixel is enlarged to at most ZOOM_MAX
- * pixels. */
+/* MARKED_MIN: pictures whose longer edge has fewer pixels have no room for marks. ZOOM_MAX:
+ * largest number of picture pixels along the edge of an enlarged pixel. */
 enum { MARKED_MIN = 128, ZOOM_MAX = 8 };
 
 enum status preview_open(struct preview *p, const struct experiment *x, int64_t edge_max,
@@ -541,7 +547,7 @@ enum status preview_image(struct preview *p, const struct image *from, const str
     return STATUS_OK;
 }
 
-/* Enlarges the picture of a small detector, and draws the marks if there is room for them. */
+/* Enlarges the picture of a small detector, and draws the marks if there is room for the marks. */
 static enum status add_marks(struct picture *picture, int64_t edge_max, const struct experiment *x,
                              const struct panel *panel, const struct frame *f,
                              const struct preview_settings *settings, struct error *e)

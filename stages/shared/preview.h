@@ -17,10 +17,10 @@
 #include "rings.h"
 
 struct preview_settings {
-    bool truth;                  // circles at the reflections of the frame, see preview_spots
-    bool large;                  // letters and lines that stay legible if the picture is reduced
-    enum picture_colors colors;  // of gray values
-    struct rings rings;          // that the user chose; count 0: rings at round values of d
+    bool truth;  // draw circles at the reflections of the frame, see preview_spots
+    bool large;  // draw letters and lines that stay legible if the picture is reduced
+    enum picture_colors colors;  // colors of the gray values
+    struct rings rings;          // rings that the user chose; count 0: rings at round values of d
 };
 
 /* Panels that lie on no common grid, projected from the sample onto one plane across the beam. */
@@ -29,10 +29,11 @@ struct preview_plane {
     struct image image;  // owned, float32
 };
 
-/* What stays the same between frames.  Before the first call it is 0. */
+/* The data that all previews of an experiment share. Before the first call all members are 0. */
 struct preview {
-    const struct experiment *of;  // for which it was opened; NULL: for none
-    bool assembled;               // panels of one grid are put together; else they are projected
+    const struct experiment *of;  // experiment for which *this was opened; NULL: not opened yet
+    bool assembled;               // panels are on one grid and are put together; false: they are
+                                  // projected
     struct assembly assembly;
     struct preview_plane plane;
 };

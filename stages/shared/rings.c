@@ -20,7 +20,8 @@ enum status rings_parse(const char *text, struct rings *r, struct error *e)
                 : STATUS_OK;
 }
 
-/* Returns whether a ray of the cone meets a pixel of the panel. */
+/* Returns true if a ray of the cone with half-angle twotheta_rad about `beam` meets a pixel of
+ * the panel. */
 static bool crosses(const struct panel *p, const double beam[3], double twotheta_rad)
 {
     for (int i = 0; i < AZIMUTHS; i++) {

@@ -18,7 +18,7 @@ void warn_unusual(const struct usual *u, double value)
              value * (small ? u->more : u->less));
 }
 
-/* Whether x (rad) is a multiple of `step` degrees other than 0, within `error` rad. */
+/* Returns true if x (rad) is, within `error` rad, a multiple of `step` degrees other than 0. */
 static bool is_multiple(double x, double step, double error)
 {
     const double steps = round(rad_to_deg(x) / step);

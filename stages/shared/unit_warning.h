@@ -7,10 +7,10 @@
 struct usual {
     const char *option, *unit;  // name without dashes, and unit
     double min, max;            // smallest and largest usual value
-    const char *larger;         // unit that was probably meant if the value is too small ...
-    double more;                // ... and its size in `unit`
-    const char *smaller;        // unit that was probably meant if the value is too large ...
-    double less;                // ... and its size in `unit`
+    const char *larger;         // unit that was probably meant if the value is too small
+    double more;                // size of the unit `larger`, in `unit`
+    const char *smaller;        // unit that was probably meant if the value is too large
+    double less;                // size of the unit `smaller`, in `unit`
 };
 
 /* Warns if the value is outside of the usual range. */
@@ -20,7 +20,8 @@ void warn_unusual(const struct usual *usual, double value);
  * radians: multiples of 5 degrees to four digits, or of 45 degrees to three.  Zeros are ignored. */
 void warn_radians(const char *option, const double *rad, int count);
 
-/* The same for a small angle, such as oscillation and mosaic spread: multiples of 0.1 degrees. */
+/* Gives the same warning for a small angle, such as oscillation or mosaic spread, if the angle
+ * taken as radians is a multiple of 0.1 degrees. */
 void warn_small_radians(const char *option, double rad);
 
 #endif

@@ -192,12 +192,13 @@ static enum status write_options_settle(struct write_options *o, const char *con
     return s ? s : check_unused(o, outputs, e);
 }
 
-/* Photons of the true reflections of all frames, for the line at the end. */
+/* Statistics of the photons of the true reflections of all frames, for the log line at the end
+ * of the run. */
 enum { OCTAVES = 256, FINE = 32, BINS = OCTAVES * FINE };  // FINE bins for each factor of 2
 
 struct brightness {
-    uint64_t frames, count;  // frames that carry reflections; reflections
-    double least, most;      // photons
+    uint64_t frames, count;  // number of frames with a reflection table; of reflections
+    double least, most;      // fewest and most photons of a reflection
     uint64_t bins[BINS];     // number of reflections by the logarithm of their photons
 };
 
@@ -213,7 +214,7 @@ static void brightness_add(struct brightness *b, const struct reflection_table *
     }
 }
 
-/* Returns the median to about 1 percent. */
+/* Returns the median of the photons per reflection, with an error of about 1 percent. */
 static double brightness_median(const struct brightness *b)
 {
     uint64_t below = 0;
@@ -423,9 +424,10 @@ static enum status check_frame(const struct writer *w, const struct frame *f, st
     return STATUS_OK;
 }
 
-/* Before the first frame: refuses to go on if a file of another program has the name of a frame to
- * come.  Frames have the numbers 0 to expected - 1; if a part of them was chosen (a number is not
- * below `expected`), nothing is checked here. */
+/* Checks, at the first frame of this process, that no file of another program has the name of a
+ * file of this run. Assumes that the run has the frames 0 to expected - 1. If `id` is not below
+ * `expected`, the user chose only some of the frames, and nothing is checked. STATUS_FAILED:
+ * such a file exists. */
 static enum status check_names(struct writer *w, uint64_t id, struct error *e)
 {
     const enum status s =
@@ -497,11 +499,11 @@ static void writer_close(void *state)
 {
     struct writer *w = state;
     if (w->has_index)
-        outputs_remove_leftovers(&w->outputs);  // of processes of this run that died
+        outputs_remove_leftovers(&w->outputs);  // files of processes of this run that died
     w->index.used = outputs_named(&w->outputs);
     outputs_close(&w->outputs);
     if (w->has_index)
-        frame_index_close(&w->index);  // at last, because another run may begin then
+        frame_index_close(&w->index);  // comes last, because another run may begin afterwards
     taken_free(&w->taken);
 }
 

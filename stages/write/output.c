@@ -223,7 +223,8 @@ enum status output_parse(struct output *o, const char *text, enum format format,
     return target_check(text, e);
 }
 
-/* A preview is a reduced picture with marks.  It can show panels in any places. */
+/* Returns true if the output is a preview: a reduced picture with marks, which can show panels
+ * at any positions. */
 static bool is_preview(const struct output *o)
 {
     return o->format == FORMAT_PNG && o->edge_max > 0;
@@ -247,15 +248,16 @@ void output_path(const struct output *o, uint64_t id, char *path)
         template_name(&o->name, id, path);
 }
 
-/* Rounds to a whole number, halves to even, and limits it to 0..most.  NaN gives 0.  `most` must be
- * below 2^52. */
+/* Returns `value`, limited to 0..most and rounded to a whole number (halves to even). NaN gives
+ * 0. `most` must be below 2^52. */
 static double round_to_limit(double value, double most)
 {
     const double low = value > 0.0 ? value : 0.0, x = low < most ? low : most;
     return (x + 0x1p52) - 0x1p52;
 }
 
-/* Writes scale * photons to *to, of 16 or 32 bits, and adds the clipped pixels to *clipped. */
+/* Writes scale * photons to the 16-bit or 32-bit pixels of *to, and adds the number of clipped
+ * pixels to *clipped. */
 static void scale_image(double scale, const float *photons, double most, struct image *to,
                         struct clipped *clipped)
 {
@@ -275,7 +277,8 @@ static void scale_image(double scale, const float *photons, double most, struct 
     clipped_add(clipped, saturated, below);
 }
 
-/* Makes the experiment that --scale needs in *scaled: other gain, saturation and history. */
+/* Sets *scaled to a copy of *x with the gain, the saturation and the history that --scale gives
+ * to the files. */
 static void scale_experiment(struct output *o, double scale, const struct experiment *x,
                              struct experiment *scaled)
 {
@@ -288,7 +291,7 @@ static void scale_experiment(struct output *o, double scale, const struct experi
     o->clipped.largest_adu = scaled->saturation = o->format == FORMAT_SMV ? UINT16_MAX : INT32_MAX;
 }
 
-/* Makes a copy of the frame with integer pixels.  The caller frees copy->image. */
+/* Sets *copy to the frame with scaled integer pixels. The caller frees copy->image. */
 static enum status scale_frame(struct output *o, double scale, const struct frame *f,
                                struct frame *copy, struct error *e)
 {
@@ -351,7 +354,7 @@ static enum status write_picture(struct output *o, const struct output_settings 
     return s;
 }
 
-/* Writes a format that stores one image per file, so not raw or NXmx. */
+/* Writes a frame to `out`, in a format other than raw and NXmx. */
 static enum status write_image(struct output *o, const struct output_settings *settings,
                                const struct experiment *x, const struct frame *f, FILE *out,
                                const char *path, struct error *e)
@@ -385,7 +388,8 @@ enum status output_begin_series(struct output *o, const struct output_settings *
     return nxmx_series_begin(&o->series, &scaled, given, e);
 }
 
-/* Compresses a frame for the NXmx series, with --scale as integers. */
+/* Compresses the image of a frame for the NXmx series. With --scale, the pixels are converted to
+ * integers first. */
 static enum status pack_for_series(struct output *o, const struct output_settings *settings,
                                    const struct frame *f, struct error *e)
 {

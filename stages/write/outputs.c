@@ -44,7 +44,8 @@ static bool same_folder(const char *a, const char *b)
     return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-/* Returns true if a template makes this name with some number, which goes to *number. */
+/* Returns true if the template makes the file name `base` with some number, and sets *number to
+ * that number. */
 static bool gives(const struct template *t, const char *base, uint64_t *number)
 {
     struct template own = *t;
@@ -103,8 +104,8 @@ enum status outputs_check_index(const struct outputs *o, const char *index, stru
 
 /* --- two outputs --------------------------------------------------------- */
 
-/* How many numbers are tried.  Two templates can only differ by the digits next to their number,
- * which are few. */
+/* Number of frame numbers that share_a_name tries. Higher numbers need not be tried: templates
+ * that can make the same name differ only by the few digits next to their numbers. */
 enum { TRIED = 1000 };
 
 static bool share_a_name(const struct template *a, const struct template *b)
@@ -142,7 +143,8 @@ static bool is_taken(const char *path)
            (stat(path, &st) != 0 || S_ISDIR(st.st_mode) || (S_ISREG(st.st_mode) && st.st_size));
 }
 
-/* Adds the numbers whose files exist to *numbers; 0 for a template without a number. */
+/* Adds the numbers of the existing files of a template to *numbers. The file of a template
+ * without a number has the number 0. */
 static enum status find_taken(const struct template *t, struct id_set *numbers, struct error *e)
 {
     char path[TEMPLATE_PATH_MAX];
@@ -250,7 +252,8 @@ enum status outputs_begin(struct outputs *o, const struct output_settings *setti
     return cbf_header_check(settings->cbf_header, o->assembly.of ? &o->assembly.whole : x, e);
 }
 
-/* DIALS reads the number of a frame from the digits before a dot, and fails if there are none. */
+/* Returns true if DIALS finds a frame number in the file names of the template. DIALS reads the
+ * number from the digits before a dot, and fails if there are no such digits. */
 static bool has_number_for_dials(const struct template *t)
 {
     const char *slash = strrchr(t->text, '/');
@@ -382,7 +385,8 @@ static bool keeps_reflections(const struct outputs *o)
     return false;
 }
 
-/* Warns, before the first file gets its name, of parts of the frame that no output stores. */
+/* Warns of parts of the frame that no output stores: derivative images, pixel labels,
+ * reflections, derivatives by F. Warns only as long as no file has its final name. */
 static void warn_of_planes(struct outputs *o, const struct frame *f)
 {
     if (f->planes.count && !o->named && !outputs_keep_planes(o))
@@ -422,7 +426,7 @@ static void warn_of_numbers(struct outputs *o, uint64_t id)
     }
 }
 
-/* Warns of facts that the files do not store, after they have their names. */
+/* Warns of facts that the files do not store. Call this after the files got their final names. */
 static void warn_of_unsaid(struct outputs *o, const struct output_settings *settings,
                            const struct experiment *x, const struct frame *f)
 {
@@ -435,7 +439,7 @@ static void warn_of_unsaid(struct outputs *o, const struct output_settings *sett
     outputs_warn_of_unsaid(o, &u, &o->said);
 }
 
-/* Gives a file its final name, after those of its derivative images. */
+/* Gives a file its final name. Writes the derivative images of a raw image first. */
 static enum status name_file(const struct output *out, const struct output_settings *settings,
                              const struct frame *f, struct replace *file, struct error *e)
 {
@@ -541,7 +545,8 @@ void outputs_describe(const struct outputs *o, uint64_t first, uint64_t last, ch
     }
 }
 
-/* Returns true if the files of all outputs but the series are the ones of the index entry. */
+/* Returns true if the files of all outputs except the series exist and are those of the index
+ * entry. */
 static bool others_are_there(const struct outputs *o, const struct output_settings *settings,
                              const struct experiment *x, const struct index_entry *entry)
 {

@@ -13,8 +13,8 @@
 #include "output.h"
 
 enum {
-    OUTPUTS_TEMPLATES_MAX = 4,                // operands
-    OUTPUTS_MAX = OUTPUTS_TEMPLATES_MAX + 3,  // and a preview, and reflections in two files
+    OUTPUTS_TEMPLATES_MAX = 4,                // number of templates on the command line
+    OUTPUTS_MAX = OUTPUTS_TEMPLATES_MAX + 3,  // also a preview, and reflections in two files
     OUTPUTS_NAMES_SIZE = OUTPUTS_MAX * TEMPLATE_PATH_MAX
 };
 
@@ -89,7 +89,8 @@ void outputs_describe(const struct outputs *o, uint64_t first, uint64_t last, ch
 bool outputs_are_there(const struct outputs *o, const struct output_settings *settings,
                        const struct experiment *x, const struct frame_index *index, uint64_t id);
 
-/* Returns true if all other files of a frame exist that is stored in a .part file of the series. */
+/* Returns true if a frame that is stored in a .part file of the series has all of its other
+ * files. */
 bool outputs_are_beside(const struct outputs *o, const struct output_settings *settings,
                         const struct experiment *x, const struct frame_index *index,
                         const struct nxmx_note *note);
@@ -102,16 +103,17 @@ void outputs_close(struct outputs *o);
 
 /* --- names, against each other, the index, and files of other programs --------------------- */
 
-/* STATUS_USAGE: an output may write a file with the name of the index, however the name is spelled.
- */
+/* Checks that no output may write a file with the name of the index, however the name is
+ * spelled. STATUS_USAGE: an output may. */
 enum status outputs_check_index(const struct outputs *o, const char *index, struct error *e);
 
-/* STATUS_USAGE: two outputs may write files of the same name, however the names are spelled. */
+/* Checks that no two outputs may write files of the same name, however the names are spelled.
+ * STATUS_USAGE: two outputs may. */
 enum status outputs_check_names(const struct outputs *o, struct error *e);
 
 /* Files that existed before the run. */
 struct taken {
-    struct id_set numbers[1 + OUTPUTS_MAX];  // their numbers: [0] data files of the series,
+    struct id_set numbers[1 + OUTPUTS_MAX];  // numbers of the files: [0] data files of the series,
                                              // [1 + i] files of output i
 };
 
@@ -119,7 +121,8 @@ struct taken {
  * taken_free, also after an error. */
 enum status taken_find(struct taken *t, const struct outputs *o, struct error *e);
 
-/* STATUS_FAILED: an existing file has the name of a file of frames 0 to frames - 1. */
+/* Checks that no existing file has the name of a file of frames 0 to frames - 1. STATUS_FAILED:
+ * a file has such a name. */
 enum status taken_check(const struct taken *t, const struct outputs *o, uint64_t frames,
                         struct error *e);
 

@@ -67,7 +67,7 @@ static bool is_tilted(const struct unsaid_frame *u, char *value)
     return leans(u->image, p->fast) || leans(u->image, p->slow);
 }
 
-/* Readers assume that slow is a quarter of a turn from fast, seen along the beam. */
+/* Readers assume that the slow axis is the fast axis turned by 90 degrees, seen along the beam. */
 static bool is_mirrored(const struct unsaid_frame *u, char *value)
 {
     const struct panel *p = u->image->panels;
@@ -77,7 +77,7 @@ static bool is_mirrored(const struct unsaid_frame *u, char *value)
     return vec_dot(across, u->image->beam.direction) < 0.0;
 }
 
-/* Readers assume that the axis is the component of the fast axis across the beam. */
+/* Readers assume that the rotation axis is the component of the fast axis across the beam. */
 static bool is_axis_elsewhere(const struct unsaid_frame *u, char *value)
 {
     const struct experiment *x = u->image;
@@ -221,7 +221,7 @@ static bool has_sensor(const struct unsaid_frame *u, char *value)
 
 /* --- the ground truth ---------------------------------------------------- */
 
-/* The header of CBF has a largest size, so it may not have room for all lattices. */
+/* The header of a CBF file has a maximum size, and may have no room for all lattices. */
 static bool is_truth_cut(const struct unsaid_frame *u, char *value)
 {
     static struct header_text h;  // too large for a stack
@@ -245,7 +245,7 @@ static bool is_truth_cut(const struct unsaid_frame *u, char *value)
 /* --- all facts ----------------------------------------------------------- */
 
 static const struct fact {
-    uint32_t formats;  // bits of the formats that do not store it
+    uint32_t formats;  // bits of the formats that do not store the fact
     bool (*holds)(const struct unsaid_frame *u, char *value);
     const char *what;  // follows the names of the formats
     const char *then;  // what readers assume, and what the user can do
@@ -311,7 +311,7 @@ static uint32_t formats_of(const struct outputs *o)
     return formats;
 }
 
-/* "SMV, CBF and NXmx". */
+/* Writes the names of the formats whose bits are set to `text`, such as "SMV, CBF and NXmx". */
 static void name_formats(uint32_t formats, char *text, size_t size)
 {
     static const struct {

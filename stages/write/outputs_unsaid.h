@@ -8,7 +8,7 @@
 /* Bit in outputs.said of a warning that outputs.c prints: the numbers in names become longer. */
 #define OUTPUTS_SAID_NUMBERS (1U << 31)
 
-/* A frame, as it is written. */
+/* The frame that is being written, with the settings of the outputs. */
 struct unsaid_frame {
     const struct experiment *image;  // experiment with one panel, for formats of one image
     const struct experiment *x;      // experiment with its panels, for all other formats

@@ -50,7 +50,7 @@ static enum status reflections_pack(enum format format, const struct experiment 
                             : pack_text(format, x, f, path, bytes, size, e);
 }
 
-/* Writes the beginning of a file, before the first frame. */
+/* Writes the part of a file that precedes the first frame. */
 static enum status write_head(FILE *out, enum format format, const struct experiment *x,
                               const char *path, struct error *e)
 {
@@ -175,8 +175,9 @@ bool run_table_has(const struct run_table *t, uint64_t id)
     return t->finished || id_set_has(&t->held, id);
 }
 
-/* A frame of a finished table may arrive again, because another file of the frame is missing.  A
- * frame that the table does not have is an error. */
+/* Checks a frame that arrives after the table was finished. A frame of the table may arrive
+ * again, because another file of the frame is missing. STATUS_FAILED: the table does not have
+ * the frame. */
 static enum status check_finished(const struct run_table *t, uint64_t id, struct error *e)
 {
     const struct run_table_settings *s = &t->settings;
@@ -203,7 +204,8 @@ enum status run_table_add(struct run_table *t, const struct frame *f, struct err
     return s;
 }
 
-/* Writes a file under its temporary name. */
+/* Writes the file `path`, with all frames of the spool, under a temporary name. *file is the
+ * open file for replace_commit. */
 static enum status put_file(struct run_table *t, enum format format, const char *path,
                             struct replace *file, struct error *e)
 {

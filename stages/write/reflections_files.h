@@ -48,16 +48,16 @@ enum status reflections_write(FILE *out, enum format format, const struct experi
 /* Set by the caller before run_table_begin. */
 struct run_table_settings {
     enum format format;               // not FORMAT_EXPT: `expt` names that file of FORMAT_REFL
-    const char *path;                 // of the table
-    const char *expt;                 // of the experiment list; NULL: none
+    const char *path;                 // path of the table
+    const char *expt;                 // path of the experiment list; NULL: none
     const struct experiment *x;       // must stay valid
     struct dials_images images;       // images that the experiment list names
     const struct frame_index *index;  // must stay valid
-    const char *lineage;              // of the frames; a spool of another lineage is in the way
-    uint64_t run;                     // number of the run
-    bool resume;                      // continue an existing spool
-    bool overwrite;                   // replace files that are in the way
-    bool sync;                        // wait until data are on the disk
+    const char *lineage;  // lineage of the frames; a spool of another lineage is in the way
+    uint64_t run;         // number of the run
+    bool resume;          // continue an existing spool
+    bool overwrite;       // replace files that are in the way
+    bool sync;            // wait until data are on the disk
 };
 
 struct run_table {

@@ -20,14 +20,15 @@
 
 /* ---- a mesh of pixels ----------------------------------------------------------------------- */
 
-/* Returns the last node that is not behind a pixel of the plane. Pixels of a plane are not
- * negative. */
+/* Returns the number of the last node at or before a pixel of the plane. Pixel numbers of a
+ * plane are not negative. */
 static int64_t node_of(const struct mesh *m, int64_t pixel)
 {
     return pixel / m->step;
 }
 
-/* Computes Lagrange's polynomials at t between the second and the third of four nodes. */
+/* Sets weight[] to the values of Lagrange's polynomials of four nodes, at the fraction t of the
+ * way from the second to the third node. */
 static void set_weights(double t, double weight[MESH_POINTS])
 {
     weight[0] = -t * (t - 1.0) * (t - 2.0) / 6.0;
@@ -66,7 +67,8 @@ void mesh_close(struct mesh *m)
     *m = (struct mesh){0};
 }
 
-/* The nodes of a row of pixels. */
+/* Sets line[m->count[0]] to the values of all columns of nodes, interpolated along slow to a row
+ * of pixels. */
 static void row_nodes(const struct mesh *m, int64_t slow, double *line)
 {
     const int64_t pixel = slow + m->panel->grid_slow, node = node_of(m, pixel), n = m->count[0];
@@ -101,20 +103,23 @@ void mesh_row(const struct mesh *m, int64_t slow, double *room, double *pixels)
 struct diffuse {
     const struct experiment *x;
     halo_sum *sum;
-    struct halo *halos;  // one per crystal; without nodes: it has none
-    double reach_1_A;    // of halos, where the detector stands in the experiment
-    int nearer;          // they are for one that sees HALO_NEARER times farther, so often
+    struct halo *halos;  // one per crystal; without nodes: the crystal has no halos
+    double reach_1_A;    // reach of halos for the detector position of the experiment
+    int nearer;          // how many times HALO_NEARER multiplies reach_1_A in `halos`
 };
 
-/* If the detector moves towards the sample, halos are computed again for each tenth by which its
- * view grows.  The last 2 % are for other wavelengths. */
+/* If the detector moves towards the sample, it records larger scattering vectors. The halos are
+ * then computed again with a reach that is larger by factors of HALO_NEARER. A reach is used
+ * until the detector needs HALO_ENOUGH times as much: of the 5 % for other wavelengths (see
+ * farthest), 2 % remain. */
 #define HALO_NEARER 1.1
 #define HALO_ENOUGH 1.03
 
-/* Largest number of groups of wavelengths.  A sensor absorbs the wavelengths of a group alike. */
+/* Maximum number of groups of wavelengths. The wavelengths of a group have about the same
+ * absorption in a sensor. */
 enum { HALO_PARTS = 64 };
 
-/* A lattice at one step. */
+/* A lattice at one phi step. */
 struct pose {
     const struct halo *halo;
     const double *cell_m;
@@ -146,8 +151,8 @@ enum status diffuse_refuse(const struct experiment *x, const char *name, struct 
                              : STATUS_OK;
 }
 
-/* Returns the largest scattering vector of the corners of a panel within the resolution limit in
- * 1/A, plus 5 % for other wavelengths. */
+/* Returns the length, in 1/A, of the largest scattering vector of all corners of panels, plus 5
+ * % for other wavelengths. The result is limited to 1/dmin, if dmin is set. */
 static double farthest(const struct experiment *x)
 {
     double most = 0.0;
@@ -180,7 +185,8 @@ static enum status open_halos(struct diffuse *d, int nearer, int threads, struct
     return s;
 }
 
-/* Makes the halos for the position of the detector. They depend only on this position. */
+/* Computes the halos again, if the position of the detector in this frame needs another reach.
+ * The halos depend only on this position, not on previous frames. */
 static enum status follow(struct diffuse *d, const struct recipe *r, int threads, struct error *e)
 {
     double enough = HALO_ENOUGH * d->reach_1_A;
@@ -304,7 +310,8 @@ static enum status open_beam(struct halo_beam *b, const struct experiment *x,
     return open_parts(b, x, r, e);
 }
 
-/* Makes all lattices with halos, at all steps. */
+/* Returns the list of all lattices with halos, at all phi steps, and sets *count to their
+ * number. Returns NULL if memory cannot be allocated. */
 static struct pose *list_poses(const struct diffuse *d, const struct recipe *r, size_t *count)
 {
     size_t total = 0;
@@ -372,7 +379,7 @@ static double photons_of(const void *frame, const struct panel *p, int64_t fast,
                : sum * factor * polarization_factor(x->beam.kahn, b->incident, d, b->e, b->b);
 }
 
-/* Returns true if a pixel is beyond the requested resolution. */
+/* Returns true if a pixel is beyond the resolution limit dmin. */
 static bool is_cut(const struct diffuse_frame *f, const struct panel *p, int64_t fast, int64_t slow)
 {
     const struct experiment *x = f->d->x;
@@ -386,7 +393,8 @@ static bool is_cut(const struct diffuse_frame *f, const struct panel *p, int64_t
     return vec_length(d) * f->beam.per_m * x->dmin_m > 1.0;
 }
 
-/* room[] is memory for a row of nodes, followed by a row of pixels. */
+/* Adds the halos to a row of pixels. room[] is memory for a row of nodes, followed by a row of
+ * pixels. */
 static void add_row(const struct diffuse_frame *f, const struct mesh *m, int64_t slow, double *room,
                     float *photons)
 {

@@ -54,13 +54,13 @@ enum {
 
 /* The halos of a crystal on the grid of its indices; the last index varies fastest. */
 struct halo_nodes {
-    size_t step[2];      // from node to node along h and k
+    size_t step[2];      // number of items from node to node along h and k
     const float *F_sqr;  // electrons^2
     const float *X;
     const float *far;             // the halos that are not summed at the point itself
     float width[6];               // u = w0 h^2 + w1 k^2 + w2 l^2 + w3 h k + w4 h l + w5 k l
-    const unsigned char *orders;  // orders that the HALO_NODES nodes from a node on need, rounded
-                                  // up to even numbers
+    const unsigned char *orders;  // number of orders that the HALO_NODES nodes from a node on need;
+                                  // the loop computes orders in pairs
 };
 
 /* Returns the part of a reflection d indices away along an axis that is summed at the point itself.
@@ -85,9 +85,9 @@ extern const struct diffuse_kernels diffuse_kernels_baseline, diffuse_kernels_av
 
 /* ---- inside: the grid of a crystal ---------------------------------------------------------- */
 
-/* The grid of a crystal. */
+/* The grid of halos of a crystal. */
 struct halo {
-    int min[3], count[3];  // of nodes
+    int min[3], count[3];  // smallest indices and numbers of nodes
     struct halo_nodes nodes;
     float *F_sqr, *X, *far;  // owned
     unsigned char *needed;   // owned: nodes.orders
@@ -95,7 +95,8 @@ struct halo {
     double scale;            // factor from a sum to units of F^2 F_latt^2
 };
 
-/* Part of diffuse_create: fills in the grid up to `reach` 1/A. */
+/* Computes the grid of a crystal for scattering vectors up to `reach` 1/A. The caller calls
+ * halo_close, also after an error. */
 enum status halo_open(struct halo *h, const struct crystal *c, double reach, int threads,
                       struct error *e);
 void halo_close(struct halo *h);
@@ -115,11 +116,11 @@ typedef double mesh_value(const void *context, const struct panel *p, int64_t fa
 
 struct mesh {
     const struct panel *panel;
-    int step;                               // pixels from node to node, 1 .. MESH_MOST
+    int step;                               // distance between nodes in pixels, 1 .. MESH_MOST
     int64_t first[2];                       // number of the first node, along fast and slow
-    int64_t count[2];                       // of nodes
-    double weight[MESH_MOST][MESH_POINTS];  // of the four nodes, for each distance in pixels from
-                                            // the second node
+    int64_t count[2];                       // number of nodes, along fast and slow
+    double weight[MESH_MOST][MESH_POINTS];  // weights of the four nodes, for each distance in
+                                            // pixels from the second node
     double *values;                         // owned: [count[1]][count[0]]
 };
 

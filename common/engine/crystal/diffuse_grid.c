@@ -185,7 +185,8 @@ static void node_indices(const struct halo *h, size_t node, double hkl[3])
     hkl[2] = h->min[2] + (double)(node % n2);
 }
 
-/* F^2 and X of all nodes, and how many orders they need. */
+/* Sets F^2 and X of all nodes, and h->orders, the number of orders that the node with the
+ * largest X needs. STATUS_INPUT: the motions are too large. */
 static enum status fill(struct halo *h, const struct crystal *c, double reach, struct error *e)
 {
     double sigma[9], most = 0.0;
@@ -222,7 +223,8 @@ static double largest_X(int orders)
     return low;
 }
 
-/* Orders of each node, then the most of HALO_EDGE neighbours along each axis. */
+/* Sets h->needed[] to the number of orders of each node, and then to the maximum over the
+ * HALO_EDGE nodes from this node on along each axis. */
 static void fill_needed(struct halo *h)
 {
     const size_t count = nodes_of(h), strides[3] = {h->nodes.step[0], h->nodes.step[1], 1};
@@ -241,13 +243,14 @@ static void fill_needed(struct halo *h)
                     h->needed[i] = h->needed[i + k * strides[axis]];
 }
 
-/* Offset of a node of the box from its corner, the shorter way about. */
+/* Returns the offset, along one axis, of a node from the corner of the periodic box: the shorter
+ * of the two ways. */
 static int wrapped(int at, int count)
 {
     return 2 * at > count ? at - count : at;
 }
 
-/* 1/(m^2 + u)^2 at an offset in indices. */
+/* Returns 1/(m^2 + u)^2 at the offset d[], in indices. `square` is m^2. */
 static float kernel(const struct halo *h, const float d[3], float square)
 {
     const float *w = h->nodes.width;
@@ -256,8 +259,9 @@ static float kernel(const struct halo *h, const float d[3], float square)
     return 1.0f / (t * t);
 }
 
-/* What halo_share leaves of it, in the mean over the points that are interpolated from a node, as
- * much as each is: so no photon is lost between the nodes. */
+/* Returns the part of the kernel that is not summed at the points themselves (see halo_share),
+ * for a node at the offset d[]. It is the mean over all points that are interpolated from this
+ * node, weighted with the interpolation weights, so that no photons are lost between the nodes. */
 static float rest_about(const struct halo *h, const float d[3], float square)
 {
     enum { PARTS = 8 };
@@ -276,7 +280,8 @@ static float rest_about(const struct halo *h, const float d[3], float square)
     return sum;
 }
 
-/* At the offset of a node; 0 half a box away, which has no other side. */
+/* Returns the kernel of `far` at the offset of a node from the corner of the box. Returns 0 if
+ * the offset is half the box along an axis, where its sign is not defined. */
 static float far_kernel(const struct halo *h, size_t node, float square)
 {
     const int n1 = h->count[1], n2 = h->count[2];
@@ -301,7 +306,8 @@ static float source(const struct halo *h, size_t node, int m)
     return term;
 }
 
-/* The node whose indices are the negatives, around the box. */
+/* Returns the node whose offset from the corner of the periodic box is the negative of that of
+ * `node`. */
 static size_t opposite(const struct halo *h, size_t node)
 {
     const size_t *n =
@@ -310,8 +316,10 @@ static size_t opposite(const struct halo *h, size_t node)
     return ((n[0] - i) % n[0] * n[1] + (n[1] - j) % n[1]) * n[2] + (n[2] - k) % n[2];
 }
 
-/* Orders m and m + 1: both are real, so one transform has the sources of both, and another one the
- * kernels, which are even.  Adds the transformed convolutions to sum[]. */
+/* Adds the Fourier transforms of the convolutions of the orders m and m + 1 to sum[]. Sources
+ * and kernels are real, and kernels are even. One transform therefore handles the sources of
+ * both orders, as real and imaginary part, and another transform the kernels of both. Returns
+ * false if memory cannot be allocated. */
 static bool add_orders(const struct halo *h, int m, int threads, struct wave *z, struct wave *k,
                        struct wave *sum)
 {
@@ -326,7 +334,7 @@ static bool add_orders(const struct halo *h, int m, int threads, struct wave *z,
         return false;
     for (size_t i = 0; i < count; i++) {
         const struct wave a = z[i], b = z[opposite(h, i)];
-        /* sources: (a + b*)/2 of the first, (a - b*)/2i of the second */
+        /* the transformed sources are (a + b*)/2 for order m, and (a - b*)/2i for order m + 1 */
         sum[i].re += 0.5f * ((a.re + b.re) * k[i].re + (a.im + b.im) * k[i].im);
         sum[i].im += 0.5f * ((a.im - b.im) * k[i].re - (a.re - b.re) * k[i].im);
     }
@@ -342,7 +350,7 @@ static bool fill_far(struct halo *h, int threads)
     for (int m = 1; m <= h->orders && good; m += 2)
         good = add_orders(h, m, threads, z, k, sum);
     good = good && fourier_box(sum, h->count, threads);
-    /* twice the same transform turns the box about */
+    /* applying the same transform twice maps each node to the opposite node */
     for (size_t i = 0; i < count && good; i++)
         h->far[opposite(h, i)] = fmaxf(0.0f, sum[i].re / (float)count);
     mem_free(z);

@@ -18,7 +18,7 @@
 
 enum { LAYER = HALO_EDGE * HALO_EDGE, VECTORS = LAYER / LANES, ROWS = LANES / HALO_EDGE };
 
-/* How far the nodes of a layer are from a point at 0, 0. */
+/* Offsets of a point at 0, 0 from the nodes of a layer, along k and l. */
 static const float BEHIND_K[LAYER] = {1, 1, 1, 1, 0, 0, 0, 0, -1, -1, -1, -1, -2, -2, -2, -2};
 static const float BEHIND_L[LAYER] = {1, 0, -1, -2, 1, 0, -1, -2, 1, 0, -1, -2, 1, 0, -1, -2};
 
@@ -40,7 +40,7 @@ LANES_INLINE floats rows_at(const float *from, size_t step)
 #endif
 }
 
-/* halo_share of each. */
+/* Returns halo_share of each number. */
 LANES_INLINE floats shares_of(floats d)
 {
     const floats left = 2.0f - (floats)((words)d & 0x7fffffff), one = floats_of(1.0f);
@@ -49,7 +49,8 @@ LANES_INLINE floats shares_of(floats d)
     return (floats)(((ints)one & all) | ((ints)some & ~all));
 }
 
-/* The nodes about a point: u, and what part of each is summed. */
+/* The nodes around a point: u of each node, and the part of its halo that is summed at the
+ * point. */
 struct about {
     floats u[HALO_EDGE][VECTORS], share[HALO_EDGE][VECTORS];
 };
@@ -113,7 +114,7 @@ static float sum(const struct halo_nodes *n, size_t first, const float at[3])
         term[h][v] = a.share[h][v] * rows_at(n->F_sqr + node, n->step[1]) * X[h][v];
         sums[h][v] = floats_of(0.0f);
     }
-    for (int m = 1; m <= n->orders[first]; m += 2) {  // two by two, for one division
+    for (int m = 1; m <= n->orders[first]; m += 2) {  // orders in pairs, which share a division
         const float square = (float)(m * m), next_square = (float)((m + 1) * (m + 1));
         const float next = 1.0f / (float)m, second = 1.0f / (float)(m + 1);
 #pragma GCC unroll 16

@@ -83,10 +83,10 @@
 
 /* ---- the largest index of a frame -------------------------------------------------- */
 
-/* Returns the largest |q| in 1/m on a panel, for a source of that 1/wavelength.  While all corners,
- * in the first and in the last layer, are within 90 deg of the beam, the largest |q| is that of a
- * corner, because the panel seen from the sample is a convex part of a plane.  Otherwise, and on a
- * curved panel, the bound is that of any direction. */
+/* Returns an upper bound, in 1/m, of |q| on a panel, for a source whose 1/wavelength is `per_m`.
+ * If all corners, in the first and in the last layer, are within 90 deg of the beam, the largest
+ * |q| is that of a corner, because the panel seen from the sample is a convex part of a plane.
+ * Otherwise, and for a curved panel, the function returns the bound for all directions. */
 static double largest_q_of_panel(const struct panel *p, const struct cpu_source *source,
                                  double per_m)
 {
@@ -107,7 +107,7 @@ static double largest_q_of_panel(const struct panel *p, const struct cpu_source 
            per_m;
 }
 
-/* Returns the largest |q| in 1/m of a frame. */
+/* Returns the largest |q|, in 1/m, of all panels and sources of a frame. */
 static double largest_q(const struct cpu_job *job)
 {
     double reach = 0.0;
@@ -118,7 +118,8 @@ static double largest_q(const struct cpu_job *job)
     return reach;
 }
 
-/* Sets index[]: the largest |h|, |k|, |l| of a lattice for scattering vectors up to that length. */
+/* Sets index[] to the largest |h|, |k|, |l| of a lattice, for scattering vectors up to the
+ * length reach_1_m. */
 static void largest_index(const struct cpu_lattice *l, double reach_1_m, double index[3])
 {
     for (int axis = 0; axis < 3; axis++) {
@@ -145,13 +146,15 @@ void dense_box_indices(const int32_t reach[3], uint32_t item, int32_t hkl[3])
     hkl[2] = reach[2] - (int32_t)(item % n);
 }
 
-/* Whether a box of that reach is affordable: 64 MiB, or eight times the table that it replaces. */
+/* Returns true if a box of this reach is small enough: at most 64 MiB, or eight times the size
+ * of the table that it replaces. */
 static bool box_is_affordable(const struct cpu_table *from, const int32_t reach[3])
 {
     return dense_box_items(reach) <= fmax(0x1p24, 8.0 * from->default_slot);
 }
 
-/* Fills the box from the table, from the largest index down along each axis. */
+/* Fills the box with the structure factors of the table, from the largest to the smallest index
+ * along each axis. */
 static void fill_box(struct dense_table *t, const struct cpu_table *from)
 {
     const int32_t *r = t->reach;
@@ -162,7 +165,7 @@ static void fill_box(struct dense_table *t, const struct cpu_table *from)
                 *to++ = from->F_sqr[table_slot(from, h, k, l)];
 }
 
-/* Enlarges the box until it holds the indices up to reach[].  It never shrinks. */
+/* Enlarges the box, if necessary, to hold the indices up to reach[]. The box never shrinks. */
 static enum status enlarge_box(struct dense_table *t, const struct cpu_table *from,
                                const int32_t reach[3], struct error *e)
 {
@@ -187,8 +190,8 @@ void cpu_dense_tables_free(struct dense_table *tables, size_t count)
 
 /* ---- lattices ---------------------------------------------------------------------- */
 
-/* Returns the high word that index 0 has.  In a fine number the 40 bits of fraction reach 8 bits
- * into it, and the loop shifts them out. */
+/* Returns the high word of index 0. In a fine number the fraction has 40 bits, 8 of which are in
+ * the high word. The loop shifts these bits out. */
 static uint32_t high_word(bool fine)
 {
     const double magic = fine ? DENSE_FINE : DENSE_LOW;
@@ -222,7 +225,8 @@ void cpu_dense_widen(struct dense_lattice *l)
     set_item_offset(l, true, l->reach);
 }
 
-/* Sets the box that a lattice needs: the nearest index of 2.7 is 3, and one more is a margin. */
+/* Sets reach[], the box that a lattice needs, from its largest indices. The result is 2 larger
+ * than the rounded-down index: 1 because the nearest index of 2.7 is 3, and 1 as a margin. */
 static void set_reach(const double index[3], int32_t reach[3])
 {
     for (int i = 0; i < 3; i++)
@@ -239,8 +243,8 @@ void cpu_dense_reach(const struct cpu_job *job, int32_t (*reach)[3])
     }
 }
 
-/* Fills in the dense form of a lattice.  The box of its crystal is not moved after this, because
- * enlarge_boxes has seen all lattices of the frame. */
+/* Fills in the dense form of a lattice. It points to the box of its crystal, which is not
+ * reallocated afterwards, because enlarge_boxes has processed all lattices of the frame. */
 static void set_lattice(struct dense_lattice *to, const struct cpu_lattice *l,
                         const double index[3], const struct dense_table *table)
 {
@@ -264,7 +268,7 @@ static void set_lattice(struct dense_lattice *to, const struct cpu_lattice *l,
         to->F_sqr = table->F_sqr;
 }
 
-/* Whether the loop can compute a lattice whose indices have these largest values. */
+/* Returns true if the dense loop can compute a lattice with these largest indices. */
 static bool lattice_is_dense(const struct cpu_lattice *l, const double index[3])
 {
     int32_t reach[3];
@@ -290,7 +294,8 @@ static bool any_panel_is_curved(const struct experiment *x)
     return false;
 }
 
-/* Returns how many lattices the loop computes: all that are not computed spot by spot, or none. */
+/* Returns the number of lattices that the dense loop computes: all lattices that are not
+ * computed spot by spot, or 0 if the loop cannot compute one of these lattices. */
 static size_t count_dense_lattices(const struct cpu_job *job, double reach_1_m)
 {
     size_t count = 0;
@@ -309,7 +314,7 @@ static size_t count_dense_lattices(const struct cpu_job *job, double reach_1_m)
     return count;
 }
 
-/* Enlarges the boxes of crystals until they hold what every lattice of the frame needs. */
+/* Enlarges the boxes of crystals to hold the indices of every lattice of the frame. */
 static enum status enlarge_boxes(const struct cpu_job *job, double reach_1_m,
                                  struct dense_table *tables, struct error *e)
 {
@@ -327,8 +332,8 @@ static enum status enlarge_boxes(const struct cpu_job *job, double reach_1_m,
     return s;
 }
 
-/* Fills job->dense, and numbers the boxes of lattices one after the other, so that a table item
- * names a lattice and its h, k, l (see dense_shares_name). */
+/* Fills in job->dense. The items of the boxes of all lattices are numbered consecutively, so
+ * that the number of an item identifies a lattice and its h, k, l (see dense_shares_name). */
 static void set_lattices(struct cpu_job *job, double reach_1_m, const struct dense_table *tables)
 {
     for (size_t i = 0; i < job->nlattices; i++) {

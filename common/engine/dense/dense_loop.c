@@ -6,11 +6,13 @@
  * Order of loops.  nanoBragg.c takes one pixel and sums all of its terms.  Here the loop over the
  * pixels of a block is inside, and the others are outside:
  *
- *     layers and subpixels                     add_subpixel     fills 1/r and the factors of n
- * pixels sources, at most 64 at a time          add_sources lattices add_lattice steps, steps x
- * sources <= 64       add_lattice      fills struct dense_terms groups of pixels sum_terms keeps a
- * group in registers ... steps, sources                 add_term         ... while up to 64 terms
- * are added
+ *     loop over                       function       work in the loop
+ *     layers and subpixels            add_subpixel   fills 1/r and the factors of n pixels
+ *     sources, at most 64 at a time   add_sources
+ *     lattices                        add_lattice
+ *     steps, steps x sources <= 64    add_lattice    fills struct dense_terms
+ *     groups of pixels                sum_terms      keeps the sums of a group in registers
+ *     steps, sources                  add_term       adds up to 64 terms to these sums
  *
  * Precision.  Indices are doubles until they are split.  Lattice factors and sums of up to 64
  * (DENSE_TERMS) terms are floats.  Sums of sums are doubles.
@@ -22,15 +24,15 @@
  *     floats    |  one register | next register  |          d, x, sums        (AVX-512: 16 lanes)
  *     doubles   | first| second |                           j, 1/r, indices   (8 lanes each)
  *
- * No operation crosses lanes, except that 64-bit numbers are parted into 32-bit halves.  So a pixel
+ * No operation crosses lanes, except that 64-bit numbers are split into 32-bit halves.  So a pixel
  * has the same bits in any lane, and blocks may be cut anywhere.  Lanes beyond the last pixel of a
  * block compute that pixel again.
  *
  * Two groups are computed side by side (DENSE_GROUPS): while one waits for the division of its
- * term, the other uses the multipliers.  What bounds the loop: arithmetic.  Of the 84 operations of
- * a SQUARE term 50 are products.
+ * term, the other uses the multipliers.  Arithmetic limits the speed of the loop: a SQUARE
+ * term has 84 operations, of which 50 are products.
  *
- * Vectors.  The functions of a term are written with vector types, because compilers use five
+ * Vector types.  The functions of a term are written with vector types, because compilers use five
  * operations for the shuffle that splits doubles into their halves.  The loops marked "vectorised"
  * are plain C, and the compiler must turn them into vectors.  scripts/check-vectorised verifies
  * both.
@@ -52,28 +54,30 @@ enum { DENSE_GROUPS = 2, DENSE_PIXELS = DENSE_GROUPS * LANES };
  * without branches for each variant. */
 struct dense_kind {
     bool fine, flat, wide;  // as in struct dense_lattice
-    bool single;            // one source: 1/wavelength is in start and slope already
+    bool single;            // one source: start and slope include 1/wavelength
     bool keyed;             // terms are also summed by reflection
     enum crystal_shape shape;
 };
 
 /* ---- SQUARE: an index, its lattice factor, its table item ------------------------- */
 
-/* The index of LANES pixels along one axis, with opposite sign. */
+/* The indices of LANES pixels along one axis, with opposite sign. */
 struct dense_index {
     floats d;     // offset to the nearest index, |d| <= 1/2, times DENSE_UNIT; never 0
-    floats x;     // N times that, modulo 1, times DENSE_UNIT; never 0
-    words whole;  // high word: the nearest index, halves down
+    floats x;     // N times the offset, modulo 1, times DENSE_UNIT; never 0
+    words whole;  // high word: the nearest index; halves are rounded down
 };
 
-/* Splits fixed-point numbers t.  d and x are made of the same bits and the same rest, so that their
- * ratio is right to single precision however small they are. */
+/* Splits the fixed-point numbers t into nearest index and offset. d and x are computed from the
+ * same bits and the same rest, so that their ratio is right to single precision even if both are
+ * very small. */
 LANES_INLINE struct dense_index split_index(struct doubles_pair t, struct dense_kind kind,
                                             uint32_t cells, float N, floats rest, floats rest_N)
 {
     long_words first = (long_words)t.first, second = (long_words)t.second;
     if (kind.fine) {
-        /* The last 8 of 40 bits join the rest, with half of the last bit so that it is not 0. */
+        /* The last 8 of 40 bits become the rest. Half of the last bit is added, so that the rest
+         * is not 0. */
         const words low = words_low(first, second) & 255u;
         rest = floats_fused(floats_of_ints(low), floats_of(DENSE_UNIT * 0x1p-40f),
                             floats_of(DENSE_UNIT * 0x1p-41f));
@@ -107,7 +111,8 @@ LANES_INLINE floats scaled_sinc(floats x)
     return first * second;
 }
 
-/* Returns the product of sin(pi N h)/sin(pi h) over the axes, up to its sign: one division. */
+/* Returns the product of sin(pi N h)/sin(pi h) over the axes, except for its sign. The product
+ * needs only one division. */
 LANES_INLINE floats lattice_ratio(const struct dense_index i[3])
 {
     const floats x = i[0].x * i[1].x * i[2].x, d = i[0].d * i[1].d * i[2].d;
@@ -116,7 +121,7 @@ LANES_INLINE floats lattice_ratio(const struct dense_index i[3])
     return (x * p) / (d * q);
 }
 
-/* Returns the items of the padded table, see set_item_offset in dense.c. */
+/* Returns the numbers of the table items of LANES pixels, see set_item_offset in dense.c. */
 LANES_INLINE words table_item(const struct dense_lattice *l, bool wide,
                               const struct dense_index i[3])
 {
@@ -126,8 +131,8 @@ LANES_INLINE words table_item(const struct dense_lattice *l, bool wide,
     return h + k + (i[2].whole + l->offset);
 }
 
-/* Returns the root of the lattice factor of SQUARE crystals, and sets *slot, from fixed-point
- * indices h[]. */
+/* Returns the square root of the lattice factor of SQUARE crystals, and sets *slot to the table
+ * items, for the fixed-point indices h[]. */
 LANES_INLINE floats square_root_of_shape(const struct dense_lattice *l, const struct dense_terms *t,
                                          int term, struct dense_kind kind,
                                          const struct doubles_pair h[3], words *slot)
@@ -144,8 +149,8 @@ LANES_INLINE floats square_root_of_shape(const struct dense_lattice *l, const st
 
 /* ---- ROUND, GAUSS and TOPHAT: functions of the distance to the lattice point ------- */
 
-/* Vectors of doubles are in the order of pixels here, other than for SQUARE.  Two thirds of the
- * arithmetic is in double precision, on half as many lanes. */
+/* Vectors of doubles are in the order of pixels here, unlike those for SQUARE. Two thirds of the
+ * arithmetic is in double precision, which has half as many lanes. */
 
 /* Returns sin(pi x)/(pi x).  The coefficients are those of sinc_scaled_f in fastmath.h, without its
  * scale. */
@@ -255,8 +260,8 @@ LANES_INLINE doubles fraction_of(doubles t, bool fine)
     return (t - whole) - 0.5;
 }
 
-/* Returns the lattice factor of a shape other than SQUARE, and sets *slot, from fixed-point
- * indices h[]. */
+/* Returns the lattice factor of a shape other than SQUARE, and sets *slot to the table items,
+ * for the fixed-point indices h[]. */
 LANES_INLINE floats shape_of_offset(const struct dense_lattice *l, struct dense_kind kind,
                                     const struct doubles_pair h[3], words *slot)
 {
@@ -277,8 +282,8 @@ LANES_INLINE floats shape_of_offset(const struct dense_lattice *l, struct dense_
 
 /* ---- terms ------------------------------------------------------------------------- */
 
-/* One step as LANES pixels see it: (start + j slope) / r for each axis, or without 1/r for a single
- * source. */
+/* The values of one step for LANES pixels: (start + j slope) / r for each axis. For a single
+ * source, 1/r is not included. */
 struct dense_step {
     struct doubles_pair g[3];
 };
@@ -302,7 +307,8 @@ LANES_INLINE struct dense_step step_at(const struct dense_terms *t, int step,
     return s;
 }
 
-/* Whether all terms have the same weight.  It then multiplies their sum. */
+/* Returns true if all terms have the same weight. The weight then multiplies the sum of the
+ * terms. */
 LANES_INLINE bool weight_multiplies_sum(struct dense_kind kind)
 {
     return kind.flat && kind.single;
@@ -338,8 +344,8 @@ LANES_INLINE void add_term(const struct dense_lattice *l, const struct dense_ter
     }
 }
 
-/* Stores the sum of LANES pixels or, where one short sum is all, their photons.  *lost becomes NaN
- * where photons are not finite. */
+/* Stores the sums of LANES pixels. If a pixel has only one short sum, stores the photons of the
+ * pixels instead, and sets *lost to NaN where photons are not finite. */
 LANES_INLINE void store_sum(struct dense_scratch *s, int first, floats sum, floats *lost)
 {
     if (s->one_short_sum) {
@@ -349,8 +355,9 @@ LANES_INLINE void store_sum(struct dense_scratch *s, int first, floats sum, floa
     floats_store(s->sum_to + first, sum);
 }
 
-/* Sums the terms *t of one lattice for n pixels.  Shapes other than SQUARE leave no registers for
- * two groups, and neither does a gather between terms that are kept. */
+/* Sums the terms *t of one lattice for n pixels. Only one group is computed at a time if there
+ * are not enough registers for two: for shapes other than SQUARE, and for terms that are stored
+ * and need a gather. */
 LANES_INLINE void sum_terms(const struct dense_lattice *lattice, const struct dense_terms *t,
                             struct dense_kind kind, int n, struct dense_scratch *s)
 {
@@ -398,7 +405,8 @@ LANES_INLINE void sum_terms(const struct dense_lattice *lattice, const struct de
 
 /* ---- the choice of the innermost loop ---------------------------------------------- */
 
-/* Each line below calls sum_terms with constants, and so becomes a loop of its own. */
+/* Each line below calls sum_terms with constants, so that the compiler makes a separate loop for
+ * each line. */
 
 LANES_INLINE void sum_by_sources(const struct dense_lattice *l, struct dense_kind kind, int n,
                                  struct dense_scratch *s)
@@ -481,7 +489,8 @@ static void sum_lattice(const struct dense_lattice *l, int n, struct dense_scrat
 
 /* ---- constants of terms ------------------------------------------------------------ */
 
-/* Fills start and slope.  For a single source 1/wavelength is a factor of both. */
+/* Fills start[] and slope[] of the terms. For a single source both include the factor
+ * 1/wavelength. */
 static void prepare_steps(const struct dense_lattice *l, size_t first, const struct dense_row *row,
                           struct dense_terms *t)
 {
@@ -503,7 +512,7 @@ static void prepare_term(const struct dense_lattice *l, const double *cell,
     }
 }
 
-/* Fills *t for t->nsteps steps from `first` on, and the sources `from`. */
+/* Fills *t with the terms of t->nsteps steps, from step `first` on, and of the sources `from`. */
 static void prepare_terms(const struct cpu_job *job, const struct dense_lattice *l, size_t first,
                           struct source_range from, const struct dense_row *row,
                           struct dense_terms *t)
@@ -523,7 +532,8 @@ static void prepare_terms(const struct cpu_job *job, const struct dense_lattice 
 
 /* ---- factors of pixels ------------------------------------------------------------- */
 
-/* Fills j.  Lanes beyond the last pixel repeat it, so that they have no index outside the table. */
+/* Fills j[] and j_f[]. Lanes beyond the last pixel repeat the column of the last pixel, so that
+ * they have no index outside the table. */
 static void fill_columns(const struct cpu_where *w, int n, struct dense_scratch *s)
 {
     const double first = (double)(w->panel->grid_fast + w->fast) - nearest_column(w->panel);
@@ -537,8 +547,8 @@ static void fill_columns(const struct cpu_where *w, int n, struct dense_scratch 
     }
 }
 
-/* Fills 1/r in two loops: each operation of a pixel waits for the one before it, and a processor
- * can hold only a limited number of waiting operations. */
+/* Fills the arrays of 1/r. There are two loops, because each operation of a pixel waits for the
+ * previous operation, and a CPU can hold only a limited number of waiting operations. */
 static void fill_airpaths(const struct dense_row *row, int n, struct dense_scratch *s)
 {
     const struct quadratic half = half_square(row);
@@ -550,8 +560,8 @@ static void fill_airpaths(const struct dense_row *row, int n, struct dense_scrat
             inverse_of_half(quadratic_at(half, s->j[i]), s->inverse_airpath_f[i]);
 }
 
-/* Fills pixel_factor with solid angle (`solid`), polarization (`polarized`) and `scale`, as seen
- * from the first subpixel. */
+/* Fills pixel_factor[] with the product of the solid angle (if `solid`), the polarization (if
+ * `polarized`) and `scale`, at the first subpixel. */
 static void fill_pixel_factors(const struct cpu_job *job, const struct panel *p,
                                const struct dense_row *row, bool solid, bool polarized,
                                double scale, int n, struct dense_scratch *s)
@@ -578,8 +588,8 @@ static void fill_kept(const struct cpu_source *w, const struct dense_row *row, i
         s->kept[i] = dense_kept(c, s->j[i], s->inverse_airpath[i]);
 }
 
-/* Fills the polarization by this source (`each`), or that by the first source which dmin does not
- * exclude. */
+/* Fills polarization[] with the values for this source (if `each`), or else with the values for
+ * the first source that dmin does not exclude. */
 INLINE void fill_polarizations(const struct cpu_source *w, double kahn, const struct dense_row *row,
                                bool each, int n, struct dense_scratch *s)
 {
@@ -591,7 +601,7 @@ INLINE void fill_polarizations(const struct cpu_source *w, double kahn, const st
     }
 }
 
-/* Multiplies the factors that differ between subpixels or sources. */
+/* Sets term_factor[] to the product of the factors that differ between subpixels or sources. */
 static void fill_term_factors(const struct panel *p, const struct sampling *each, bool culled,
                               int n, struct dense_scratch *s)
 {
@@ -613,7 +623,7 @@ static void fill_term_factors(const struct panel *p, const struct sampling *each
 
 /* ---- a block ----------------------------------------------------------------------- */
 
-/* Adds all steps of one lattice for some sources to s->total. */
+/* Adds the terms of all steps of one lattice and of the sources `from` to s->total. */
 static void add_lattice(const struct cpu_job *job, const struct dense_lattice *l,
                         struct source_range from, const struct dense_row *row, int n,
                         struct dense_scratch *s)
@@ -643,7 +653,7 @@ static void add_lattice(const struct cpu_job *job, const struct dense_lattice *l
     }
 }
 
-/* Adds water and all lattices for some sources that have the same factors. */
+/* Adds the water and all lattices for the sources `from`, which have the same factors. */
 static void add_sources(const struct cpu_job *job, const struct panel *p, int layer,
                         struct source_range from, const struct dense_row *row, int n,
                         struct dense_scratch *s)
@@ -671,10 +681,11 @@ static void add_sources(const struct cpu_job *job, const struct panel *p, int la
         add_lattice(job, &job->dense[i], from, row, n, s);
 }
 
-/* Adds one subpixel of one layer.  Solid angle, capture fraction and polarization are those of the
- * first subpixel unless the options ask for each, as in the reference engine.  Where the capture
- * fraction differs between sources, it is computed for each subpixel.  Sources with factors of
- * their own (dmin, polarization of each) are added one by one. */
+/* Adds the terms of one subpixel of one layer. The solid angle, the capture fraction and the
+ * polarization are those of the first subpixel, unless the options ask for the value of each
+ * subpixel, as in the reference engine. If the capture fraction differs between sources, it is
+ * computed for each subpixel. If factors differ between sources (dmin, polarization of each
+ * source), the sources are added one by one. */
 static void add_subpixel(const struct cpu_job *job, const struct cpu_where *w, struct subpixel sub,
                          int n, struct dense_scratch *s)
 {
@@ -702,7 +713,7 @@ static void add_subpixel(const struct cpu_job *job, const struct cpu_where *w, s
     }
 }
 
-/* Decides how this block is summed, and clears its sums. */
+/* Decides how the sums of this block are computed, and clears these sums. */
 static void start_block(const struct cpu_job *job, const struct cpu_where *w, int n,
                         struct dense_scratch *s)
 {
@@ -721,7 +732,7 @@ static void start_block(const struct cpu_job *job, const struct cpu_where *w, in
         }
 }
 
-/* Writes the photons of a block, unless store_sum wrote them to the image already. */
+/* Writes the photons of a block to the image, unless store_sum has written them already. */
 static void store_photons(const struct cpu_where *w, struct dense_scratch *s, float *out)
 {
     if (s->sum_to == out)
@@ -736,7 +747,7 @@ static void store_photons(const struct cpu_where *w, struct dense_scratch *s, fl
         s->not_finite = true;
 }
 
-/* Computes the photons of w->count pixels: the member `dense` of struct cpu_kernels. */
+/* Computes the photons of w->count pixels. This is the member `dense` of struct cpu_kernels. */
 void NAME(cpu_dense_, ISA)(const struct cpu_job *job, const struct cpu_where *w,
                            struct dense_scratch *s, float *out)
 {

@@ -1,4 +1,4 @@
-/* Shares of the dense loop: their memory, and the meaning of their keys. */
+/* The shares of the dense loop: their memory, and the meaning of their keys. */
 #include "engine/dense/dense_reflections.h"
 
 #include <math.h>
@@ -12,10 +12,12 @@ bool lattice_turns(const struct recipe *r, size_t lattice)
     return r->lattices[lattice].nphi > 1 || r->osc_rad != 0.0;
 }
 
-/* More lattices than that would need more than 25 MiB for the blocks of a thread. */
+/* Maximum number of lattices. More lattices would need more than 25 MiB per thread for the sums
+ * of a block. */
 enum { LATTICES_MAX = 256 };
 
-/* Whether a job can have them: all of its lattices are dense, and their boxes count below 2^32. */
+/* Returns true if the dense loop can compute the shares of a job: all lattices are dense, and
+ * keys and pixel numbers are below 2^32. */
 static bool can_have(const struct cpu_job *job)
 {
     double items = 0.0;
@@ -93,7 +95,8 @@ void dense_frame_close(struct dense_frame **f)
     mem_free(old);
 }
 
-/* No more than a pixel has terms of a lattice; the others stay free, as they are at first. */
+/* Returns the number of keys that a pixel uses: DENSE_KEYS, or the number of terms of a lattice
+ * in a pixel if that is less. All other keys remain DENSE_FREE, their initial value. */
 static int count_keys(const struct cpu_job *job)
 {
     const int oversample = job->x->sampling.oversample;
@@ -105,7 +108,8 @@ static int count_keys(const struct cpu_job *job)
     return (int)fmin(DENSE_KEYS, layers * oversample * oversample * steps * (double)job->nsources);
 }
 
-/* Whether keys can be known before: no subpixels, and all sources in one direction. */
+/* Returns true if the keys of a pixel can be found before its terms are computed: pixels have no
+ * subpixels, and all sources have the same direction. */
 static bool can_know(const struct cpu_job *job)
 {
     bool can = count_keys(job) > 1;

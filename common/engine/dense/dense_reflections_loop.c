@@ -86,7 +86,8 @@ struct dense_lengths {
     alignas(MEM_ALIGNMENT) float least[BOX_ENDS], most[BOX_ENDS];
 };
 
-/* The whole numbers that the index of a pixel may have along an axis: `first`, `more` after it. */
+/* The whole numbers that the index of a pixel may have along an axis: `first` and the next
+ * `more` ones. */
 struct dense_wholes {
     alignas(MEM_ALIGNMENT) int32_t first[DENSE_BLOCK], more[DENSE_BLOCK];
 };
@@ -100,8 +101,9 @@ struct dense_chords {
     float bend;                     // largest distance of a direction from its chord
 };
 
-/* A direction bends by less than 3 (pixel / r)^2 from column to column, which bounds its distance
- * from a chord by 3/8 of that times the square of the columns of the chord. */
+/* Fills in *c for a row of n pixels. The second difference of a direction between columns is
+ * less than 3 (pixel / r)^2. The distance of a direction from its chord is therefore below 3/8
+ * (pixel / r)^2 times the square of the number of columns of the chord. */
 static void find_chords(const struct cpu_job *job, const struct dense_row *row, int n,
                         float first_column, struct dense_chords *c)
 {
@@ -123,7 +125,8 @@ static void find_chords(const struct cpu_job *job, const struct dense_row *row, 
     }
 }
 
-/* Bounds the lengths of all steps: (start + j slope) / r - a . s. */
+/* Sets *to to the smallest and largest lengths of all steps, (start + j slope) / r - a . s, at
+ * the ends of chords. */
 static void bound_lengths(const struct dense_lattice *l, int axis, const double incident[3],
                           const struct dense_row *row, const struct dense_chords *c,
                           struct dense_lengths *to)
@@ -145,8 +148,8 @@ static void bound_lengths(const struct dense_lattice *l, int axis, const double 
     }
 }
 
-/* Rounds the bounds of the index of each pixel to whole numbers.  `margin` is the largest error of
- * single precision and of chords. */
+/* Sets *to to the range of the index of each pixel, with bounds rounded to whole numbers.
+ * `margin` is the largest error that single precision and chords cause. */
 static void find_wholes(const struct dense_lengths *from, const struct dense_chords *c,
                         float margin, struct dense_wholes *to)
 {
@@ -178,9 +181,9 @@ INLINE uint32_t negate_where(uint32_t which, uint32_t a)
     return (a ^ which) - which;
 }
 
-/* Sets the keys of all pixels: the corners of their boxes, as items of the table.  Corners with
- * even indices come first, so that a reflection has the same key number in most of its pixels and
- * neighbours make long pieces.  All choices are masks of bits, so that the loop has no branches. */
+/* Sets the keys of all pixels to the corners of their boxes, as items of the table. Corners with
+ * even indices come first, so that a reflection has the same key number in most of its pixels,
+ * and neighbouring pixels make long pieces. Bit masks replace all branches in the loop. */
 static void set_box_keys(const struct dense_lattice *l, const struct dense_wholes w[3], int n,
                          uint32_t *needed, struct dense_held *held)
 {
@@ -248,14 +251,14 @@ void dense_reflections_find(const struct cpu_job *job, const struct dense_row *r
 
 /* ---- take: sums of a group of pixels -------------------------------------------------- */
 
-/* Terms begin .. end - 1, which have one phi angle. */
+/* The terms begin .. end - 1, which have the same phi angle. */
 struct dense_range {
     int begin, end;
     float phi_rad;
 };
 
-/* Adds a sum, which is multiplied with the weights already, to what LANES pixels have under key
- * number `key`.  The first terms of a block replace what an earlier block left there. */
+/* Adds `sum`, which includes the weights, to the sums of LANES pixels under key number `key`.
+ * The first terms of a block replace the sums of the previous block. */
 LANES_INLINE void add_to_key(struct dense_shares *s, int key, int first, floats sum, float phi_rad)
 {
     float *photons = s->at->photons[key] + first, *turn = s->at->turn[key] + first;
@@ -266,7 +269,8 @@ LANES_INLINE void add_to_key(struct dense_shares *s, int key, int first, floats 
     }
 }
 
-/* Sums terms under `count` keys that are known.  `count` is a constant where it is called. */
+/* Adds terms to the sums of `count` keys, which were found before. `count` is a constant at each
+ * call. */
 LANES_INLINE void sum_known(struct dense_shares *s, int first, const struct dense_met *m,
                             struct dense_range of, int count)
 {
@@ -290,16 +294,17 @@ LANES_INLINE void sum_known(struct dense_shares *s, int first, const struct dens
         add_to_key(s, i, first, weight * sum[i], of.phi_rad);
 }
 
-/* Sums of LANES pixels whose keys come with their terms. */
+/* The sums of LANES pixels whose keys are found from their terms. */
 struct dense_keyed {
     words key[DENSE_KEYS];
-    floats sum[DENSE_KEYS];  // before weights
+    floats sum[DENSE_KEYS];  // without the weights
     struct dense_shares *s;
-    int first;      // the first pixel's place in the block
-    float phi_rad;  // of the terms
+    int first;      // place of the first pixel in the block
+    float phi_rad;  // phi angle of the terms
 };
 
-/* Puts the oldest sum of each of these pixels on the list, and gives its place to the term. */
+/* Appends the oldest sum of each pixel in `bits` to the list of shares, and starts a new sum in
+ * its place with the term. */
 __attribute__((noinline, cold)) static void replace_oldest(struct dense_keyed *k, uint32_t bits,
                                                            words slot, floats term)
 {
@@ -316,7 +321,8 @@ __attribute__((noinline, cold)) static void replace_oldest(struct dense_keyed *k
     }
 }
 
-/* Gives terms that are under no key a free sum, if there is one. */
+/* Starts a new sum for each term that has no key yet (not in `known`). The new sum takes a free
+ * place, or replaces the oldest sum. */
 LANES_INLINE void start_sum(struct dense_keyed *k, lanes_mask known, words slot, floats term)
 {
     const words none = (words){0} + DENSE_FREE;
@@ -332,8 +338,9 @@ LANES_INLINE void start_sum(struct dense_keyed *k, lanes_mask known, words slot,
         replace_oldest(k, left, slot, term);
 }
 
-/* Adds terms where their items are among the keys `from` .. `to` - 1.  Returns where they are among
- * the keys 0 .. `to` - 1.  `known` is what an earlier call returned for 0 .. `from` - 1. */
+/* Adds the terms of pixels whose item is among the keys `from` .. `to` - 1. Returns the mask of
+ * pixels whose item is among the keys 0 .. `to` - 1. `known` is the mask that the previous call
+ * returned for the keys 0 .. `from` - 1. */
 LANES_INLINE lanes_mask add_where_known(struct dense_keyed *k, lanes_mask known, int from, int to,
                                         words slot, floats term)
 {
@@ -346,7 +353,8 @@ LANES_INLINE lanes_mask add_where_known(struct dense_keyed *k, lanes_mask known,
     return known;
 }
 
-/* Adds a term.  Four keys are enough for three quarters of all terms, which skip the other four. */
+/* Adds a term of LANES pixels. Three quarters of all terms are among the first four keys and
+ * skip the comparison with the other four. */
 LANES_INLINE void add_keyed_term(struct dense_keyed *k, words slot, floats term)
 {
     enum { FEW = DENSE_KEYS / 2 };
@@ -358,7 +366,7 @@ LANES_INLINE void add_keyed_term(struct dense_keyed *k, words slot, floats term)
         start_sum(k, known, slot, term);
 }
 
-/* Sums terms under keys as they come. */
+/* Adds terms to sums whose keys are found from the terms. */
 __attribute__((noinline)) static void sum_as_they_come(struct dense_shares *s, int first,
                                                        const struct dense_met *m,
                                                        struct dense_range of)
@@ -381,7 +389,7 @@ __attribute__((noinline)) static void sum_as_they_come(struct dense_shares *s, i
     }
 }
 
-/* Stores a term of pixels that have no other term. */
+/* Stores the term of pixels that have only one term per lattice. */
 static void store_only_term(struct dense_shares *s, int first, const struct dense_met *m,
                             float phi_rad)
 {
@@ -389,7 +397,8 @@ static void store_only_term(struct dense_shares *s, int first, const struct dens
     add_to_key(s, 0, first, floats_load(s->weight + first) * m->term, phi_rad);
 }
 
-/* Adds terms of one angle in the way that suits the keys of these pixels. */
+/* Adds the terms of one angle. The number of keys that were found before decides which function
+ * does this. */
 static void take_range(struct dense_shares *s, int first, const struct dense_met *m,
                        struct dense_range of)
 {
@@ -424,7 +433,7 @@ void dense_reflections_take(struct dense_shares *s, const struct dense_terms *t,
 
 /* ---- end: pieces ----------------------------------------------------------------------- */
 
-/* Row number i of the drawing above: the keys key[i] and the sums photons[i] of a block. */
+/* The keys key[i] and the sums photons[i] of a block, for one key number i of the drawing above. */
 struct key_row {
     const uint32_t *key;
     alignas(MEM_ALIGNMENT) float photons[DENSE_BLOCK + LANES], turn[DENSE_BLOCK + LANES];
@@ -432,7 +441,8 @@ struct key_row {
     uint32_t same[DENSE_BLOCK / LANES];  // one bit per pixel: its key is that of the pixel before
 };
 
-/* Fills *r with the photons of n pixels under key number `key`, factors of pixels included. */
+/* Fills *r with the photons of n pixels under key number `key`. The photons include the factors
+ * of the pixels. */
 static void fill_key_row(const struct dense_shares *s, const struct dense_held *held, int key,
                          int n, struct key_row *r)
 {
@@ -456,7 +466,8 @@ static void fill_key_row(const struct dense_shares *s, const struct dense_held *
     }
 }
 
-/* Appends the pieces of a row of a block, of which `pixel` is the first pixel in the image. */
+/* Appends the pieces of one key row of a block. `pixel` is the number, in the image, of the
+ * first pixel of the block. */
 static void append_pieces(struct dense_shares *s, const struct key_row *r, int n, uint32_t pixel)
 {
     struct share_pack *p = &s->pack;

@@ -15,7 +15,7 @@
 #include "engine/dense/dense_reflections.h"
 #include "engine/dense/dense_row.h"
 
-/* One term of LANES pixels, and the item of the padded table that names its reflection. */
+/* One term of LANES pixels, and the items of the padded table that identify its reflections. */
 struct dense_met {
     words slot;
     floats term;
@@ -27,26 +27,27 @@ struct dense_met {
 #define dense_reflections_take NAME(dense_reflections_take_, ISA)
 #define dense_reflections_end NAME(dense_reflections_end_, ISA)
 
-/* Starts a block of n pixels. */
+/* Starts a block of n pixels: clears the sums of all lattices. */
 void dense_reflections_clear(struct dense_shares *s, size_t nlattices, int n);
 
-/* Finds which reflections each pixel of the block may meet, before its terms are computed.  For
- * pixels that are not subdivided. */
+/* Finds, before the terms are computed, which reflections each pixel of the block may have. Only
+ * for pixels without subpixels. */
 void dense_reflections_find(const struct cpu_job *job, const struct dense_row *row, int n,
                             const struct dense_scratch *s);
 
-/* Announces the terms of the steps from `first_step` on of one lattice.  `scale` multiplies them,
- * and so does factor[n], if it is not NULL.  Sets t->phi_rad where reflections need the angle. */
+/* Prepares for the terms of one lattice, from step `first_step` on. `scale` and factor[n], which
+ * may be NULL, multiply these terms. Sets t->phi_rad if the reflections need the angle. */
 void dense_reflections_begin(struct dense_shares *s, const struct cpu_job *job, size_t lattice,
                              size_t first_step, struct dense_terms *t, int n, double scale,
                              const double *factor);
 
-/* Adds the terms met[nsteps x nsources] of LANES pixels, of which `first` is the place of the first
- * one in the block, to the sums of their reflections. */
+/* Adds the terms met[nsteps x nsources] of LANES pixels to the sums of their reflections.
+ * `first` is the place of the first of these pixels in the block. */
 void dense_reflections_take(struct dense_shares *s, const struct dense_terms *t, int first,
                             const struct dense_met *met);
 
-/* Ends a block: multiplies its sums with pixel_factor[], and appends them to the thread's list. */
+/* Ends a block: multiplies its sums by pixel_factor[], and appends them to the list of the
+ * thread. */
 void dense_reflections_end(struct dense_shares *s, const struct cpu_job *job,
                            const struct cpu_where *w, int n, const float *pixel_factor);
 

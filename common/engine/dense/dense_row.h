@@ -20,7 +20,7 @@
 #include "physics/crystal/shape.h"
 #include "physics/detector/pixel.h"
 
-/* The sources first .. first + count - 1 of a frame. */
+/* The range of sources first .. first + count - 1 of a frame. */
 struct source_range {
     size_t first, count;
 };
@@ -62,7 +62,8 @@ INLINE double quadratic_at(struct quadratic q, double j)
     return fused(fused(q.c, j, q.b), j, q.a);
 }
 
-/* Returns r^2/2, where r is the airpath.  Half the square saves a factor in both steps below. */
+/* Returns r^2/2 as a quadratic in j, where r is the distance from the sample. Half of the square
+ * saves a factor in both of the next functions. */
 INLINE struct quadratic half_square(const struct dense_row *row)
 {
     const struct quadratic q = {0.5 * vec_dot(row->start, row->start),
@@ -71,7 +72,7 @@ INLINE struct quadratic half_square(const struct dense_row *row)
     return q;
 }
 
-/* The same in single precision, for quadratics whose terms do not cancel. */
+/* A quadratic in j in single precision, for quadratics whose terms do not cancel. */
 struct quadratic_f {
     float a, b, c;
 };
@@ -87,9 +88,10 @@ INLINE float quadratic_f_at(struct quadratic_f q, float j)
     return fused_f(fused_f(q.c, j, q.b), j, q.a);
 }
 
-/* Returns 1/r in single precision from r^2/2.  Halving the exponent by a shift of the bits gives a
- * first value, then follow a step of third order and a Newton step.  Relative error 2e-7.  Eight
- * products are faster than a root and a division, which keep other operations waiting. */
+/* Returns 1/r in single precision from r^2/2, with a relative error of 2e-7. A shift of the bits
+ * halves the exponent and gives a first value, which a step of third order and a Newton step
+ * improve. Eight products are faster than a square root and a division, for which other
+ * operations would wait. */
 INLINE float rough_of_half(float half_sqr)
 {
     uint32_t bits;
@@ -102,8 +104,8 @@ INLINE float rough_of_half(float half_sqr)
     return y * fused_f(-half_sqr * y, y, 1.5f);
 }
 
-/* Returns 1/r from r^2/2 and from 1/r in single precision (`rough`), by one Newton step.  Relative
- * error 3e-14. */
+/* Returns 1/r from r^2/2 and from 1/r in single precision (`rough`), with one Newton step. The
+ * relative error is 3e-14. */
 INLINE double inverse_of_half(double half_sqr, float rough)
 {
     const double y = (double)rough;
@@ -181,7 +183,8 @@ INLINE struct dense_layer dense_layer(const struct panel *p, int layer, double a
     return l;
 }
 
-/* Returns the capture fraction, as pixel_capture_of in physics/detector/pixel.h. */
+/* Returns the capture fraction in column j, as pixel_capture_of in physics/detector/pixel.h
+ * computes it. */
 INLINE double dense_capture(struct dense_layer l, double j, double inverse)
 {
     const double parallax = fused(l.step, j, l.start) * inverse;
@@ -189,8 +192,8 @@ INLINE double dense_capture(struct dense_layer l, double j, double inverse)
     return exp_fast(l.front * slant) - exp_fast(l.back * slant);
 }
 
-/* Constants of the limit that dmin sets: a pixel sees the source where the cosine of its direction
- * is not below `limit`. */
+/* The constants of the resolution limit dmin: a source is not excluded in a pixel if the cosine
+ * of the direction to the pixel is not below `limit`. */
 struct dense_cull {
     double start, step, limit;
 };
@@ -202,7 +205,7 @@ INLINE struct dense_cull dense_cull(const struct cpu_source *w, const struct den
     return c;
 }
 
-/* Returns 1 where the pixel sees the source, else 0. */
+/* Returns 0 if dmin excludes the source in column j, else 1. */
 INLINE double dense_kept(struct dense_cull c, double j, double inverse)
 {
     return fused(c.step, j, c.start) * inverse < c.limit ? 0.0 : 1.0;
@@ -239,8 +242,8 @@ INLINE double dense_term_axis(const struct dense_lattice *l, const double cell[3
     return magic;
 }
 
-/* Whether the photons of a pixel are one short sum, which then stays in single precision.  For
- * frames of one lattice without water. */
+/* Returns true if the photons of a pixel are one short sum, which then stays in single
+ * precision. Only for frames with one lattice and without water. */
 INLINE bool dense_is_alone(const struct dense_lattice *l, const struct panel *p, size_t nsources,
                            int oversample)
 {
@@ -248,7 +251,7 @@ INLINE bool dense_is_alone(const struct dense_lattice *l, const struct panel *p,
            l->scale > 1e-20 && l->scale < 1e20;
 }
 
-/* Whether the factors of a pixel differ between subpixels or between sources. */
+/* Returns true if the factors of a pixel differ between subpixels or between sources. */
 INLINE bool dense_is_varied(const struct sampling *each, const struct panel *p, bool culled)
 {
     return p->thickness_m > 0.0 || culled || each->each_polarization || each->each_solid_angle;

@@ -16,9 +16,9 @@
 
 /* ---- the passes of a panel ------------------------------------------------------------------ */
 
-enum { DIRECTIONS_MAX = 1024 };  // of a panel; widths from 0.3 to 100 px need fewer
+enum { DIRECTIONS_MAX = 1024 };  // maximum per panel; widths from 0.3 to 100 px need fewer
 
-/* The steps and variances at one node. */
+/* The directions of the three passes at one node, and the variances along them. */
 struct node {
     int v[3][2];
     double variance[3];
@@ -30,14 +30,15 @@ static void position_of(const struct footprint *f, const struct panel *p, int64_
     pixel_position(p, f->x->physics, f->x->beam.direction, fast, slow, 0, 0, 0, 1, position);
 }
 
-/* Half the way from one pixel to the one behind the next, in m. */
+/* Sets edge[] to half of the vector between two pixels that have one pixel between them, in m. */
 static void edge_of(const double from[3], const double to[3], double edge[3])
 {
     for (int i = 0; i < 3; i++)
         edge[i] = 0.5 * (to[i] - from[i]);
 }
 
-/* Computes the covariance of the footprint on the panel at a pixel. */
+/* Sets on[] to the covariance of the footprint on the panel at a pixel, in pixels squared.
+ * STATUS_INPUT: the footprint is wider than FOOTPRINT_WIDEST_PX. */
 static enum status covariance_at(const struct footprint *f, const struct panel *p, int64_t fast,
                                  int64_t slow, double on[3], struct error *e)
 {
@@ -62,8 +63,8 @@ static enum status covariance_at(const struct footprint *f, const struct panel *
                      FOOTPRINT_WIDEST_PX);
 }
 
-/* Returns the number of the pass along v, and adds the pass if it is new; -1: there are too many
- * passes. */
+/* Returns the number of the pass along v, and adds the pass if it is new. Returns -1 if there
+ * are too many passes. */
 static int pass_along(struct footprint_panel *p, const int v[2])
 {
     for (size_t i = 0; i < p->npasses; i++)
@@ -75,8 +76,8 @@ static int pass_along(struct footprint_panel *p, const int v[2])
     return (int)p->npasses++;
 }
 
-/* Sets the directions, reaches and the margin of the passes, from the decompositions at all
- * nodes. */
+/* Sets the directions and reaches of the passes, and the margin of the panel, from the
+ * decompositions at all nodes. */
 static enum status collect_directions(struct footprint_panel *p, const struct node *nodes,
                                       struct error *e)
 {
@@ -208,9 +209,9 @@ void footprint_destroy(struct footprint **f)
     mem_free(made);
 }
 
-/* Returns true if any kernel has an effect.  The test uses the largest variance of the illuminated
- * part in pixels squared, as seen along a ray that meets its pixel at a right angle.  It is not
- * less for other rays. */
+/* Returns true if the footprint has an effect on any panel. The test compares an upper bound of
+ * the variance of the illuminated part, in pixels squared, for a ray that meets its pixel at a
+ * right angle. For other rays the variance is not smaller. */
 static bool is_seen(const struct experiment *x, const double lit[9])
 {
     const double trace = lit[0] + lit[4] + lit[8];
@@ -243,10 +244,10 @@ float *footprint_begin(struct footprint *f, const struct recipe *r, float *pixel
 
 /* ---- the specification ---------------------------------------------------------------------- */
 
-/* A part of a panel with its margin. */
+/* A part of a panel with a margin around it. */
 struct sheet {
     const struct footprint_panel *panel;
-    int64_t fast, slow;  // its first pixel, which may lie beyond the panel
+    int64_t fast, slow;  // first pixel, which may be outside the panel
     int64_t width, height;
     double *from, *to;  // owned
 };
@@ -358,7 +359,7 @@ static int64_t largest(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* Computes the rectangle around pixels of a panel. */
+/* Returns the smallest rectangle that contains all of these pixels of a panel. */
 static struct roi around(const struct panel *p, const struct lit_pixel *lit, size_t count)
 {
     struct roi r = {INT64_MAX, 0, INT64_MAX, 0};
@@ -371,7 +372,8 @@ static struct roi around(const struct panel *p, const struct lit_pixel *lit, siz
     return r;
 }
 
-/* Appends to *spread the pixels of a sheet that have photons and are to be computed. */
+/* Appends the pixels of a sheet that have photons and are neither masked nor outside the ROI to
+ * *spread. Returns false if memory cannot be allocated. */
 static bool collect_pixels(const struct sheet *s, const struct panel *p, struct lit_pixel **spread,
                            size_t *count, size_t *capacity)
 {
@@ -390,7 +392,8 @@ static bool collect_pixels(const struct sheet *s, const struct panel *p, struct 
     return true;
 }
 
-/* Those of one panel. */
+/* Spreads the photons of pixels of one panel, and appends the resulting pixels to *spread.
+ * Returns false if memory cannot be allocated. */
 static bool spread_part(const struct footprint *f, size_t index, const struct lit_pixel *lit,
                         size_t count, struct lit_pixel **spread, size_t *nspread, size_t *capacity)
 {

@@ -20,11 +20,11 @@
 #include "model/experiment.h"
 #include "model/recipe.h"
 
-enum { FOOTPRINT_NODE = 32 };  // pixels from node to node
+enum { FOOTPRINT_NODE = 32 };  // distance between nodes, in pixels
 
-/* The pass along one direction. */
+/* A pass, which moves photons along one direction. */
 struct footprint_pass {
-    int fast, slow;  // a step, in pixels
+    int fast, slow;  // one step of the pass, in pixels
     int reach;       // largest number of steps to either side
     float *weight;   // owned: rows x columns nodes, reach + 1 each; 1, 0, 0 ... for nodes that are
                      // not used
@@ -32,7 +32,7 @@ struct footprint_pass {
 
 /* The data of a panel. */
 struct footprint_panel {
-    int64_t columns, rows;  // of nodes, node (0,0) at pixel (0,0)
+    int64_t columns, rows;  // numbers of nodes; node (0,0) is at pixel (0,0)
     int64_t margin;         // largest distance in pixels that photons move along fast or slow
     size_t npasses;
     struct footprint_pass *pass;  // owned
@@ -67,7 +67,8 @@ float *footprint_begin(struct footprint *f, const struct recipe *r, float *pixel
 enum status footprint_end(struct footprint *f, const struct recipe *r, const char *isa,
                           float *pixels, struct error *e);
 
-/* Does the same in double precision with the simplest code.  It is the specification. */
+/* Does the same as footprint_end, in double precision and with the simplest code. This function
+ * is the specification of footprint_end. */
 enum status footprint_end_plainly(struct footprint *f, const struct recipe *r, float *pixels,
                                   struct error *e);
 
@@ -101,11 +102,11 @@ bool footprint_pass_acts(const struct footprint_panel *p, const struct footprint
 
 /* ---- inside: what footprint_tiles.c and the loop of footprint_loop.c share ------------------ */
 
-/* One row of pixels in one pass. */
+/* The data of one row of pixels in one pass. */
 struct footprint_row {
     const float *in;      // spans x FOOTPRINT_NODE pixels
-    int64_t spans;        // from node to node
-    const float *weight;  // of spans + 1 nodes, reach + 1 each
+    int64_t spans;        // number of spans, each from one node to the next
+    const float *weight;  // weights of spans + 1 nodes, reach + 1 each
     int reach;
     float *const *before, *const *after;  // [reach + 1]: pixel 0 of the rows n steps away, shifted
                                           // by n steps; before[0] is not used

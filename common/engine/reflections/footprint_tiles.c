@@ -11,20 +11,21 @@
 
 enum { TILE_FAST = 256, TILE_SLOW = 128, PAD = 16 };
 
-/* A part of a panel with all pixels that give photons to it: rows x spans of nodes, two images
- * that passes use in turn, and room at both ends of a row for photons that leave the tile. */
+/* A part of a panel, with all pixels from which photons can reach this part. The tile has `rows`
+ * rows of `spans` spans between nodes, two images that passes use in turn, and room at both ends
+ * of a row for photons that leave the tile. */
 struct tile {
     const struct footprint_panel *panel;
     const struct footprint_kernels *kernels;
-    int64_t fast, slow;  // its first pixel; fast is one of a node
+    int64_t fast, slow;  // first pixel of the tile; `fast` is the column of a node
     int64_t spans, rows, pad, stride;
     float *image[2];
-    float *trash;   // a row for what leaves over the first and the last one
-    float *weight;  // of the nodes at one row
+    float *trash;   // row for photons that leave the tile across its first or last row
+    float *weight;  // weights of the nodes at one row
     float **before, **after;
 };
 
-/* Computes the weights of all columns of nodes at row `slow`. */
+/* Sets t->weight to the weights of a pass at row `slow`, for all columns of nodes of the tile. */
 static void interpolate(const struct tile *t, const struct footprint_pass *pass, int64_t slow)
 {
     const struct footprint_panel *p = t->panel;
@@ -47,7 +48,8 @@ static void interpolate(const struct tile *t, const struct footprint_pass *pass,
                    (size_t)size * sizeof *weight);
 }
 
-/* Returns the address of pixel 0 of a row of `image`. */
+/* Returns the address of pixel 0 of a row of `image`. For rows outside the tile, returns the
+ * address in the row t->trash. */
 static float *row_of(const struct tile *t, float *image, int64_t row)
 {
     return (row >= 0 && row < t->rows ? image + row * t->stride : t->trash) + t->pad;
@@ -67,7 +69,7 @@ static void apply(const struct tile *t, const struct footprint_pass *pass, float
     }
 }
 
-/* Fills image[0]; false where all is dark. */
+/* Copies the photons of the tile to image[0]. Returns false if all pixels are 0. */
 static bool load(const struct tile *t, const struct panel *p, const float *photons)
 {
     const int64_t begin = t->fast < 0 ? -t->fast : 0, width = t->spans * FOOTPRINT_NODE;
@@ -87,14 +89,16 @@ static bool load(const struct tile *t, const struct panel *p, const float *photo
     return lit;
 }
 
-/* Returns true if all pixels are computed. */
+/* Returns true if all pixels of a panel are computed: there is no mask, and the ROI is the whole
+ * panel. */
 static bool is_whole(const struct panel *p)
 {
     return !p->mask && p->roi.fast_min == 0 && p->roi.fast_max == p->fast_pixels - 1 &&
            p->roi.slow_min == 0 && p->roi.slow_max == p->slow_pixels - 1;
 }
 
-/* Copies the pixels of `part` that are computed; false where one is not finite. */
+/* Copies the pixels of `part` from `image` to pixels[]; pixels that are masked or outside the
+ * ROI become 0. Returns false if a pixel is not finite. */
 static bool store(const struct tile *t, const struct roi *part, const struct panel *p,
                   const float *image, float *pixels)
 {
@@ -113,11 +117,11 @@ static bool store(const struct tile *t, const struct roi *part, const struct pan
 
 /* The data that all tiles of a panel share, and memory for one tile per thread. */
 struct work {
-    struct tile tile;  // the largest
+    struct tile tile;  // tile of the largest size
     int64_t width, height;
-    size_t floats, pointers;  // of a thread
-    float *memory;            // owned
-    float **row;              // owned
+    size_t floats, pointers;  // numbers of items of a thread
+    float *memory;            // owned: [threads x floats]
+    float **row;              // owned: [threads x pointers]
 };
 
 static enum status open_work(struct work *w, const struct footprint *f, size_t index,
@@ -169,7 +173,8 @@ static struct tile tile_of(const struct work *w, const struct roi *part)
     return t;
 }
 
-/* Computes the pixels of `part`. */
+/* Applies all passes to the tile of `part`, and stores its pixels in pixels[]. Returns false if
+ * a pixel is not finite. */
 static bool run_part(const struct footprint *f, const struct work *w, const struct panel *p,
                      const struct roi *part, float *pixels)
 {
