@@ -275,7 +275,7 @@ static void take_line(struct process *p, struct environment *env)
     if (told && env->quiet)
         return;
     if (told && !env->verbose) {
-        if (env->bar.on)
+        if (isatty(STDERR_FILENO))
             bar_say(&env->bar, "%s", p->line + 1);
         else
             show_line(p, env, 1);  // the line is a notice (LOG_MARK)
