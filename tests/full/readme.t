@@ -26,7 +26,8 @@ while read -r line; do
 	cp mine.pdb "$number"
 	status=0
 	(cd "$number" && sh -c "$line" </dev/null >out 2>warnings) || status=$?
-	is "pipeline $number ends well, without a warning" "$status $(cat "$number/warnings")" '0 '
+	# A slow machine also reports how long a frame takes.
+	is "pipeline $number ends well, without a warning" "$status $(grep -v ' takes about .* a frame' "$number/warnings")" '0 '
 	check "pipeline $number wrote an image" sh -c "ls $number/*.img $number/*.cbf $number/*.nxs $number/*.rec 2>/dev/null | grep -q ."
 	for picture in "$number"/*.png; do
 		[ ! -e "$picture" ] || check "$picture shows something" picture "$picture"
