@@ -364,7 +364,7 @@ static void bad_goniometers_and_crystals_are_refused(void **state)
     refused(LIST(BEAM, DETECTOR,
                  ", \"scan\": [{}], \"goniometer\": [{\"rotation_axis\": [1, 0, 0], "
                  "\"setting_rotation\": [1, 0, 0, 0, 1, 0, 0, 0, -1]}]"),
-            "goniometer[0].setting_rotation: not a rotation_about");
+            "goniometer[0].setting_rotation: not a rotation;");
     refused(LIST(BEAM, DETECTOR, ", \"scan\": [{}]" AXES("4")),
             "scan_axis: is 4; expected a value from");
     assert_int_equal(

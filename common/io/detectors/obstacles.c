@@ -42,7 +42,7 @@ static enum status add_corner(const struct text_file *t, struct shadows *s, stru
             t, e,
             "a corner precedes the first shadow; expected a line 'shadow TRANSMISSION' before it");
     if (s->ncorners == SHADOW_CORNERS_MAX)
-        return text_error(t, e, "more than %d corners in one shadow", SHADOW_CORNERS_MAX);
+        return text_error(t, e, "more than %d corners in all shadows", SHADOW_CORNERS_MAX);
     if (t->nwords != 2)
         return text_error(t, e, "%d columns; expected two: mm from the beam along fast and slow",
                           t->nwords);

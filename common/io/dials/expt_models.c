@@ -225,7 +225,7 @@ static enum status read_rotation(const struct json_at *of, const char *key, doub
     vec_cross(out, out + 3, across);
     if (s || (good && vec_dot(across, out + 6) > 0))
         return s;
-    return json_at_error(&member, e, "not a rotation_about; expected the object that dxtbx writes");
+    return json_at_error(&member, e, "not a rotation; expected the object that dxtbx writes");
 }
 
 /* Adds axis number i of a goniometer with several axes, at its angle.  Axes before the scan axis
