@@ -76,7 +76,7 @@ enum {
 #define DENSE_FINE_INDEX 2040.0
 
 /* Unit of the fractions of indices, in which two quadratics that make a sine differ by a constant
- * less the square, see dense_sine. */
+ * less the square, see scaled_sinc. */
 #define DENSE_UNIT 0x1.746554p+0f
 
 /* A lattice in the dense form, see dense_row.h. */
