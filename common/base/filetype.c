@@ -160,8 +160,10 @@ static bool is_accepted(enum filetype type, enum filetype wanted)
 
 #define DIALS_IMPORT "dials.import %s makes an experiment list, for bragg-geometry --expt"
 
-/* What to type next, for a file of the type `type` where `wanted` was expected (FILETYPE_OTHER:
- * any type was expected).  The first row that matches is used. %s is the name of the file. */
+/* Hints that end a message about a file of the wrong type: each names a command that reads or
+ * converts the file.  A row is for files of the type `type` where a file of the type `wanted` was
+ * expected; `wanted` FILETYPE_OTHER: whatever was expected.  The first row that matches is used.
+ * %s stands for the name of the file. */
 static const struct {
     enum filetype type, wanted;
     const char *text;
@@ -223,7 +225,7 @@ static const char *name_of(enum filetype type)
     return names[type];
 }
 
-/* Writes ".  What to type next" to text[size]; "" if there is no advice. */
+/* Writes a full stop and the hint for such a file to text[size], or "" if there is no hint. */
 static void advise(const char *path, enum filetype type, enum filetype wanted, char *text,
                    size_t size)
 {

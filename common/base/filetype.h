@@ -1,6 +1,6 @@
 /*
  * Recognizes the type of a file from its first bytes.  If a user gives a file of the wrong type,
- * the error says what the file is, what was expected, and what to type next.
+ * the error says what the file is, what was expected, and which command reads the file.
  */
 #ifndef BRAGG_BASE_FILETYPE_H
 #define BRAGG_BASE_FILETYPE_H
@@ -73,9 +73,9 @@ enum filetype filetype_of(const char *bytes, size_t n);
 /* Returns the type of an open file, which must be seekable.  Changes the file position. */
 enum filetype filetype_of_file(FILE *in);
 
-/* Checks that a reader of `wanted` accepts a file of the type `type`.  STATUS_INPUT, with "PATH:
- * is TYPE; expected WANTED.  What to type next": it does not.  Returns STATUS_OK for
- * FILETYPE_OTHER, because the type is not known. */
+/* Checks that a reader of `wanted` accepts a file of the type `type`.  If the reader does not,
+ * returns STATUS_INPUT with the message "PATH: is TYPE; expected WANTED. HINT".  Returns STATUS_OK
+ * for FILETYPE_OTHER, because the type of the file is not known. */
 enum status filetype_check(const char *path, enum filetype type, enum filetype wanted,
                            struct error *e);
 

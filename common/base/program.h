@@ -1,7 +1,7 @@
 /*
- * What all programs need of their process: its start, the folder of its executable, its file
- * descriptors, the name of its host, and the creation of threads.  Also the version of all
- * programs, and the table of the programs.
+ * Functions about the process that every program uses: its start, the folder of its executable, its
+ * file descriptors, the name of its host, and the creation of threads.  This header also has the
+ * version of all programs, and the table of the programs.
  */
 #ifndef BRAGG_BASE_PROGRAM_H
 #define BRAGG_BASE_PROGRAM_H
