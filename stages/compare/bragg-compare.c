@@ -12,7 +12,6 @@
 #include "base/log.h"
 #include "base/opt.h"
 #include "base/program.h"
-#include "compare_nxmx.h"
 #include "comparison.h"
 #include "io/images/image_file.h"
 #include "io/nxmx/nxmx_geometry.h"

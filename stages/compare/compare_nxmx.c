@@ -2,7 +2,7 @@
  * Compares two NXmx files: their detectors, and the frames that have the same number. Masked
  * pixels are ignored.
  */
-#include "compare_nxmx.h"
+#include "comparison.h"
 
 #include <inttypes.h>
 #include <math.h>

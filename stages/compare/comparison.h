@@ -1,4 +1,5 @@
-/* Statistics of two images, and the limits that decide the exit status of bragg-compare. */
+/* Statistics of two images, the limits that decide the exit status of bragg-compare, and the
+ * comparison of two NXmx files. */
 #ifndef BRAGG_STAGES_COMPARISON_H
 #define BRAGG_STAGES_COMPARISON_H
 
@@ -65,5 +66,13 @@ void comparison_free(struct comparison *c);
  * text has the members of an object, without its braces. */
 void comparison_print_text(const struct comparison *c, int64_t fast, bool within);
 void comparison_print_json(const struct comparison *c, int64_t fast, bool within);
+
+/* Compares the frames that have the same number, and prints a line for each.  Detectors that differ
+ * are described in a table: size, resolution, photons and overloads.  Frames of detectors with
+ * different numbers of pixels are not compared, and *within is false then, or if a frame is in only
+ * one of the files.
+ * STATUS_INPUT: a file cannot be read, or is not from bragg-write. */
+enum status compare_nxmx(const struct compare_options *o, const struct percentile_limit *limits,
+                         const char *const paths[2], bool *within, struct error *e);
 
 #endif
