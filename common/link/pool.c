@@ -32,7 +32,8 @@ struct pool {
     pthread_mutex_t mutex;
     unsigned limit;  // number of slots that can be used
     const struct card *card;
-    unsigned on_card;  // number of slots that can have a twin on the GPU
+    unsigned on_card;  // number of slots that have a twin on the GPU
+    bool card_full;    // the GPU has no memory for another one
     struct slot slots[POOL_SLOTS_MAX];
 };
 
@@ -195,18 +196,20 @@ enum pool_got pool_take(struct pool *p, size_t bytes, uint64_t most, struct imag
 void pool_use_card(struct pool *p, const struct card *card)
 {
     p->card = card;
-    p->on_card = p->limit;
 }
 
 bool pool_put_on_card(struct pool *p, struct image *image)
 {
     struct error e;
     struct slot *slot = image->owner;
-    const unsigned i = (unsigned)(slot - p->slots);
-    if (!slot->card && i < p->on_card &&
-        p->card->reserve(p->card, p->slot_bytes, &slot->card, &slot->handle, &e) != STATUS_OK) {
-        p->on_card = i;
-        log_line(LOG_WARNING, "the GPU has memory for only %u images to pass on: %s", i, e.text);
+    if (!slot->card && p->card && !p->card_full) {
+        p->card_full =
+            p->card->reserve(p->card, p->slot_bytes, &slot->card, &slot->handle, &e) != STATUS_OK;
+        if (p->card_full)
+            log_line(LOG_WARNING, "the GPU has memory for only %u images to pass on: %s",
+                     p->on_card, e.text);
+        else
+            p->on_card++;
     }
     image->card = slot->card;
     return image->card;
