@@ -125,7 +125,7 @@ stages:
 end
 mkdir late
 for try in first second third fourth fifth sixth; do
-	check "a $try run with three writers" timeout 20 bragg-run --quiet --resume late.yaml
+	check "a $try run with three writers" timeout 60 bragg-run --quiet --resume late.yaml
 done
 is 'their frames are there' "$(nxmx late/s_data_000001.h5 | cut -f1 | wc -l) $(parts late)" '4 0'
 finish

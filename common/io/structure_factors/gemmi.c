@@ -34,22 +34,24 @@ static bool limit_memory(void)
     return setrlimit(RLIMIT_AS, &l) == 0;
 }
 
-/* Executes argv[0] from the folder ../libexec/braggpipe of this program.  Called in the child
- * process.  Returns only if the program cannot be executed. */
-static void become_own(char *const argv[])
+/* Stores the path of a program in the folder ../libexec/braggpipe of this program.  Stores an empty
+ * text if the folder of this program is not known. */
+static void find_own(const char *name, char *path, size_t size)
 {
-    char self[PATH_MAX], path[PATH_MAX + 64];
-    if (!program_folder(self))
-        return;
-    (void)snprintf(path, sizeof path, "%s../libexec/braggpipe/%.30s", self, argv[0]);
-    (void)execv(path, argv);
+    char self[PATH_MAX];
+    path[0] = '\0';
+    if (program_folder(self))
+        (void)snprintf(path, size, "%s../libexec/braggpipe/%.30s", self, name);
 }
 
-/* Executes argv[0], from PATH or else from the folder of this program.  Called in the child
- * process.  stdin is empty, stdout goes to `output`, stderr to `messages`, and `keep` stays open.
- * The program is killed when the process `parent` ends. */
-static _Noreturn void become_program(char *const argv[], int keep, int output, int messages,
-                                     pid_t parent)
+/* Executes argv[0] from PATH, or else the file `own`.  Called in the child process.  stdin is
+ * empty, stdout goes to `output`, stderr to `messages`, and `keep` stays open.  The program is
+ * killed when the process `parent` ends.
+ *
+ * This process may already have more address space than the limit allows.  Its stack cannot grow
+ * then.  No function with a large frame is called after limit_memory. */
+static _Noreturn void become_program(char *const argv[], const char *own, int keep, int output,
+                                     int messages, pid_t parent)
 {
     sigset_t none;
     const int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -62,7 +64,7 @@ static _Noreturn void become_program(char *const argv[], int keep, int output, i
         _exit(NOT_RUN);
     (void)execvp(argv[0], argv);
     if (errno == ENOENT)
-        become_own(argv);
+        (void)execv(own, argv);
     _exit(errno == ENOENT ? NOT_THERE : NOT_RUN);
 }
 
@@ -117,13 +119,15 @@ static enum status tool_output(char *const argv[], int keep, int output, char *s
                                struct error *e)
 {
     int ends[2], status = 0;
+    char own[PATH_MAX + 64];
     const pid_t parent = getpid();
     said[0] = '\0';
+    find_own(argv[0], own, sizeof own);
     if (pipe2(ends, O_CLOEXEC))
         return error_errno(e, STATUS_FAILED, "%s: cannot make a pipe", argv[0]);
     const pid_t child = fork();
     if (child == 0)
-        become_program(argv, keep, output < 0 ? ends[1] : output, ends[1], parent);
+        become_program(argv, own, keep, output < 0 ? ends[1] : output, ends[1], parent);
     (void)close(ends[1]);
     if (child > 0)
         keep_last_line(ends[0], said, size);
