@@ -173,6 +173,42 @@ refused "space group 'F d 3 m'" --model=old.cif
 cif wrong.cif "_symmetry_space_group_name_H-M 'P 21/n'" '_space_group_IT_number 15'
 refused 'wrong.cif: space group' --model=wrong.cif
 
+# --- small molecules whose atoms have no type: CA1 is calcium or an alpha carbon
+unnamed() { # LABEL [TYPE...]: an atom, in a file that may list its atom types
+	printf 'data_x\n_cell_length_a 7.9\n_cell_length_b 8.7\n_cell_length_c 10.9\n_cell_angle_alpha 90\n_cell_angle_beta 103\n_cell_angle_gamma 90\n'
+	printf '%s\n' "_symmetry_space_group_name_H-M 'P 21/n'" loop_ _atom_site_label _atom_site_fract_x _atom_site_fract_y _atom_site_fract_z \
+		_atom_site_U_iso_or_equiv "$1 0.1 0.2 0.3 0.03"
+	shift
+	[ $# -eq 0 ] || printf '%s\n' loop_ _atom_type_symbol "$@"
+} >unnamed.cif
+for label in CA1 HG1; do
+	unnamed $label
+	refused "atom 1 ($label): its label fits two elements; expected the element in the column _atom_site_type_symbol" --model=unnamed.cif
+done
+for label in CAB 1C; do
+	unnamed $label
+	refused "atom 1 ($label): its element is not known" --model=unnamed.cif
+done
+unnamed CA1 C Ca2+
+refused 'atom 1 (CA1): its label fits two elements' --model=unnamed.cif
+unnamed C1
+factors carbon --model=unnamed.cif
+unnamed Ca1
+factors calcium --model=unnamed.cif
+check_status 'calcium is not carbon' 1 cmp -s carbon calcium
+while read -r label element types; do
+	unnamed $label $types
+	factors $label --model=unnamed.cif
+	check "$label${types:+ in a file of $types} is $element" cmp $element $label
+done <<'END'
+C1A carbon
+CA1 carbon C O
+CA2 calcium Ca2+ O
+Ca3 calcium C Ca
+END
+sed 's/O1 O /O1 OH /' named.cif >hydroxyl.cif
+refused "hydroxyl.cif: atom 2 (O1): its type is not an element (got 'OH'); expected a symbol such as Fe or Fe3+" --model=hydroxyl.cif
+
 # --- MTZ files: a column has the cell and the name of its data set
 changed() { # NAME PERL: the records of the file
 	perl -e 'my ($perl) = @ARGV; local $/; binmode STDIN; binmode STDOUT; $_ = <STDIN>; eval $perl; print' "$2" <"$BRAGG_TESTS/golden/lysozyme_6A.mtz" >"$1"

@@ -20,26 +20,86 @@
 
 #define B_OF_U (8.0 * M_PI * M_PI)
 
-/* Extracts the symbol of the element from an atom type, such as Fe3+, or from a label, such as
- * C12.  The symbol is empty if the text does not begin with a letter. */
-static void take_symbol(const char *type, char symbol[MOLECULE_SYMBOL_SIZE])
+/* Returns whether the first `n` letters of a text, 1 or 2, are the symbol of an element that has
+ * scattering factors, in upper or lower case.  D is deuterium. */
+static bool is_element(const char *text, size_t n)
 {
-    size_t n = isalpha((unsigned char)type[0]) ? 1 : 0;
-    n += n && islower((unsigned char)type[1]);
-    if (n == 1 && isupper((unsigned char)type[1])) {  // accepts FE and CL1, but not CA of the
-                                                      // label CAB
-        char two[3] = {type[0], type[1], '\0'};
-        static const char *const known =
-            " AC AG AL AM AR AS AT AU BA BE BI BR CD CE CL CR CS CU DY "
-            "ER EU FE FR GA GD GE HE HF HG IN IR KR LA LI LU MG MN MO "
-            "NA NB ND NE NI NP OS PA PB PD PM PO PR PT PU RA RB RE RH "
-            "RN RU SB SC SE SI SM SN SR TA TB TC TE TH TI TL TM XE YB "
-            "ZN ZR CA CO ";
-        char framed[5];
-        (void)snprintf(framed, sizeof framed, " %s ", two);
-        n += strstr(known, framed) != NULL && !isalpha((unsigned char)type[2]);
+    static const char known[] =
+        " H HE LI BE B C N O F NE NA MG AL SI P S CL AR K CA SC TI V CR MN FE CO NI CU ZN GA GE AS "
+        "SE BR KR RB SR Y ZR NB MO TC RU RH PD AG CD IN SN SB TE I XE CS BA LA CE PR ND PM SM EU "
+        "GD TB DY HO ER TM YB LU HF TA W RE OS IR PT AU HG TL PB BI PO AT RN FR RA AC TH PA U NP "
+        "PU AM CM BK CF D ";
+    char framed[8];
+    (void)snprintf(framed, sizeof framed, " %.*s ", (int)n, text);
+    return strcasestr(known, framed) != NULL;
+}
+
+static size_t count_letters(const char *text)
+{
+    size_t n = 0;
+    while (isalpha((unsigned char)text[n]))
+        n++;
+    return n;
+}
+
+/* Returns the number of letters of the element in an atom type, such as Fe3+.  0: the type is not
+ * an element with or without a charge. */
+static size_t element_of_type(const char *type)
+{
+    const size_t n = count_letters(type);
+    const bool charge = type[n + strspn(type + n, "0123456789+-.")] == '\0';
+    return (n == 1 || n == 2) && charge && is_element(type, n) ? n : 0;
+}
+
+/* Returns whether the first `n` letters of a label can be the element of its atom.  The file may
+ * list its elements in `types`.  In a file without such a list, a label has letters only for its
+ * element. */
+static bool can_be(const char *label, size_t n, const struct gemmi_table *types)
+{
+    const size_t letters = count_letters(label);
+    if (n > letters || !is_element(label, n))
+        return false;
+    for (size_t row = 0; row < types->rows; row++) {
+        const char *type = gemmi_table_text(types, row, 0);
+        if (element_of_type(type) == n && strncasecmp(type, label, n) == 0)
+            return true;
     }
-    (void)snprintf(symbol, MOLECULE_SYMBOL_SIZE, "%.*s", (int)n, type);
+    return !types->rows && n == letters;
+}
+
+/* Returns the number of letters of the element in a label, such as C12, of an atom without a type.
+ * The rules are those of the CIF dictionary for component 0 of _atom_site_label.  0: the element
+ * is not known, and *why says why.  In CA1 of a file without list, for example, C and CA are
+ * possible.  Programs that guess make calcium of the alpha carbon. */
+static size_t element_of_label(const char *label, const struct gemmi_table *types, const char **why)
+{
+    const bool one = can_be(label, 1, types), two = can_be(label, 2, types);
+    const bool capitals = two && isupper((unsigned char)label[1]);
+    const bool ambiguous = capitals && (types->rows ? one : is_element(label, 1));
+    *why = ambiguous ? "its label fits two elements; expected the element in the column "
+                       "_atom_site_type_symbol"
+                     : "its element is not known; expected it in the column _atom_site_type_symbol";
+    return ambiguous ? 0 : two ? 2 : one ? 1 : 0;
+}
+
+/* Stores the symbol of the element of the atom in row `row` of the table of atoms. */
+static enum status take_symbol(const struct molecule_reader *r, const struct gemmi_table *atoms,
+                               size_t row, const struct gemmi_table *types, struct molecule_atom *a,
+                               struct error *e)
+{
+    enum { LABEL, TYPE };
+    const char *label = gemmi_table_text(atoms, row, LABEL);
+    const char *type = gemmi_table_text(atoms, row, TYPE), *why = NULL;
+    const size_t n = *type ? element_of_type(type) : element_of_label(label, types, &why);
+    if (!n && *type)
+        return error_set(e, STATUS_INPUT,
+                         "%s: atom %zu (%s): its type is not an element (got '%.20s'); expected a "
+                         "symbol such as Fe or Fe3+",
+                         r->path, row + 1, label, type);
+    if (!n)
+        return molecule_refuse_atom(r, row, label, why, e);
+    (void)snprintf(a->symbol, MOLECULE_SYMBOL_SIZE, "%.*s", (int)n, *type ? type : label);
+    return STATUS_OK;
 }
 
 /* Divides the occupancy of an atom on a special position by the number of operators that map the
@@ -64,20 +124,20 @@ static void share_special_position(const struct molecule *m, struct molecule_ato
 
 /* Adds the atoms of a small molecule.  The columns of the table `t` are: label, type, x, y, z,
  * occupancy, U, B and the flag of dummy atoms.  The columns of `tensors` are: label, six elements
- * of U and six elements of B. */
+ * of U and six elements of B.  `types` lists the atom types of the file, if it has such a list. */
 static enum status take_sites(struct molecule_reader *r, const struct gemmi_table *t,
-                              const struct gemmi_table *tensors, struct error *e)
+                              const struct gemmi_table *tensors, const struct gemmi_table *types,
+                              struct error *e)
 {
-    enum { TYPE = 1, X = 2, OCCUPANCY = 5, U = 6, B = 7, FLAG = 8 };
+    enum { X = 2, OCCUPANCY = 5, U = 6, B = 7, FLAG = 8 };
     enum status s = STATUS_OK;
     for (size_t row = 0; row < t->rows && !s; row++) {
         struct molecule_atom a = {0};
-        const char *label = gemmi_table_text(t, row, 0), *type = gemmi_table_text(t, row, TYPE);
+        const char *label = gemmi_table_text(t, row, 0);
         if (strcasecmp(gemmi_table_text(t, row, FLAG), "dum") == 0)
             continue;  // a dummy atom marks a position without an atom
-        take_symbol(*type ? type : label, a.symbol);
-        if (!*a.symbol)
-            return molecule_refuse_atom(r, row, label, "its element is not known", e);
+        if ((s = take_symbol(r, t, row, types, &a, e)))
+            return s;
         for (size_t u = 0; u < tensors->rows; u++) {
             if (strcmp(gemmi_table_text(tensors, u, 0), label) != 0)
                 continue;
@@ -125,7 +185,8 @@ static enum status small_molecule_read(struct molecule_reader *r, const struct g
                                           "_atom_site_aniso_B_22",  "_atom_site_aniso_B_33",
                                           "_atom_site_aniso_B_12",  "_atom_site_aniso_B_13",
                                           "_atom_site_aniso_B_23",  NULL};
-    struct gemmi_table t;
+    static const char *const types[] = {"_atom_type_symbol", NULL};
+    struct gemmi_table t, listed;
     r->m->small = true;
     r->models = 1;
     enum status s = molecule_read_tags(r, cell, r->path, -1, &t, e);
@@ -133,9 +194,13 @@ static enum status small_molecule_read(struct molecule_reader *r, const struct g
     gemmi_table_free(&t);
     if (s || (s = space_group_find(r, e)))
         return s;
-    s = molecule_read_tags(r, tensors, r->path, -1, &t, e);
-    s = s ? s : take_sites(r, sites, &t, e);
-    gemmi_table_free(&t);
+    s = molecule_read_tags(r, types, r->path, -1, &listed, e);
+    if (!s) {
+        s = molecule_read_tags(r, tensors, r->path, -1, &t, e);
+        s = s ? s : take_sites(r, sites, &t, &listed, e);
+        gemmi_table_free(&t);
+    }
+    gemmi_table_free(&listed);
     return s;
 }
 

@@ -4,6 +4,7 @@
  * The program gemmi reads the files: `gemmi convert`, `gemmi grep` and `gemmi sg`.  Where gemmi
  * would guess or skip, this module fails:
  *   - a space group that is missing, unknown, or contradicts the cell or the operators of the file;
+ *   - an atom of a small molecule whose label fits two elements, if the file does not say which;
  *   - coordinates that are not numbers, or are far from the cell;
  *   - several structures in a file.
  */
@@ -19,7 +20,7 @@
 enum { MOLECULE_SYMBOL_SIZE = 8 };
 
 struct molecule_atom {
-    char symbol[MOLECULE_SYMBOL_SIZE];  // of the element, as gemmi writes it ("SE")
+    char symbol[MOLECULE_SYMBOL_SIZE];  // of the element, in any case ("SE", "Se")
     double at[3];                       // macromolecule: A, orthogonal; small: fractional
     double occupancy;                   // occupancy of each image of the atom under the operators
     double B_A2;
