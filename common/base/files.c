@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -409,15 +410,44 @@ enum status target_replace(const char *path, const void *bytes, size_t length, s
     return STATUS_FAILED;
 }
 
+/* Locks a file against other processes that append lines to it.  Waits for at most one second, and
+ * goes on without a lock where files cannot be locked. */
+static void lock_lines(int file)
+{
+    const struct timespec pause = {.tv_nsec = 10000000};
+    for (int left = 100; flock(file, LOCK_EX | LOCK_NB) != 0 && left; left--) {
+        if (errno != EWOULDBLOCK && errno != EINTR)
+            return;
+        (void)nanosleep(&pause, NULL);
+    }
+}
+
+/* Opens and locks a file for appending a line.  Opens the file again if another process has
+ * removed it meanwhile (take_away).  *made: this process made the file. */
+static enum status open_lines(const char *path, int *file, bool *made, struct error *e)
+{
+    struct stat st;
+    for (int left = 3;; left--) {
+        *made = access(path, F_OK) != 0;
+        if (target_open(path, O_CREAT | O_APPEND, file, e))
+            return STATUS_FAILED;
+        lock_lines(*file);
+        if (fstat(*file, &st) != 0 || st.st_nlink > 0 || !left)
+            return STATUS_OK;
+        (void)close(*file);
+    }
+}
+
 /* Removes an incomplete line of `part` bytes from the end of the file, after writing the line
- * has failed.  Also removes the file if this process made it for the line (`made`) and it is
- * otherwise empty. */
+ * has failed.  The bytes stay if a process that does not lock the file has appended more.  Also
+ * removes the file if this process made it for the line (`made`) and it is otherwise empty. */
 static void take_away(int file, const char *path, off_t part, bool made)
 {
     struct stat st;
-    if (fstat(file, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size < part)
+    const off_t end = part > 0 ? lseek(file, 0, SEEK_CUR) : part;
+    if (fstat(file, &st) != 0 || !S_ISREG(st.st_mode) || (part > 0 && st.st_size != end))
         return;
-    if (part > 0 && steady_truncate(file, st.st_size - part) != 0)
+    if (part > 0 && steady_truncate(file, end - part) != 0)
         return;
     if (made && st.st_size == part)
         (void)unlink(path);
@@ -426,8 +456,8 @@ static void take_away(int file, const char *path, off_t part, bool made)
 enum status target_append(const char *path, const char *line, size_t length, struct error *e)
 {
     int file;
-    const bool made = access(path, F_OK) != 0;
-    if (target_open(path, O_CREAT | O_APPEND, &file, e))
+    bool made;
+    if (open_lines(path, &file, &made, e))
         return STATUS_FAILED;
     const ssize_t written = steady_write(file, line, length);
     if (written != (ssize_t)length) {

@@ -100,7 +100,8 @@ bool target_is_special(const char *path);
 enum status target_replace(const char *path, const void *bytes, size_t length, struct error *e);
 
 /* Appends a line of `length` bytes to the file `path`: the whole line or nothing.
- * STATUS_FAILED: the line was not appended. */
+ * Processes that append to one file wait for each other, for at most one second.  STATUS_FAILED:
+ * the line was not appended. */
 enum status target_append(const char *path, const char *line, size_t length, struct error *e);
 
 /* Opens a special file for writing, with O_WRONLY and `flags` of open(2), and stores its descriptor

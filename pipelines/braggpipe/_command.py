@@ -4,6 +4,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import errno
+import fcntl
 import json
 import os
 import sys
@@ -142,17 +143,45 @@ def replace_file(path: str, text: str) -> None:
         raise OSError(error.errno, error.strerror, path) from error
 
 
+def lock_lines(file: int) -> None:
+    """Locks a file against other processes that append lines to it.
+
+    Waits for at most one second, and goes on without a lock where files cannot be locked.
+    """
+    until_s = time.monotonic() + 1
+    while time.monotonic() < until_s:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            time.sleep(0.01)
+        except OSError:
+            return
+
+
+def open_lines(path: str) -> tuple[int, bool]:
+    """Opens and locks a file for appending a line.  Returns the file, and whether this call made it."""
+    left = 3
+    while True:
+        made = not os.path.exists(path)
+        file = open_there(path, os.O_CREAT | os.O_APPEND)
+        lock_lines(file)
+        if os.fstat(file).st_nlink or not left:
+            return file, made
+        left -= 1
+        os.close(file)  # another process has removed the file
+
+
 def append_line(path: str, line: bytes) -> None:
     """Appends a line to a file: the complete line or nothing.  Raises OSError on failure."""
-    made = not os.path.exists(path)
-    file = open_there(path, os.O_CREAT | os.O_APPEND)
+    file, made = open_lines(path)
     written = 0
     try:
         written = os.write(file, line)
         if written < len(line):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     except OSError as error:
-        if os.path.isfile(path):
+        if os.path.isfile(path) and (not written or os.lseek(file, 0, os.SEEK_CUR) == os.fstat(file).st_size):
             os.ftruncate(file, os.fstat(file).st_size - written)
             if made and os.fstat(file).st_size == 0:
                 os.unlink(path)
