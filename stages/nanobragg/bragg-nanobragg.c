@@ -33,11 +33,11 @@ static const char *const ENGINE_NAMES[] = {"reference", "cpu", "cuda"};
 
 static const struct opt OPTIONS[] = {
     {.doc = "Computation:", .type = OPT_GROUP},
-    {"engine", "NAME", "What computes pixels: reference, cpu or cuda", OPT_CHOICE,
+    {"engine", ENGINE_CHOICES, "Engine that computes the pixels", OPT_CHOICE,
      offsetof(struct options, engine), .choices = ENGINE_CHOICES},
-    {"threads", "N", "Threads of the engine; faithful reference: always 1", OPT_INT,
+    {"threads", "N", "Threads of the engine; the faithful reference always uses 1", OPT_INT,
      offsetof(struct options, threads), .min = 1, .max = 1024, .usual = "1"},
-    {"physics", "MODE", "faithful repeats the quirks of nanoBragg, physical repairs the quirks",
+    {"physics", PHYSICS_CHOICES, "Repeat (faithful) or repair (physical) the quirks of nanoBragg",
      OPT_CHOICE, offsetof(struct options, physics), .choices = PHYSICS_CHOICES,
      .usual = "faithful"},
     {"trace-pixel", "FAST,SLOW", "Print all intermediate values of one pixel", OPT_INTS,
@@ -47,7 +47,7 @@ static const struct opt OPTIONS[] = {
 
 static const struct opt_program PROGRAM = {
     .name = "bragg-nanobragg",
-    .summary = "Simulate a frame with nanoBragg's command line and files.",
+    .summary = "Simulate one image with nanoBragg's command line and files.",
     .examples =
         "bragg-nanobragg -cell 100 -N 5 -default_F 100 -distance 100 -detpixels 512\n"
         "bragg-nanobragg --physics=physical --engine=cpu -cell 70 80 90 75 85 95 -hkl P1.hkl",
