@@ -150,7 +150,7 @@ page 'all is right' perfect.stream 'No frame has an error.' 'precision 1' images
 page 'spots half a pixel off' shifted.stream 'places of found spots: half a pixel off' dots=0.5,0
 page 'no spots' silent.stream 'No found spot is a true spot.' 'No spots were found.' images=3 missed="$strong" wrong=0 lattices=0
 page 'wrong lattices' turned2.stream 'No right lattice was found.' missed=0 lattices=3 marks=right
-page 'why plots are missing' silent.stream 'Plots that are not shown: Separation of true and false spots. It needs' 'Summary hits found'
+page 'why plots are missing' silent.stream 'Plots that are not shown: Separation of true and false spots. This plot needs' 'Summary hits found'
 page 'sigmas halved' halved.stream 'chi2 4 of'
 page 'spots that are none' hand.stream lattices=3 images=3
 # roc STREAM: whether its ROC curve goes through the corner or by chance, and ends below left
