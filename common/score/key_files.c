@@ -1,5 +1,5 @@
 /*
- * Opens an answer key of any kind.  Recordings, CrystFEL streams, DIALS tables and tables of text
+ * Opens ground truth of any kind.  Recordings, CrystFEL streams, DIALS tables and tables of text
  * have two functions each: one says whether a file is of its kind, the other reads all frames of
  * the file into a key_part, where their reflections stay in memory.  The reflections of an NXmx
  * file stay in the file until key_part_reach reads them.

@@ -74,13 +74,16 @@ static const struct {
      "Merged intensities against the squares of the true structure factors, with one scale and one "
      "B factor. Mates: the differences of Friedel mates against the true differences.",
      FROM_MERGED},
-    {"latency_s", "Latency", "Time in seconds from when a client took a frame to when its result was ready.",
-     FROM_NONE},
-    {"sent", "Sent frames", "Number of messages: taken by the client, taken by some clients, dropped, or withheld on "
+    {"latency_s", "Latency",
+     "Time in seconds from when a client took a frame to when its result was ready.", FROM_NONE},
+    {"sent", "Sent frames",
+     "Number of messages: taken by the client, taken by some clients, dropped, or withheld on "
      "purpose.",
      FROM_NONE},
-    {"lost", "Lost frames", "Frames without a result: by_sender, no client got the frame; by_client, all clients took the "
-     "frame; by_either, only some clients took the frame.", FROM_NONE},
+    {"lost", "Lost frames",
+     "Frames without a result: by_sender, no client got the frame; by_client, all clients took the "
+     "frame; by_either, only some clients took the frame.",
+     FROM_NONE},
     {"answers", "Are answers of good messages?",
      "Results whose frame has no number, and intact messages that were reported as corrupt.",
      FROM_NONE},
@@ -373,11 +376,10 @@ static void angles(FILE *out, struct score *s, struct missing *m)
             plot_bar(&p, from, up, (double)count[i], note);
     }
     plot_end(&p);
-    fprintf(
-        out,
-        "<p class=\"soft\">The angle between each right lattice and the true one. Half of the "
-        "angles are below %.3g deg, 95 %% below %.3g deg.</p></div>\n",
-        values_percentile(&s->angle_deg, 50.0), values_percentile(&s->angle_deg, 95.0));
+    fprintf(out,
+            "<p class=\"soft\">The angle between each right lattice and the true one. Half of the "
+            "angles are below %.3g deg, 95 %% below %.3g deg.</p></div>\n",
+            values_percentile(&s->angle_deg, 50.0), values_percentile(&s->angle_deg, 95.0));
 }
 
 static size_t kept(const struct shown_pairs *p)
@@ -521,7 +523,8 @@ static void roc_of_spots(FILE *out, struct score *s, struct missing *m)
                            y = {"fraction of true spots accepted", .from = 0, .to = 1.02};
     const char *title = "Separation of true and false spots";
     if (!curve(out, title, "ROC of found spots by their photons", &s->spots_by_photons, &x, &y)) {
-        nothing(m, title, "This plot needs true and false spots, and an analysis that reports photons.");
+        nothing(m, title,
+                "This plot needs true and false spots, and an analysis that reports photons.");
         return;
     }
     end(out, "ROC curve of spots ranked by their photons, as the analysis counts them. "
@@ -765,7 +768,9 @@ enum status report_write(FILE *out, struct score *s, const struct figures *f,
         status = report_frames(out, s, e);
     }
     write_figures(out, s, f);
-    fputs("<p class=\"soft\">Made by bragg-score. The manual page bragg-score(1) defines each metric.</p>\n", out);
+    fputs("<p class=\"soft\">Made by bragg-score. The manual page bragg-score(1) defines each "
+          "metric.</p>\n",
+          out);
     document_end(out);
     return status;
 }

@@ -200,7 +200,8 @@ static void write_numbers(const struct frame_facts *k, FILE *out)
     row(out, "frames seen", "%.0f", frames, "");
     row(out, "hits (frames with a lattice)", "%.0f", (double)k->hits, "");
     if (k->torn)
-        row(out, "frames overwritten while they were read (not counted)", "%.0f", (double)k->torn, "");
+        row(out, "frames overwritten while they were read (not counted)", "%.0f", (double)k->torn,
+            "");
     if (k->frames) {
         row(out, "mean pixel value", "%.4g", k->mean_sum / frames, unit_of(k->x));
         row(out, "brightest pixel", "%.6g", k->brightest, unit_of(k->x));
@@ -367,10 +368,9 @@ void frame_facts_write_experiment(const struct experiment *x, FILE *out)
         write_crystal(&x->crystals[i], out);
     fputs("</div>\n<div class=\"card\"><h3>Lineage ", out);
     html_text(out, x->lineage);
-    fputs(
-        "</h3><p class=\"soft\">One line per stage, with all options that change the frames. "
-        "Frames with the same number and the same lineage have the same bytes.</p><pre>",
-        out);
+    fputs("</h3><p class=\"soft\">One line per stage, with all options that change the frames. "
+          "Frames with the same number and the same lineage have the same bytes.</p><pre>",
+          out);
     html_lines(out, x->history);
     fputs("</pre></div>\n", out);
 }

@@ -1,11 +1,11 @@
 #!/bin/sh
-# bragg-score: streams made from an answer key, with known faults, give the figures that they must.
+# bragg-score: streams made from ground truth, with known faults, give the figures that they must.
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
 . "$BRAGG_TESTS/score.sh"
 needs 'scores of streams made from a key' python:h5py python:numpy
 scratch
 
-# make KEY OPTION...: an answer key of four frames, one of them empty
+# make KEY OPTION...: ground truth of four frames, one of them empty
 make() {
 	name=$1
 	shift
