@@ -1,5 +1,5 @@
 /*
- * What the answer key costs: frames of the cpu engine with and without the tables of their
+ * What the ground truth costs: frames of the cpu engine with and without the tables of their
  * reflections, interleaved, one thread.  With a beam of 1e29 photons/m^2 every pixel of every
  * workload is bright; with 1e24 reflections have some tens of photons.  The images of both must be
  * equal.

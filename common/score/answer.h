@@ -1,7 +1,7 @@
 /* What an analysis program reports about one frame.  The readers of all file formats of results
  * fill in a `struct answer`.
  *
- * The second half of this file pairs found spots with spots of the answer key. */
+ * The second half of this file pairs found spots with spots of the ground truth. */
 #ifndef BRAGG_SCORE_ANSWER_H
 #define BRAGG_SCORE_ANSWER_H
 
@@ -39,7 +39,7 @@ struct answer_lattice {
     double a_matrix[9];   // row-major; columns a*, b*, c* in 1/A, in the coordinate system of the
                           // beam (key_a_matrix)
     size_t first, count;  // its reflections in `reflections` of the answer
-    uint64_t crystal;     // only in an answer key: number of its crystal, from 0
+    uint64_t crystal;     // only in ground truth: number of its crystal, from 0
     char centring;        // centring of its cell (bases_centring) according to the analysis; 0: not
                           // given
 };
@@ -115,7 +115,7 @@ struct spots {
     size_t order_room, pairs_room, taken_room;
 };
 
-/* Pairs found spots with rows of the answer key, one to one.  The nearest pairs are made first.
+/* Pairs found spots with rows of the ground truth, one to one.  The nearest pairs are made first.
  *
  *   panel_of  panel of the key for each panel of the analysis
  *   partner   [nfound], set to the row that is paired with found spot i, or -1

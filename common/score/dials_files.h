@@ -40,7 +40,7 @@ struct dials_files {
     bool by_place;              // `image` is the place of an image in a file; otherwise it is a
                                 // frame number
     bool all_measured;          // intensities are used even without a flag, because the table is an
-                                // answer key
+                                // ground truth
     enum dials_level level;
     bool all_indexed;  // all rows are of lattices
     size_t nentries, entries_room, next;

@@ -1,6 +1,6 @@
 /*
- * The answer key (ground truth): the reflections and lattices of each simulated frame, from one
- * file or several.
+ * The ground truth, which the code calls the key: the reflections and lattices of each simulated
+ * frame, from one file or several.
  *
  * An NXmx file or its recording contains frames with their reflections.  Tables and streams are
  * made from such frames.  All reflections of other kinds of files are in memory.  For NXmx files
@@ -63,7 +63,7 @@ struct key_part {
 
 /* Opens a file of any kind.  The caller must call key_part_close, also after an error.
  *
- * STATUS_INPUT: the file is not an answer key, or has no reflections. */
+ * STATUS_INPUT: the file is not ground truth, or has no reflections. */
 enum status key_part_open(struct key_part *k, const char *path, struct error *e);
 void key_part_close(struct key_part *k);
 
@@ -160,7 +160,7 @@ struct key_frame {
  *
  * STATUS_INPUT:
  *
- *   - a file is not an answer key, or has no reflections
+ *   - a file is not ground truth, or has no reflections
  *   - the files contain different kinds of data, or have different detectors or crystals
  *   - a frame number is in two files, and results cannot name the file.  They can if both
  *     are NXmx files of stills with different frames of this number */

@@ -1,5 +1,5 @@
 /*
- * Compares merged intensities with the F^2 of the answer key, reflection by reflection:
+ * Compares merged intensities with the F^2 of the ground truth, reflection by reflection:
  *
  *   1. completes the equivalents and Friedel mates of the key where its F^2 allow that,
  *   2. pairs both sets, and fits a scale and a B factor,

@@ -27,7 +27,7 @@ static const struct {
      FROM_ALL},
     {"hits", "Are hits found?",
      "A hit has a lattice with enough strong reflections. A false negative is a hit that the "
-     "analysis rejected. A false positive is an empty frame that it accepted.",
+     "analysis rejected. A false positive is a blank frame that the analysis accepted.",
      FROM_ALL},
     {"spots", "Are spots found?",
      "Precision is the fraction of the found spots that are true. Recall is the fraction of the "
@@ -49,41 +49,47 @@ static const struct {
     {"wavelength", "Is the wavelength right?",
      "Mean of the wavelength of the analysis divided by the true one, minus 1.", FROM_ALL},
     {"predicted_px", "Positions of predicted spots",
-     "Mean of predicted minus true position, in pixels, for the correct lattices.", FROM_LATTICES},
+     "Mean of predicted minus true position, in pixels, for the right lattices.", FROM_LATTICES},
     {"predicted", "Are spots predicted?",
      "The fraction of the reflections above 10 photons that the analysis predicted.",
      FROM_LATTICES},
     {"lattices", "Are lattices indexed?",
-     "A lattice is correct if its orientation differs from the true one by less than the limit.",
+     "A lattice is right if its cell is the true cell, and its orientation differs from the true "
+     "one by less than the limit of --angle.",
      FROM_LATTICES},
     {"angle_deg", "How well are they oriented?",
-     "The angle between a correct lattice and the true one, in degrees. x, y and z are its "
-     "components about the axes of the laboratory frame.",
+     "The angle between a right lattice and the true one, in degrees. x, y and z are components "
+     "of this rotation: about the fast axis, about the axis perpendicular to it and to the beam, "
+     "and about the beam.",
      FROM_LATTICES},
     {"cell", "Is the cell right?",
      "Edges in &#8491;, angles in degrees. A relative error of 0.01 means 1 % too long.",
      FROM_LATTICES},
     {"intensities", "Are intensities right?",
-     "Measured against true photons. Slope 1: the scale is right. chi2 1: the sigmas are right. "
-     "Above 1 the sigmas are too small, below 1 too large. slope_median, slope_mad and chi2_robust "
-     "are medians, which a few outliers do not change.",
+     "Measured against true photons. If the slope is 1, the scale is right. If chi2 is 1, the "
+     "sigmas are right; if chi2 is above 1, they are too small. slope_median, slope_mad and "
+     "chi2_robust are medians, which a few outliers do not change.",
      FROM_LATTICES},
     {"merged", "Is the merged set right?",
      "Merged intensities against the squares of the true structure factors, with one scale and one "
      "B factor. Mates: the differences of Friedel mates against the true differences.",
      FROM_MERGED},
-    {"latency_s", "Latency", "Time in seconds from the sending of a frame to its result.",
+    {"latency_s", "Latency",
+     "Time in seconds from when a client took a frame to when its result was ready.", FROM_NONE},
+    {"sent", "Sent frames",
+     "Number of messages: taken by the client, taken by some clients, dropped, or withheld on "
+     "purpose.",
      FROM_NONE},
-    {"sent", "Sent frames", "Number of frames by what happened to them on the way to the client.",
+    {"lost", "Lost frames",
+     "Frames without a result: by_sender, no client got the frame; by_client, all clients took the "
+     "frame; by_either, only some clients took the frame.",
      FROM_NONE},
-    {"lost", "Lost frames", "Frames without a result: never sent, or sent.", FROM_NONE},
     {"answers", "Are answers of good messages?",
      "Results whose frame has no number, and intact messages that were reported as corrupt.",
      FROM_NONE},
-    {"faults", "What was done with faults?",
-     "Messages of each kind of fault, and what the client did with their frames: answered or "
-     "ignored them, answered wrongly, or reported them as corrupt. Died: the client answered no "
-     "later frame.",
+    {"faults", "What did the client do with faults?",
+     "Messages of each kind of fault, and how many of their frames the client answered, ignored, "
+     "answered wrongly, or reported as corrupt. died is 1 if the client answered no later frame.",
      FROM_NONE},
 };
 
@@ -205,7 +211,7 @@ static void write_summary(FILE *out, const struct figures *f)
         {"hits.false_negative", "hits missed"},
         {"spots.recall", "recall: fraction of the strong spots that were found"},
         {"spots.precision", "precision: fraction of the found spots that are true"},
-        {"lattices.right", "correct lattices"},
+        {"lattices.right", "right lattices"},
         {"lattices.missed", "missed lattices"},
         {"angle_deg.median", "median error of the orientations, deg"},
         {"intensities.cc", "correlation of measured with true intensities"},
@@ -350,7 +356,7 @@ static void angles(FILE *out, struct score *s, struct missing *m)
     size_t count[ANGLE_BINS] = {0}, most = 1;
     const double to = fmax(values_percentile(&s->angle_deg, 100.0), 1e-3) * 1.0001;
     if (!n) {
-        nothing(m, title, "No correct lattice was found.");
+        nothing(m, title, "No right lattice was found.");
         return;
     }
     for (size_t i = 0; i < n; i++) {
@@ -370,11 +376,10 @@ static void angles(FILE *out, struct score *s, struct missing *m)
             plot_bar(&p, from, up, (double)count[i], note);
     }
     plot_end(&p);
-    fprintf(
-        out,
-        "<p class=\"soft\">The angle between each correct lattice and the true one. Half of the "
-        "angles are below %.3g deg, 95 %% below %.3g deg.</p></div>\n",
-        values_percentile(&s->angle_deg, 50.0), values_percentile(&s->angle_deg, 95.0));
+    fprintf(out,
+            "<p class=\"soft\">The angle between each right lattice and the true one. Half of the "
+            "angles are below %.3g deg, 95 %% below %.3g deg.</p></div>\n",
+            values_percentile(&s->angle_deg, 50.0), values_percentile(&s->angle_deg, 95.0));
 }
 
 static size_t kept(const struct shown_pairs *p)
@@ -411,7 +416,7 @@ static void intensities(FILE *out, const struct score *s, struct missing *m)
     const struct shown_pairs *i = &s->shown->intensities;
     double most = 10.0, least = INFINITY;
     if (!i->n) {
-        nothing(m, title, "No correct lattice has a measured reflection of the ground truth.");
+        nothing(m, title, "No right lattice has a measured reflection of the ground truth.");
         return;
     }
     for (size_t k = 0; k < kept(i); k++) {
@@ -518,7 +523,8 @@ static void roc_of_spots(FILE *out, struct score *s, struct missing *m)
                            y = {"fraction of true spots accepted", .from = 0, .to = 1.02};
     const char *title = "Separation of true and false spots";
     if (!curve(out, title, "ROC of found spots by their photons", &s->spots_by_photons, &x, &y)) {
-        nothing(m, title, "It needs true and false spots, and an analysis that reports photons.");
+        nothing(m, title,
+                "This plot needs true and false spots, and an analysis that reports photons.");
         return;
     }
     end(out, "ROC curve of spots ranked by their photons, as the analysis counts them. "
@@ -687,7 +693,7 @@ static void write_legend(FILE *out)
 {
     static const char *const words[SHOWN_KINDS] = {"true spot, found",
                                                    "strong true spot, not found", "false spot"};
-    fputs("<p class=\"soft\">The frames with most faults: strong spots that were not found, false "
+    fputs("<p class=\"soft\">The frames with most errors: strong spots that were not found, false "
           "spots, and lattices that were missed. Frames without a result are not shown. Point at a "
           "picture to see it without marks.",
           out);
@@ -707,7 +713,7 @@ static enum status report_frames(FILE *out, const struct score *s, struct error 
     enum status status = STATUS_OK;
     fputs("<h2>The worst frames</h2>\n", out);
     if (!s->shown->nframes) {
-        fputs("<p>No frame has a fault.</p>\n", out);
+        fputs("<p>No frame has an error.</p>\n", out);
         return STATUS_OK;
     }
     write_legend(out);
@@ -762,7 +768,9 @@ enum status report_write(FILE *out, struct score *s, const struct figures *f,
         status = report_frames(out, s, e);
     }
     write_figures(out, s, f);
-    fputs("<p class=\"soft\">Made by bragg-score; its manual page defines each metric.</p>\n", out);
+    fputs("<p class=\"soft\">Made by bragg-score. The manual page bragg-score(1) defines each "
+          "metric.</p>\n",
+          out);
     document_end(out);
     return status;
 }

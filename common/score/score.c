@@ -1,4 +1,4 @@
-/* Compares answers with the answer key, frame by frame: hits, spots, and the detector model.
+/* Compares answers with the ground truth, frame by frame: hits, spots, and the detector model.
  * score_close checks whether the results belong to this key at all. */
 #include "score/score.h"
 

@@ -1,4 +1,4 @@
-/* Compares the answers of an analysis program with the answer key and computes metrics.
+/* Compares the answers of an analysis program with the ground truth and computes metrics.
  *
  * Call score_begin, score_take for each answer, score_close, score_figures and score_end.
  * bragg-score is the program that does this. */

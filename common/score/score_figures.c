@@ -350,8 +350,8 @@ void score_figures(struct score *s, struct figures *f)
     add_intensities(s, f);
     if (s->spots_right && !s->lattices_right && !s->ambiguous &&
         (double)s->spots_right <= s->by_chance + CHANCE_SIGMAS * sqrt(s->by_chance))
-        figures_note(f, "there are no more true spots than by chance. Is this the ground truth of "
-                        "these results?");
+        figures_note(f, "the found spots agree with true spots no more often than by chance. Is "
+                        "this the ground truth of these results?");
     if (s->indexed_spots + s->integrated_spots)
         figures_note(f,
                      "the found spots are only those that were %s. To score all found spots, add "

@@ -87,7 +87,7 @@ enum { ROUTE_KIND_MASK = 3, ROUTE_SHARED = 4, ROUTE_PACKED_16 = 8, ROUTE_PACKED_
 struct route {
     enum message_type type;
     uint64_t run;                 // number of the run; 0: not known yet
-    uint32_t incarnation;         // of the source of the sender; each restart adds 1
+    uint32_t incarnation;         // of the run; always 1: a source that is restarted is a new run
     uint64_t frame;               // frame number; 0 if there is no frame
     uint32_t attempt;             // how often this frame was issued before
     char stage[STAGE_NAME_SIZE];  // name of the sending program

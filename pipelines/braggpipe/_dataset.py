@@ -30,7 +30,7 @@ def _only(numbers: Sequence[int]) -> str:
 
 
 class _Simulated:
-    """Frames that are computed when they are asked for.  Numbers are 0 to `frames` - 1."""
+    """Frames that are computed when they are read.  Numbers are 0 to `frames` - 1."""
 
     def __init__(self, frames: int, part: range, options: dict[str, Any]) -> None:
         _simulate.commands(_simulate.STAGES, options)  # a wrong option is an error now, not in a worker process
@@ -97,32 +97,33 @@ class _Stored:
 
 
 class Dataset:
-    """Frames by index, as PyTorch's DataLoader takes them: dataset[i] is computed when it is asked for.
+    """Frames by index, for PyTorch's DataLoader: dataset[i] is computed when it is read.
 
         train = braggpipe.Dataset(200, split="train", random=True, detpixels=64, ncells=10)
         print(len(train), train[7].image.sum())
         for frame in braggpipe.Dataset(100, split="test", random=True, detpixels=64, ncells=10):
             print(frame.number)
 
-    Frame number k depends on the options and on k only.  Number of workers, order, epoch and batch
-    size do not change it, and nothing has to be stored.  The class does not need PyTorch.
+    Frame number k depends only on the options and on k.  Number of workers, order, epoch and batch
+    size do not change the frame, and no frame has to be stored.  The class does not need PyTorch.
 
     Arguments:
-        frames: number of frames of the whole set, before the split.  Or the name of a recording of
-            bragg-tap or of an NXmx file, whose frames are read.
+        frames: number of frames of the whole set, before the split, or the name of a recording of
+            bragg-tap or of an NXmx file.
         split: "train", "validation" or "test": frames 0 to 79, 80 to 89 and 90 to 99 of each hundred.
             Sets with the same options and different splits share no frame, and a larger set keeps
             the parts of a smaller one.  None: all frames.
         item: function(frame) that makes what dataset[i] returns, such as a pair of arrays.  It must
             be a function of a module if worker processes are spawned.  None: Frame.detach.
-        block: frames are computed in blocks of so many numbers, because the start of a pipeline takes
+        block: number of frames that are computed together, because the start of a pipeline takes
             about as long as ten small frames.
         keep: number of blocks that are kept in memory.
         options: options of braggpipe.simulate.
 
     A loop over the set runs one pipeline, which is the fastest way.  For random order, pass
-    sampler=braggpipe.BlockShuffle(dataset) to the DataLoader.  A shuffle of single frames computes a
-    whole block for each of them; use block=1 for it.  With several workers a batch should be a block.
+    sampler=braggpipe.BlockShuffle(dataset) to the DataLoader.  A shuffle of single frames would
+    compute a whole block for each frame: set block=1 for such a shuffle.  With several workers,
+    batch_size should be `block`.
 
     Raises ValueError if the split is empty, and TypeError if no program has an option of that name.
     Access to a frame raises IndexError for an index out of range, and braggpipe.Error if a program
@@ -222,15 +223,17 @@ class BlockShuffle:
 
     Arguments:
         dataset: a Dataset.
-        seed: the order depends on the seed and on the epoch only.
+        seed: number that selects the orders.  The order depends only on the seed and the epoch.
 
-    Each loop is an epoch with an order of its own.  set_epoch(n) sets the epoch of the next loop.
+    Each loop is the next epoch, counted from 0, and has another order.  set_epoch(n) sets the epoch
+    of the next loop.
     """
 
     def __init__(self, dataset: Dataset, seed: int = 0) -> None:
         self.dataset, self.seed, self.epoch = dataset, seed, 0
 
     def set_epoch(self, epoch: int) -> None:
+        """Sets the epoch of the next loop.  Equal epochs have equal orders."""
         self.epoch = epoch
 
     def __len__(self) -> int:

@@ -28,9 +28,9 @@ class Panel:
 
         origin_m + pixel_m * ((j..j+1) * fast + (i..i+1) * slow)
 
-    Vectors are in the laboratory frame, see Experiment.  Positions in pixels, such as `beam` and
-    the columns fast and slow of Frame.reflections, count from the corner of the panel: pixel i covers
-    i to i + 1, and its centre is i + 0.5.
+    Vectors are in the laboratory frame, see Experiment.  Positions in pixels count from the corner
+    of the panel: pixel i covers i to i + 1, and its centre is i + 0.5.  Such positions are `beam`, and
+    the columns fast and slow of Frame.reflections.
     """
 
     shape: tuple[int, int]  #: number of pixels along slow and fast
@@ -153,8 +153,8 @@ class Frame:
 
     .image is read-only and may be in shared memory, which the pipeline uses again when the frame is
     released.  A program that keeps many frames should keep frame.detach(), or copies of the arrays
-    that it needs.  If more than a few frames are kept, the module copies the pixels of the next
-    frames.
+    that it needs.  If a program keeps more than a few frames, the module copies the pixels of each
+    further frame, which costs time.
 
     Frames can be pickled and copied, and therefore passed to other processes
     (multiprocessing.Pool, PyTorch's DataLoader).  The copy has its own pixels and contains the
@@ -485,8 +485,8 @@ class Frames:
     exception.  The end of a `with` block and close() do the same.
 
     Another loop over the same object gets the frames again: files are read again, and a pipeline
-    runs again.  Only a running pipeline of others (an endpoint) cannot be repeated.  len() is the
-    number of frames, except for an endpoint.
+    runs again.  An endpoint gives its frames only once, because the loop did not start the pipeline,
+    and has no len().  Otherwise len() is the number of frames.
     """
 
     @property

@@ -158,7 +158,7 @@ class _Stay:
 
 
 class _Stays:
-    """The runs of a pipeline that loops receive from.  The last one is new until a loop takes it."""
+    """The runs of a pipeline, one for each loop.  The last run is new until a loop takes it."""
 
     def __init__(self, start: Callable[[], _Stay]) -> None:
         self.start, self.all, self.is_new, self.pid = start, [start()], True, os.getpid()
@@ -173,7 +173,7 @@ class _Stays:
         return self.all[-1]
 
     def leave(self, stay: _Stay) -> None:
-        """Ends a run.  The last one is kept, because it knows experiment and number of frames."""
+        """Ends a run.  The last run is kept, because it has the experiment and the number of frames."""
         try:
             stay.close()
         finally:

@@ -68,7 +68,8 @@ class Model:
             from the options at the start, such as --oversample, stay fixed.  Without a crystal
             among the options, the structure factors are those of lysozyme, also in another cell.
 
-    Values of parameters have the units of the options: A, deg, mm, um.  Three kinds differ:
+    Values of parameters have the units of the options: A, deg, mm, um.  Three kinds of parameters are
+    relative to the start:
 
     - rot_x, rot_y, rot_z: rotation vector of all lattices relative to the start, in deg, about the
       axes of the laboratory frame; 0 at the start.
@@ -85,10 +86,10 @@ class Model:
         images: number of images that the programs have computed.
 
     Each new set of values runs the programs once.  The last image and its derivatives are stored,
-    so that calls with equal values cost no time.
+    so another call with the same values takes no time.
 
-    Raises ValueError for a parameter that no option sets, and if the options give another number of
-    frames than one.  The errors of braggpipe.simulate can also occur.
+    Raises ValueError for a parameter that no option sets, and if the options do not give exactly one
+    frame.  The errors of braggpipe.simulate can also occur.
     """
 
     def __init__(self, names: str | Sequence[str], **options: Unpack[Options]) -> None:
@@ -144,7 +145,7 @@ class Model:
         return float(value)
 
     def _shares(self) -> list[float]:
-        """Returns the weights of all lattices.  As in --shares, the last holds for the rest."""
+        """Returns the weights of all lattices.  As in --shares, the last one applies to further lattices."""
         given = self._options.get("shares", 1.0)
         shares = [float(one) for one in (given if numpy.iterable(given) else [given])]
         return [shares[min(at, len(shares) - 1)] for at in range(len(self._truth.lattices))]

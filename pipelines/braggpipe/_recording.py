@@ -18,7 +18,8 @@ _HEAD = struct.Struct("<8sQQQII")  # start of a record: mark, length, time, fram
 class Recording(Frames):
     """The frames of a recording, in the order in which they were recorded.
 
-    An index in [] counts the frames in this order, from 0.  Pixels stay in the file, which is mapped into memory, until a program reads them.
+    An index in [] counts the frames in this order, from 0.  The file is mapped into memory: pixels
+    are read from the disk when a program uses them.
     Raises ValueError if the file is not a recording, or if a frame is corrupt.
     """
 

@@ -22,8 +22,8 @@ def shapes(program: str) -> dict[str, tuple[str, bool]]:
     """Returns the options of a program: for each the shape of its value, and whether it may be repeated.
 
     The shape is the text after the name in --help, such as "=MM" or "[=PHOTONS]"; "" for a flag.
-    Options that all programs have in common are left out.  Lines of --help that begin with an option have at most
-    8 blanks before it; the lines of descriptions have more.
+    Common options of all programs are not returned.  A line of --help that begins with an option has
+    at most 8 blanks before the option.  Lines of descriptions have more.
     """
     path = shutil.which(program, path=search_path())
     if not path:

@@ -162,7 +162,7 @@ class Sockets:
             self.warn = lambda text: None
 
     def guard(self) -> None:
-        """Starts the access control: from now on libzmq asks the gate about every client."""
+        """Starts the access control: libzmq sends a request about every client to the gate."""
         if self.gate:
             return
         assert self.folder
@@ -172,7 +172,7 @@ class Sockets:
         self.gate.bind("inproc://zeromq.zap.01")
 
     def judge(self) -> None:
-        """Answers one question of libzmq: whether the key of a client is admitted."""
+        """Answers one request of libzmq: whether a client with this key may connect."""
         assert self.gate
         version, number, _, _, _, mechanism, *key = self.gate.recv_multipart()
         user = self.users.get(zmq.utils.z85.encode(key[0])) if mechanism == b"CURVE" else None  # type: ignore[no-untyped-call]

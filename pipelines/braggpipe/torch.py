@@ -52,9 +52,9 @@ class Labelled(torch.utils.data.IterableDataset):
         for images, labels in torch.utils.data.DataLoader(train, batch_size=4, num_workers=2):
             masks = labels > 0
 
-    Yields (image, labels) for each frame, see image_and_labels.  The worker processes of a DataLoader
-    share the frames: worker i of n computes the i-th n-th of them, so each frame comes once.  For
-    random access and random order use braggpipe.Dataset.
+    Yields (image, labels) for each frame, see image_and_labels.  The frames are divided into one part
+    for each worker process of a DataLoader, so each frame comes once.  For random access and random
+    order use braggpipe.Dataset.
 
     Arguments:
         photons: reflections with fewer photons in the frame do not label pixels.
@@ -86,7 +86,7 @@ class Scaled:
                                        ncells=6, oversample=2)
         image = model(torch.zeros(2, dtype=torch.float64))
 
-    Parameter i has the value start[i] + step[i] * offsets[i].  Optimisers work best if all their
+    Parameter i has the value start[i] + steps[i] * offsets[i].  Optimisers work best if all their
     variables are of similar size.
 
     Arguments:
@@ -116,8 +116,8 @@ class Scaled:
 def check(model: Scaled, offset: float = 0.3) -> bool:
     """Returns True if the derivatives agree with differences between images.
 
-    All offsets are `offset`.  The step of the differences is 5e-3, because images are float32:
-    differences over steps of 1e-6 would be noise.
+    The test is at the point where all offsets are `offset`.  The step of the differences is 5e-3:
+    images are float32, so differences over much smaller steps would be noise.
     """
     at = torch.full((len(model.names),), offset, dtype=torch.float64, requires_grad=True)
     largest = float(model(at).max())
@@ -130,8 +130,8 @@ def fit(model: Scaled, counts: torch.Tensor, background: float = 0.0, max_iter: 
     Arguments:
         model: the model.  The search starts with all offsets 0.
         counts: counted photons, a tensor of the shape of the image.
-        background: photons per pixel that are added to the model, more than 0 if some pixel of the
-            model is 0.
+        background: photons per pixel that are added to the model.  It must be more than 0 if a
+            pixel of the model is 0.
         max_iter: largest number of steps of the optimiser, L-BFGS.
     """
     offsets = torch.zeros(len(model.names), dtype=torch.float64, requires_grad=True)

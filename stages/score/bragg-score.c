@@ -1,5 +1,5 @@
 /*
- * bragg-score: compares what an analysis found in frames with the answer key of these frames.
+ * bragg-score: compares what an analysis found in frames with the ground truth of these frames.
  *
  * From top to bottom: what is written (table, JSON, page, --require), how results of programs are
  * read (also while they grow), operands and options.  The comparison itself is in common/score.
@@ -62,7 +62,7 @@ static enum status score_print(const struct figures *f, const char *json, struct
     if (!json || strcmp(json, "-") != 0)
         figures_print(f, stdout);
     if (fflush(stdout) || ferror(stdout))
-        return error_errno(e, STATUS_FAILED, "cannot write the figures");
+        return error_errno(e, STATUS_FAILED, "stdout: cannot write the metrics");
     return json ? write_json(f, json, e) : STATUS_OK;
 }
 
@@ -241,7 +241,7 @@ static enum status take_one(struct score *s, const struct results_list *all, siz
 /* Reads the results paths[npaths], at most SCORE_RESULTS_MAX, into the score.
  *
  * If `follow_s` is greater than 0, the last result is read while it grows.  This ends when all
- * frames of the key have answers, when no bytes arrived for `follow_s`, or with SIGINT or
+ * frames of the ground truth have results, when no bytes arrived for `follow_s`, or with SIGINT or
  * SIGTERM. */
 static enum status score_results(struct score *s, const char *const paths[], size_t npaths,
                                  double follow_s, struct error *e)
@@ -262,27 +262,28 @@ static enum status score_results(struct score *s, const char *const paths[], siz
 
 struct options {
     const char *json, *report, *symmetry;
-    struct opt_texts keys, require, sent;
+    struct opt_texts truths, require, sent;
     double angle_deg, hit[2], follow_s;
     struct opt_marks given;
 };
 
-enum { OPERANDS_MAX = SCORE_RESULTS_MAX + 1, KEYS_MAX = OPERANDS_MAX + OPT_TEXTS_MAX };
+enum { OPERANDS_MAX = SCORE_RESULTS_MAX + 1, TRUTHS_MAX = OPERANDS_MAX + OPT_TEXTS_MAX };
 
 #define AT(member) offsetof(struct options, member)
 
 static const struct opt table[] = {
     {.doc = "Input:", .type = OPT_GROUP},
-    {"key", "FILE",
-     "Use the key FILE; all operands are then results; may be repeated (the first operand)",
-     .type = OPT_TEXTS, .offset = AT(keys)},
+    {"truth", "FILE",
+     "Ground truth of the frames; all operands are then results; may be repeated (the first "
+     "operand)",
+     .type = OPT_TEXTS, .offset = AT(truths)},
     {"sent", "FILE",
-     "Read the key of bragg-serve --key=FILE, for the metrics of latency, losses and faults; may "
-     "be repeated",
+     "Read which messages were sent, from the file of bragg-serve --key=FILE, for the metrics of "
+     "latency, losses and faults; may be repeated",
      .type = OPT_TEXTS, .offset = AT(sent)},
     {"follow", "SECONDS",
      "Read the last RESULT (a stream, a table of peaks, or a folder) while it grows: until all "
-     "frames of the key have answers, nothing new comes for SECONDS, or Ctrl-C",
+     "frames of the ground truth have results, nothing new comes for SECONDS, or Ctrl-C",
      OPT_REAL, AT(follow_s), .min = 0.1, .max = 1e6, .flags = OPT_BARE, .usual = "10"},
     {.doc = "Criteria:", .type = OPT_GROUP},
     {"angle", "DEG", "Largest angle between a right lattice and the true one", OPT_REAL,
@@ -309,47 +310,47 @@ static const struct opt table[] = {
 
 static const struct opt_program program = {
     .name = "bragg-score",
-    .summary = "Compare the results of an analysis with the answer key of the frames.",
-    .examples = "bragg-score key.nxs o.stream\n"
+    .summary = "Compare the results of an analysis with the ground truth of the frames.",
+    .examples = "bragg-score truth.nxs o.stream\n"
                 "bragg-score --report=score.html --require='spots.recall>=0.9' "
-                "--require='angle_deg.median<=0.05' key.nxs o.stream",
-    .operands = "KEY... RESULT...",
+                "--require='angle_deg.median<=0.05' truth.nxs o.stream",
+    .operands = "TRUTH... RESULT...",
     .min_operands = 1,
     .max_operands = OPERANDS_MAX,
     .details =
-        "KEY is an NXmx file that bragg-write made from frames with reflections "
-        "(bragg-intensity --reflections), a recording of such frames, or a table of the truth: "
-        "run.refl, key_%04d.refl, run.stream, run.tsv, or that of bragg-orient --truth or "
-        "bragg-serve --key. NXmx files and recordings after the first KEY are keys, too; --key "
-        "names several keys of any kind.\n"
+        "TRUTH is an NXmx file that bragg-write made from frames with reflections "
+        "(bragg-intensity --reflections), or a recording of such frames. It may also be a file of "
+        "bragg-write --reflections (run.refl, truth_%04d.refl, run.stream, run.tsv), of "
+        "bragg-orient --truth or of bragg-serve --key. NXmx files and recordings after the first "
+        "TRUTH are ground truth, too. --truth names several files of any kind.\n"
         "RESULT is a stream of CrystFEL, files of DIALS (.refl with .expt), a table of "
         "peaks (.tsv, .txt), a merged set (.hkl, .mtz), or a folder of streams and tables.\n"
-        "Status 0: done, and all requirements are met; 1: a requirement is not met; 3: a file "
-        "cannot be scored.",
+        "Exit status 0: done, and all requirements are met; 1: a requirement is not met, or a "
+        "file cannot be written; 3: a file cannot be scored.",
 };
 
 /* --- operands ------------------------------------------------------------------- */
 
 struct files {
-    const char *keys[KEYS_MAX], *results[OPERANDS_MAX];
-    size_t nkeys, nresults;
+    const char *truths[TRUTHS_MAX], *results[OPERANDS_MAX];
+    size_t ntruths, nresults;
 };
 
-/* Returns true if the file is an NXmx file or a recording.  Such a file is an answer key,
- * because no analysis writes it. */
-static bool is_key(const char *path)
+/* Returns true if the file is an NXmx file or a recording.  Such a file is ground truth, because
+ * no analysis writes it. */
+static bool is_truth(const char *path)
 {
     return nxmx_is_hdf5(path) || key_recording_is(path);
 }
 
-static enum status sort_operands(struct files *f, const struct opt_texts *keys,
+static enum status sort_operands(struct files *f, const struct opt_texts *truths,
                                  const char *const paths[], int npaths, struct error *e)
 {
-    for (size_t i = 0; i < keys->count; i++)
-        f->keys[f->nkeys++] = keys->text[i];
+    for (size_t i = 0; i < truths->count; i++)
+        f->truths[f->ntruths++] = truths->text[i];
     for (int i = 0; i < npaths; i++)
-        if (!f->nkeys || (!f->nresults && i + 1 < npaths && is_key(paths[i])))
-            f->keys[f->nkeys++] = paths[i];
+        if (!f->ntruths || (!f->nresults && i + 1 < npaths && is_truth(paths[i])))
+            f->truths[f->ntruths++] = paths[i];
         else
             f->results[f->nresults++] = paths[i];
     return f->nresults ? STATUS_OK
@@ -359,7 +360,7 @@ static enum status sort_operands(struct files *f, const struct opt_texts *keys,
 /* --- program ------------------------------------------------------------------ */
 
 /* Reads which messages bragg-serve sent, from the files of --sent or, without --sent, from the
- * keys.  Adds the metrics of the messages to *f. */
+ * ground truth.  Adds the metrics of the messages to *f. */
 static enum status take_sent(struct score *s, const struct opt_texts *files, struct figures *f,
                              struct error *e)
 {
@@ -437,12 +438,12 @@ static enum status score_and_print(const struct options *o, const char *const pa
     static struct shown shown;
     static struct files files;
     enum status status = check_options(o, &group, e);
-    status = status ? status : sort_operands(&files, &o->keys, paths, npaths, e);
+    status = status ? status : sort_operands(&files, &o->truths, paths, npaths, e);
     if (status)
         return status;
     static struct key key;
     static struct score score;
-    status = key_open(&key, files.keys, files.nkeys, e);
+    status = key_open(&key, files.truths, files.ntruths, e);
     const struct score_settings settings = {.angle_deg = o->angle_deg,
                                             .hit_spots = (int64_t)o->hit[0],
                                             .strong_photons = o->hit[1],

@@ -200,16 +200,17 @@ static void write_numbers(const struct frame_facts *k, FILE *out)
     row(out, "frames seen", "%.0f", frames, "");
     row(out, "hits (frames with a lattice)", "%.0f", (double)k->hits, "");
     if (k->torn)
-        row(out, "overwritten while they were read, not counted", "%.0f", (double)k->torn, "");
+        row(out, "frames overwritten while they were read (not counted)", "%.0f", (double)k->torn,
+            "");
     if (k->frames) {
-        row(out, "mean of a pixel", "%.4g", k->mean_sum / frames, unit_of(k->x));
+        row(out, "mean pixel value", "%.4g", k->mean_sum / frames, unit_of(k->x));
         row(out, "brightest pixel", "%.6g", k->brightest, unit_of(k->x));
     }
     if (k->x->saturation > 0.0)
         row(out, "frames with saturated pixels", "%.0f", (double)k->saturated, "");
     if (k->last_s > 0.0) {
-        row(out, "from the first to the last", "%.3g", k->last_s, "s");
-        row(out, "rate", "%.4g", (frames - 1) / k->last_s, "frames/s");
+        row(out, "time from the first to the last frame", "%.3g", k->last_s, "s");
+        row(out, "frame rate", "%.4g", (frames - 1) / k->last_s, "frames/s");
     }
     fputs("</table></div>\n", out);
 }
@@ -313,7 +314,7 @@ void frame_facts_write(const struct frame_facts *k, FILE *out)
         write_picture(k, i, out);
     fputs("</div>\n<h2>Frames</h2>\n<div class=\"grid2\">\n", out);
     write_numbers(k, out);
-    write_histogram(k, &k->means, "Mean pixel values", "mean of a pixel", out);
+    write_histogram(k, &k->means, "Mean pixel values", "mean pixel value", out);
     write_histogram(k, &k->peaks, "Brightest pixels", "brightest pixel of a frame", out);
     write_course(k, false, out);
     write_course(k, true, out);
@@ -332,10 +333,10 @@ static void write_detector(const struct experiment *x, FILE *out)
     else
         fprintf(out, "<tr><td>panels, pixels</td><td>%zu, %" PRId64 "</td></tr>\n", x->npanels,
                 experiment_pixels(x));
-    row(out, "edge of a pixel", "%.6g", m_to_mm(p->pixel_m), "mm");
+    row(out, "pixel size", "%.6g", m_to_mm(p->pixel_m), "mm");
     row(out, "distance", "%.6g", m_to_mm(p->distance_m), "mm");
-    row(out, "beam along fast", "%.6g", p->beam_fast_m / p->pixel_m, "px");
-    row(out, "beam along slow", "%.6g", p->beam_slow_m / p->pixel_m, "px");
+    row(out, "beam centre along fast", "%.6g", p->beam_fast_m / p->pixel_m, "px");
+    row(out, "beam centre along slow", "%.6g", p->beam_slow_m / p->pixel_m, "px");
     row(out, "wavelength", "%.6g", m_to_angstrom(x->beam.wavelength_m), "&#8491;");
     row(out, "photon energy", "%.6g", m_to_ev(x->beam.wavelength_m), "eV");
     row(out, "fluence", "%.4g", x->beam.fluence_ph_m2, "photons/m&#178;");
@@ -361,16 +362,15 @@ static void write_crystal(const struct crystal *c, FILE *out)
 
 void frame_facts_write_experiment(const struct experiment *x, FILE *out)
 {
-    fputs("<h2>Recipe</h2>\n<div class=\"grid2\">\n", out);
+    fputs("<h2>Experiment</h2>\n<div class=\"grid2\">\n", out);
     write_detector(x, out);
     for (size_t i = 0; i < x->ncrystals; i++)
         write_crystal(&x->crystals[i], out);
     fputs("</div>\n<div class=\"card\"><h3>Lineage ", out);
     html_text(out, x->lineage);
-    fputs(
-        "</h3><p class=\"soft\">What made the frames: a line for each stage, with the options that "
-        "decide their bytes. Frames of one lineage are the same.</p><pre>",
-        out);
+    fputs("</h3><p class=\"soft\">One line per stage, with all options that change the frames. "
+          "Frames with the same number and the same lineage have the same bytes.</p><pre>",
+          out);
     html_lines(out, x->history);
     fputs("</pre></div>\n", out);
 }

@@ -40,6 +40,12 @@ static enum status skeleton_begin(void *state, struct experiment *x, struct erro
     return STATUS_OK;
 }
 
+static void multiply(float *values, size_t count, double factor)
+{
+    for (size_t i = 0; i < count; i++)
+        values[i] *= (float)factor;
+}
+
 /* Called for every frame.  The callback changes the image in place and returns; the runtime then
  * sends the frame.  A stage that only reads the pixels, or makes new ones, sets .reads_only in its
  * table and so avoids a copy (see stages/background). STATUS_INPUT: the pixels are integers.  The
@@ -51,9 +57,12 @@ static enum status skeleton_frame(void *state, struct frame *f, struct error *e)
         return error_set(
             e, STATUS_INPUT,
             "the pixels are integers; expected float32. Put this stage before bragg-noise");
-    float *pixels = f->image.pixels;
-    for (size_t i = 0; i < f->image.count; i++)
-        pixels[i] *= (float)s->factor;
+    multiply(f->image.pixels, f->image.count, s->factor);
+    // Derivatives are those of the pixels, so a stage that changes pixels changes them, too.
+    for (size_t i = 0; i < f->planes.count; i++)
+        multiply(f->planes.items[i].values, f->planes.items[i].count, s->factor);
+    if (f->reflections.has_slopes)
+        multiply(f->reflections.slopes, f->reflections.npixels, s->factor);
     return STATUS_OK;
 }
 

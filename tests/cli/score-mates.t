@@ -5,7 +5,7 @@
 needs 'scores of Friedel mates' python:h5py python:numpy
 scratch
 
-# made OPTION...: an answer key, and merged sets of it
+# made OPTION...: ground truth, and merged sets of it
 made() {
 	bragg-geometry --quiet --detpixels=128 --pixel=0.8 --distance=120 --ncells=8 --oversample=1 --cell=59.062,68.451,30.517,90,90,90 --hkl=f.hkl --spacegroup=P212121 "$@" |
 		bragg-orient --quiet --random --frames=40 --seed=5 | bragg-intensity --quiet --reflections=0.01 | bragg-write --quiet --overwrite key.nxs

@@ -1,10 +1,10 @@
 #!/bin/sh
-# bragg-score: merged intensities made from an answer key, with known faults, give the figures that they must.
+# bragg-score: merged intensities made from ground truth, with known faults, give the figures that they must.
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
 . "$BRAGG_TESTS/score.sh"
 needs 'scores of merged intensities' python:h5py python:numpy
 scratch
-# make OPTION...: an answer key, and merged sets of it
+# make OPTION...: ground truth, and merged sets of it
 make() {
 	bragg-geometry --quiet --detpixels=512 --pixel=0.2 --distance=120 --ncells=20 "$@" | bragg-orient --quiet --random --frames=6 --seed=5 |
 		bragg-intensity --quiet --reflections=5 | bragg-write --quiet key.nxs

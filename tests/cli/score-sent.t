@@ -44,7 +44,7 @@ hits 0 5 >hits.tsv
 told 'dead' faults.nan.died=1 faults.shape.died=0 lost.by_client=6
 sed 's/nan/type/' sent.tsv >typed.tsv
 check 'the page says it, too' sh -c 'bragg-score --report=page.html --sent=typed.tsv truth.tsv hits.tsv >page && /usr/bin/python3 "$BRAGG_TESTS/cli/score_page.py" page.html \
-	"a client died of the fault type in frame 6" "What was done with faults?" "type died 1" "answers false alarm 0"'
+	"a client died of the fault type in frame 6" "What did the client do with faults?" "type died 1" "answers false alarm 0"'
 is 'which is said' "$(tail -n 1 table)" 'a client died of the fault nan in frame 6: no later frame has a result'
 hits 0 6 >hits.tsv
 told 'a client that stopped for another reason' faults.nan.died=0

@@ -1,11 +1,11 @@
 #!/bin/sh
-# bragg-score: streams made from an answer key, with known faults, give the figures that they must.
+# bragg-score: streams made from ground truth, with known faults, give the figures that they must.
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
 . "$BRAGG_TESTS/score.sh"
 needs 'scores of streams made from a key' python:h5py python:numpy
 scratch
 
-# make KEY OPTION...: an answer key of four frames, one of them empty
+# make KEY OPTION...: ground truth of four frames, one of them empty
 make() {
 	name=$1
 	shift
@@ -146,11 +146,11 @@ page() {
 	bragg-score --report=page.html key.nxs "$page_result" >/dev/null || true
 	check "report: $page_name" /usr/bin/python3 "$BRAGG_TESTS/cli/score_page.py" page.html "$@"
 }
-page 'all is right' perfect.stream 'No frame has a fault.' 'precision 1' images=0 dots=0,0
+page 'all is right' perfect.stream 'No frame has an error.' 'precision 1' images=0 dots=0,0
 page 'spots half a pixel off' shifted.stream 'places of found spots: half a pixel off' dots=0.5,0
 page 'no spots' silent.stream 'No found spot is a true spot.' 'No spots were found.' images=3 missed="$strong" wrong=0 lattices=0
-page 'wrong lattices' turned2.stream 'No correct lattice was found.' missed=0 lattices=3 marks=right
-page 'why plots are missing' silent.stream 'Plots that are not shown: Separation of true and false spots. It needs' 'Summary hits found'
+page 'wrong lattices' turned2.stream 'No right lattice was found.' missed=0 lattices=3 marks=right
+page 'why plots are missing' silent.stream 'Plots that are not shown: Separation of true and false spots. This plot needs' 'Summary hits found'
 page 'sigmas halved' halved.stream 'chi2 4 of'
 page 'spots that are none' hand.stream lattices=3 images=3
 # roc STREAM: whether its ROC curve goes through the corner or by chance, and ends below left

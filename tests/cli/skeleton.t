@@ -3,10 +3,10 @@
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
 scratch
 
-# photons: a small image of one crystal
+# photons OPTION...: a small image of one crystal; options of bragg-intensity
 photons() {
 	bragg-geometry --quiet --detpixels=32 --ncells=5 --fluence=1e27 --default-F=100 --cell=60,70,80,90,90,90 |
-		bragg-orient --quiet | bragg-intensity --quiet
+		bragg-orient --quiet | bragg-intensity --quiet "$@"
 }
 # pixels FILE: the float32 values of a raw image, a line each
 pixels() {
@@ -21,6 +21,12 @@ pixels one.raw >one
 pixels four.raw >four
 check 'the image is not dark' awk '$1 > 0 { lit = 1 } END { exit !lit }' one
 is 'every pixel is multiplied' "$(paste one four | awk '($2 - 4 * $1) ^ 2 > (1e-5 * $2) ^ 2' | wc -l)" 0
+
+# The derivative by the scale of the image is the image.
+photons --derivatives=scale | bragg-skeleton --quiet --factor=4 | bragg-write --quiet scaled.raw
+pixels scaled.raw >image
+pixels scaled.scale.raw >derivative
+is 'derivative images are multiplied, too' "$(paste image derivative | awk '($2 - $1) ^ 2 > (1e-5 * $1) ^ 2' | wc -l)" 0
 
 check_status 'a factor below 0 is a usage error' 2 bragg-skeleton --factor=-1
 photons | bragg-noise --quiet | { bragg-skeleton 2>errors || echo $? >status; } | bragg-write --quiet bad.raw 2>after

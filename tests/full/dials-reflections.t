@@ -1,5 +1,5 @@
 #!/bin/sh
-# The answer key in DIALS' own files: its programs read it, and its models predict it.
+# The ground truth in DIALS' own files: its programs read it, and its models predict it.
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
 . "$BRAGG_TESTS/dials.sh"
 scratch

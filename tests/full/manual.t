@@ -22,11 +22,11 @@ referred() {
 	is "bragg-wire(5): '$1' is rule $2" "$(echo "$rules" | grep -c "^$2 .*$3")" 1
 	check "bragg-wire(5): $1 refers to it" grep -q "$1.*$4" "$top/common/wire/bragg-wire.5"
 }
-referred 'A frame can come again' 11 'A sink MUST drop a frame' '(rule 11)'
+referred 'A frame can come again' 11 'If a sink gets a frame that it already has' '(rule 11)'
 referred 'the number of the frame to DATA' 8 'A stage MUST return the credit' '(rules 8 and 10)'
 referred 'when all frames are finished' 13 'When all frames are acknowledged' '(rule 13)'
 referred 'number of the frame to DATA' 10 'A sink MUST send ack' '(rules 8 and 10)'
-referred 'hello of an observer' 24 'The source answers each of its hellos with status' ''
+referred 'hello of an observer' 24 'The source answers each hello of an observer with status' ''
 
 # default PAGE TEXT PROGRAM OPTION VALUE: the page has the text, and the program the value
 default() {

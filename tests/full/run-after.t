@@ -46,9 +46,9 @@ if has python:zmq python:msgpack python:numpy; then
 	check 'loop-karabo: and what was found' grep -q '^find-hits| 60 frames, .* hits, 0 damaged' message
 	check 'loop-karabo: and how right that is' grep -q '^score| hits .* score_roc_area 1$' message
 	check 'loop-karabo: with a page' test -s loop/report.html
-	cut -f1,2 loop/key.tsv | awk 'NR > 1 { print $1, ($2 > 0) }' | sort -u >true
+	cut -f1,2 loop/sent.tsv | awk 'NR > 1 { print $1, ($2 > 0) }' | sort -u >true
 	awk 'NR > 1 { print $1, $3 }' loop/hits.tsv | sort >found
-	is 'loop-karabo: hits and blanks are those of the key' "$(comm -12 true found | wc -l) $(cut -d' ' -f2 true | sort -u | tr '\n' ' ')" '60 0 1 '
+	is 'loop-karabo: hits and blanks are those of the messages' "$(comm -12 true found | wc -l) $(cut -d' ' -f2 true | sort -u | tr '\n' ' ')" '60 0 1 '
 	run --frames=60 --set=serve.inject=truncate:0.2,empty:0.1,type:0.1 --set=serve.ramp=20:50:1 --workdir=fire files/loop.yaml
 	is 'loop-karabo under fire: the end' "$status" 0
 	check 'loop-karabo under fire: what the client did is counted' /usr/bin/python3 -c '

@@ -1,5 +1,5 @@
 #!/bin/sh
-# bragg-score: every form of the answer key gives the figures of the NXmx file, as far as it tells the truth.
+# bragg-score: every form of the ground truth gives the figures of the NXmx file, as far as it tells the truth.
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
 needs 'scores against all forms of the key' python:h5py python:numpy
 scratch

@@ -41,15 +41,15 @@ same 'a run in two files' noisy.stream key.nxs -- a.nxs b.nxs
 same 'of two writers, named the other way round' noisy.stream key.nxs -- odd.nxs even.nxs
 same 'a file each writer made, without its master' noisy.stream key.nxs -- even_data_000001.h5 odd_data_000001.h5
 bragg-replay --quiet --frames=5-11 stills.rec | bragg-tap --quiet --record=rest.rec
-same 'an NXmx file and a recording by --key' noisy.stream key.nxs -- --key=a.nxs --key=rest.rec
+same 'an NXmx file and a recording by --truth' noisy.stream key.nxs -- --truth=a.nxs --truth=rest.rec
 same 'and behind the first operand' noisy.stream key.nxs -- a.nxs rest.rec
-same 'streams of a run that was cut' noisy.stream all.stream -- --key=a.stream --key=b.stream
+same 'streams of a run that was cut' noisy.stream all.stream -- --truth=a.stream --truth=b.stream
 written stills.rec $all --reflections=all.tsv 'all_%d.raw'
-same 'tables of two writers: a frame is no blank that the other one names' noisy.stream all.tsv -- --key=odd.tsv --key=even.tsv
+same 'tables of two writers: a frame is no blank that the other one names' noisy.stream all.tsv -- --truth=odd.tsv --truth=even.tsv
 written stills.rec $all --reflections=run.refl 'run_%d.raw'
 written stills.rec 0-4 --reflections=first.refl 'first_%d.raw'
 written stills.rec 5-11 --reflections=rest.refl 'rest_%d.raw'
-same 'tables of DIALS' noisy.stream run.refl -- --key=first.refl --key=rest.refl
+same 'tables of DIALS' noisy.stream run.refl -- --truth=first.refl --truth=rest.refl
 bragg-score --report=page.html a.nxs b.nxs dropped.stream >/dev/null
 check 'the report names all keys' grep -q 'compared with the ground truth a.nxs and 1 more' page.html
 check 'and shows images of both' test "$(grep -c '<image' page.html)" -gt 5
@@ -103,7 +103,7 @@ for part in "one 0-4" "two 5-11"; do
 	bragg-replay --quiet --frames="${part#* }" stills.rec | bragg-serve --quiet --bind="ipc://$PWD/s" --policy=drop-new --queue=1 --linger=0.1 \
 		--socket=pub --key="${part% *}.sent" >log 2>&1 || note "$(cat log)"
 done
-check 'keys of two servers' bragg-score --json=sent.json --key=one.sent --key=two.sent perfect.stream
+check 'keys of two servers' bragg-score --json=sent.json --truth=one.sent --truth=two.sent perfect.stream
 check 'with all that they sent' /usr/bin/python3 -c '
 import json
 assert sum(json.load(open("sent.json"))["sent"].values()) == 12'
@@ -117,9 +117,9 @@ assert a["sent"] == b["sent"] and a["lost"] == b["lost"]'
 refused 'the same key twice' 3 'frame 0 is in key.nxs and in key.nxs; expected it in one ground truth' key.nxs key.nxs noisy.stream
 refused 'also with another run between' 3 'frame 0 is in key.nxs and in key.nxs; expected it in one ground truth' key.nxs other.nxs key.nxs event.stream
 refused 'a frame in two keys' 3 'frame 0 is in a.nxs and in even.nxs; expected it in one ground truth' a.nxs even.nxs noisy.stream
-refused 'in two tables' 3 'frame 3 is in odd.tsv and in all.tsv' --key=odd.tsv --key=all.tsv noisy.stream
+refused 'in two tables' 3 'frame 3 is in odd.tsv and in all.tsv' --truth=odd.tsv --truth=all.tsv noisy.stream
 refused 'a rotation with other frames of the same numbers' 3 'frame 0 is in turn.nxs and in other.nxs' turn.nxs other.nxs turn.refl
-refused 'keys that tell different things' 3 'a.nxs and odd.tsv contain different facts about frames' --key=a.nxs --key=odd.tsv noisy.stream
+refused 'keys that tell different things' 3 'a.nxs and odd.tsv contain different facts about frames' --truth=a.nxs --truth=odd.tsv noisy.stream
 recorded small.rec 100 120 '' --random
 written small.rec 5-11 small.nxs
 refused 'another detector' 3 'small.nxs: panel 0 differs from that of a.nxs; expected the same detector in all ground truths' a.nxs small.nxs noisy.stream
@@ -131,7 +131,7 @@ written cell.rec 5-11 cell.nxs
 refused 'another crystal' 3 'cell.nxs: crystal 0 has edges of 40.00, 50.00, 60.00 A' a.nxs cell.nxs noisy.stream
 refused 'keys alone' 3 'b.nxs: is an HDF5 file; expected a CrystFEL stream' a.nxs b.nxs
 refused 'a key alone' 2 'missing argument: RESULT' a.nxs
-refused 'the second key is not there' 3 'none.nxs: cannot open' --key=a.nxs --key=none.nxs noisy.stream
+refused 'the second key is not there' 3 'none.nxs: cannot open' --truth=a.nxs --truth=none.nxs noisy.stream
 written stills.rec 11 last.nxs
-refused 'a frame that no key has' 3 'frame 5 is not in a.nxs and 1 more, which has 6 frames' --key=a.nxs --key=last.nxs noisy.stream
+refused 'a frame that no key has' 3 'frame 5 is not in a.nxs and 1 more, which has 6 frames' --truth=a.nxs --truth=last.nxs noisy.stream
 finish

@@ -277,7 +277,7 @@ async def killed(port):
             check('no process is excluded', 'excluded' not in order, order)
             subprocess.run(['pkill', '-KILL', '-o', '-P', str(run.pid), 'bragg-noise'], check=True)
             await page.wait(shown + ".includes('1 process was excluded')")
-            check('who was killed is named', re.search(r'process \d+ \w.* s ago', await page.run(shown)), await page.run(shown))
+            check('who was killed is named', re.search(r'process \d+: \w.* s ago', await page.run(shown)), await page.run(shown))
             await page.wait(shown + ".includes('noise × 2')")
             check('and is back', True)
             await picture(page, 'killed')

@@ -42,10 +42,10 @@ function summary({run, fenced, givenUp}, ended) {
   e.append(element('small', `${run.acknowledged}${endless ? '' : ` of ${run.total}`} done`));
   if (!ended && !endless && run.left_s !== null) e.append(element('small', `${formatTime(run.left_s)} left`));
   if (run.ended !== undefined) e.append(element('small', `ended with status ${run.ended}`));
-  for (const f of fenced.slice(-3)) e.append(element('small', `process ${f.pid} ${f.reason} ${Math.round(f.ago_s)} s ago`));
+  for (const f of fenced.slice(-3)) e.append(element('small', `process ${f.pid}: ${f.reason} (${Math.round(f.ago_s)} s ago)`));
   if (fenced.length)
     e.append(element('small', `${fenced.length} ${fenced.length === 1 ? 'process was' : 'processes were'} excluded`));
-  if (givenUp) e.append(element('small', `frame ${givenUp - 1} was given up`));
+  if (givenUp) e.append(element('small', `frame ${givenUp - 1} was abandoned`));
   return e;
 }
 
