@@ -30,10 +30,10 @@
     X(DETECTOR, "a geometry file of pyFAI (.poni) or an NXmx file")                  \
     X(FRAMES, "a recording of bragg-tap, or images of bragg-write (SMV, CBF, NXmx)") \
     X(INDEXED, "an experiment list or a table of DIALS, or a stream of CrystFEL")    \
-    X(KEY, "an answer key: an NXmx file of bragg-write, a recording, or a table or " \
+    X(KEY, "ground truth: an NXmx file of bragg-write, a recording, or a table or "  \
            "stream of reflections or lattices")                                      \
     X(PEAKS, "a table of peaks")                                                     \
-    X(SENT, "the answer key of bragg-serve (--key=FILE)")                            \
+    X(SENT, "the ground truth of bragg-serve (--key=FILE)")                          \
     X(PIPELINE, "a pipeline file")                                                   \
     X(RECORDING, "a recording of bragg-tap")                                         \
     X(TRUTH, "a table of ground truth")                                              \

@@ -232,7 +232,7 @@ static enum status find_ones(struct key *k, struct error *e)
     bool some = false;
     k->one_of = mem_array(k->rows.nlattices + 1, sizeof *k->one_of);
     if (!k->one_of)
-        return error_memory(e, "the answer key");
+        return error_memory(e, "the ground truth");
     for (size_t i = 0; i < k->rows.nframes; i++) {
         const size_t first = k->places[i].lattice;
         some |= number_lattices(k->rows.lattices + first, (size_t)k->rows.frames[i].lattices,
@@ -256,7 +256,7 @@ static enum status join_parts(struct key *k, struct error *e)
     k->places = mem_array(count, sizeof *k->places);
     enum status s = list && k->rows.frames && k->rows.lattices && k->places
                         ? check_crystals(k, e)
-                        : error_memory(e, "the answer key");
+                        : error_memory(e, "the ground truth");
     s = s ? s : take_entries(k, list, count, e);
     s = s || k->tells.no_lattices ? s : find_ones(k, e);
     mem_free(list);
@@ -282,7 +282,7 @@ static enum status name_all(struct key *k, const char *const paths[], size_t npa
     const size_t room = strlen(paths[0]) + 40;
     k->path = mem_array(room, 1);
     if (!k->path)
-        return error_memory(e, "the answer key");
+        return error_memory(e, "the ground truth");
     if (npaths == 1)
         (void)snprintf(k->path, room, "%s", paths[0]);
     else
@@ -308,7 +308,7 @@ enum status key_open(struct key *k, const char *const paths[], size_t npaths, st
     enum status s = name_all(k, paths, npaths, e);
     k->parts = mem_array(npaths, sizeof *k->parts);
     if (!s && !k->parts)
-        return error_memory(e, "the answer key");
+        return error_memory(e, "the ground truth");
     for (size_t i = 0; i < npaths && !s; i++) {
         struct key_part *p = &k->parts[k->nparts++];
         s = key_part_open(p, paths[i], e);
@@ -464,7 +464,7 @@ static enum status join_lattices(struct key *k, size_t place, struct key_frame *
         mem_grow(k->rows_of_one, 0, f->nrows + 1, sizeof *rows, &k->one_rows);
     k->rows_of_one = rows ? rows : k->rows_of_one;
     if (!lattices || !rows)
-        return error_memory(e, "the answer key");
+        return error_memory(e, "the ground truth");
     k->one = *f->frame;
     k->one.lattices = 0;
     for (size_t i = 0; i < n; i++)

@@ -650,7 +650,7 @@ static enum status count_rows(struct key_part *k, struct error *e)
     k->first = mem_array(rows->nframes + 1, sizeof *k->first);
     k->place = mem_array(rows->nframes, sizeof *k->place);
     if (!k->first || !k->place)
-        return error_memory(e, "the answer key");
+        return error_memory(e, "the ground truth");
     for (size_t i = 0; i < rows->nframes; i++)
         if (__builtin_add_overflow(k->first[i], rows->reflections[i].rows, &k->first[i + 1]))
             return error_set(e, STATUS_INPUT, "%s: corrupt", k->path);

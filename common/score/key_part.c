@@ -48,7 +48,7 @@ static enum status read_block(struct key_part *k, size_t first, size_t last, siz
     k->nblock = k->block_frame = k->block_end = 0;
     k->block = mem_array(count, sizeof *k->block);
     if (!k->block)
-        return error_memory(e, "the reflections of the answer key");
+        return error_memory(e, "the reflections of the ground truth");
     const enum status s =
         k->file.id >= 0 ? STATUS_OK : hdf5_open(&k->file, k->path, nxmx_try_series, e);
     if (s)

@@ -274,10 +274,11 @@ enum { OPERANDS_MAX = SCORE_RESULTS_MAX + 1, KEYS_MAX = OPERANDS_MAX + OPT_TEXTS
 static const struct opt table[] = {
     {.doc = "Input:", .type = OPT_GROUP},
     {"key", "FILE",
-     "Use the key FILE; all operands are then results; may be repeated (the first operand)",
+     "Ground truth of the frames; all operands are then results; may be repeated (the first "
+     "operand)",
      .type = OPT_TEXTS, .offset = AT(keys)},
     {"sent", "FILE",
-     "Read the key of bragg-serve --key=FILE, for the metrics of latency, losses and faults; may "
+     "Ground truth of bragg-serve --key=FILE, for the metrics of latency, losses and faults; may "
      "be repeated",
      .type = OPT_TEXTS, .offset = AT(sent)},
     {"follow", "SECONDS",
@@ -309,7 +310,7 @@ static const struct opt table[] = {
 
 static const struct opt_program program = {
     .name = "bragg-score",
-    .summary = "Compare the results of an analysis with the answer key of the frames.",
+    .summary = "Compare the results of an analysis with the ground truth of the frames.",
     .examples = "bragg-score key.nxs o.stream\n"
                 "bragg-score --report=score.html --require='spots.recall>=0.9' "
                 "--require='angle_deg.median<=0.05' key.nxs o.stream",
@@ -317,11 +318,11 @@ static const struct opt_program program = {
     .min_operands = 1,
     .max_operands = OPERANDS_MAX,
     .details =
-        "KEY is an NXmx file that bragg-write made from frames with reflections "
+        "KEY is the ground truth: an NXmx file that bragg-write made from frames with reflections "
         "(bragg-intensity --reflections), a recording of such frames, or a table of the truth: "
         "run.refl, key_%04d.refl, run.stream, run.tsv, or that of bragg-orient --truth or "
-        "bragg-serve --key. NXmx files and recordings after the first KEY are keys, too; --key "
-        "names several keys of any kind.\n"
+        "bragg-serve --key. NXmx files and recordings after the first KEY are ground truth, too; "
+        "--key names several files of any kind.\n"
         "RESULT is a stream of CrystFEL, files of DIALS (.refl with .expt), a table of "
         "peaks (.tsv, .txt), a merged set (.hkl, .mtz), or a folder of streams and tables.\n"
         "Status 0: done, and all requirements are met; 1: a requirement is not met; 3: a file "
