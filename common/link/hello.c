@@ -105,6 +105,12 @@ static bool has_our_source(const struct links *ls, const struct link *l)
     return control[0] && strcmp(control, ls->run->control.endpoint) == 0;
 }
 
+/* Returns the name of what a stage sends, as messages use it. */
+static const char *plural(enum kind kind)
+{
+    return kind == KIND_IMAGE ? "images" : kind == KIND_RECIPE ? "recipes" : kind_name(kind);
+}
+
 /* Ends this process because its input is of the wrong kind; the message names the stages that are
  * missing in between. */
 static void refuse_kind(struct links *ls, enum kind gives, const char *stage)
@@ -113,12 +119,11 @@ static void refuse_kind(struct links *ls, enum kind gives, const char *stage)
     const bool short_of = gives != KIND_NONE && ls->wants <= KIND_IMAGE;
     for (enum kind k = gives + 1; short_of && k <= ls->wants; k++) {
         const size_t n = strlen(missing);
-        (void)snprintf(missing + n, sizeof missing - n, "%s%s", n ? " and " : ": put ",
+        (void)snprintf(missing + n, sizeof missing - n, "%s%s", n ? " and " : ". Put ",
                        kind_programs[k].giver);
     }
-    run_stop(ls->run, STATUS_USAGE, "this stage takes %s, but got %s from %s%s%s",
-             kind_name(ls->wants), kind_name(gives), stage, missing,
-             *missing ? " between them" : "");
+    run_stop(ls->run, STATUS_USAGE, "expected %s, but %s sends %s%s%s", plural(ls->wants), stage,
+             plural(gives), missing, *missing ? " between the two" : "");
 }
 
 enum status hello_check_control(const struct links *ls, struct error *e)

@@ -419,17 +419,40 @@ struct table {
     double panels;  // largest number of panels so far
 };
 
+/* Returns true if a file begins with the comments of a user and the title of a table. */
+static bool has_title_after_comments(const char *path)
+{
+    FILE *in = filetype_begins(path, "#", 1) ? input_open(path) : NULL;
+    const bool is = in && filetype_of_file(in) == FILETYPE_TRUTH;
+    if (in)
+        (void)fclose(in);
+    return is;
+}
+
 /* Returns true if a file begins as both kinds of tables do.  Returns false if it cannot be read. */
 static bool key_text_is(const char *path)
 {
-    return filetype_begins(path, "frame	", 6) || filetype_begins(path, "frame ", 6);
+    return filetype_begins(path, "frame	", 6) || filetype_begins(path, "frame ", 6) ||
+           has_title_after_comments(path);
 }
 
 /* --- lines ------------------------------------------------------------------------- */
 
+/* Reads the items of the next line that is neither empty nor a comment.  Returns false at the
+ * end. */
+static bool next_row(struct table *t)
+{
+    do {
+        if (!lines_next(&t->lines))
+            return false;
+        t->nwords = items_split(t->lines.line, t->words);
+    } while (!t->nwords);
+    return true;
+}
+
 static enum status read_title(struct table *t, bool *sent, struct error *e)
 {
-    t->nwords = lines_next(&t->lines) ? items_split(t->lines.line, t->words) : 0;
+    t->nwords = next_row(t) ? t->nwords : 0;
     t->titles = t->nwords;
     t->of_rows = items_find(t->words, t->nwords, "photons") >= 0;
     t->names = t->of_rows ? row_names : truth_names;
@@ -445,17 +468,6 @@ static enum status read_title(struct table *t, bool *sent, struct error *e)
                 t->of_rows || c < COMMON ? t->names[c] : "photons, nor");
     }
     return STATUS_OK;
-}
-
-/* Reads the items of the next line that is not empty.  Returns false at the end. */
-static bool next_row(struct table *t)
-{
-    do {
-        if (!lines_next(&t->lines))
-            return false;
-        t->nwords = items_split(t->lines.line, t->words);
-    } while (!t->nwords);
-    return true;
 }
 
 static enum status check_items(const struct table *t, struct error *e)

@@ -76,7 +76,7 @@ static void add_spots(struct score *s, struct figures *f)
     add(f, "spots", "distance_px_median", values_percentile(&s->centroid_px, 50.0), none);
     add(f, "spots", "distance_px_mad", values_mad(&s->centroid_px), none);
     add(f, "spots", "roc_area", roc_area(&s->spots_by_photons),
-        because(no, "found spots have no photons, or all are right, or none is"));
+        because(no, "the found spots have no intensities, or all or none of them are true"));
     figures_curve(f, "spots_by_photons", &s->spots_by_photons);
     for (int i = 0; i < SCORE_BINS; i++) {
         char group[GROUP_NAME];

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -592,13 +593,21 @@ static enum status no_pipeline(const char *file, struct error *e)
                      file);
 }
 
+/* Returns the path of the shipped pipeline that `file` names, which the caller frees.  NULL: there
+ * is a file of this name, or no such pipeline.  A folder of this name does not count: it often is
+ * the --workdir of an earlier run. */
+static char *shipped_pipeline(const char *file)
+{
+    struct stat st;
+    return stat(file, &st) == 0 && !S_ISDIR(st.st_mode) ? NULL : program_pipeline(file);
+}
+
 static enum status load_and_run(struct pipeline *p, const char *file, struct run_options *o,
                                 struct error *e)
 {
     struct hosts hosts = {0};
-    const bool is_there = access(file, F_OK) == 0;
-    char *shipped = is_there ? NULL : program_pipeline(file);
-    enum status s = !is_there && !shipped && !strchr(file, '/')
+    char *shipped = shipped_pipeline(file);
+    enum status s = !shipped && access(file, F_OK) != 0 && !strchr(file, '/')
                         ? no_pipeline(file, e)
                         : pipeline_load(p, shipped ? shipped : file, e);
     if (s == STATUS_OK)

@@ -8,6 +8,7 @@
 
 #include "base/hash.h"
 #include "base/units.h"
+#include "base/vec.h"
 #include "page/document.h"
 #include "page/plot.h"
 
@@ -225,9 +226,10 @@ static void write_picture(const struct frame_facts *k, int place, FILE *out)
     html_base64(out, p->png, p->size);
     fprintf(out,
             "\"><figcaption class=\"soft\">Frame %" PRIu64
-            "%s: %zu lattice%s, mean %.4g, brightest "
-            "pixel %.6g</figcaption></figure>\n",
-            p->id, why, p->lattices, p->lattices == 1 ? "" : "s", p->mean, p->most);
+            "%s: %zu lattice%s, mean %.4g %s, brightest "
+            "pixel %.6g %s</figcaption></figure>\n",
+            p->id, why, p->lattices, p->lattices == 1 ? "" : "s", p->mean, unit_of(k->x), p->most,
+            unit_of(k->x));
 }
 
 static double edge(int bin)
@@ -343,6 +345,14 @@ static void write_detector(const struct experiment *x, FILE *out)
     fputs("</table></div>\n", out);
 }
 
+/* Writes a row with three values along the edges of a crystal. */
+static void edges(FILE *out, const char *name, const double values[3], double scale,
+                  const char *unit)
+{
+    fprintf(out, "<tr><td>%s</td><td>%.4g &#215; %.4g &#215; %.4g%s</td></tr>\n", name,
+            scale * values[0], scale * values[1], scale * values[2], unit);
+}
+
 static void write_crystal(const struct crystal *c, FILE *out)
 {
     double cell[6];
@@ -355,8 +365,20 @@ static void write_crystal(const struct crystal *c, FILE *out)
                 "<tr><td>cell</td><td>%.6g %.6g %.6g &#8491;</td></tr>\n"
                 "<tr><td>angles</td><td>%.6g %.6g %.6g deg</td></tr>\n",
                 cell[0], cell[1], cell[2], cell[3], cell[4], cell[5]);
-    fprintf(out, "<tr><td>unit cells along the edges</td><td>%g &#215; %g &#215; %g</td></tr>\n",
-            c->cells[0], c->cells[1], c->cells[2]);
+    if (c->has_size)
+        edges(out, "size", c->size_m, 1e6, " &#181;m");
+    edges(out,
+          c->has_blocks ? "unit cells along the edges of a mosaic block"
+                        : "unit cells along the edges",
+          c->cells, 1.0, "");
+    if (c->has_blocks)
+        row(out, "mosaic blocks", "%.3g", c->blocks, "");
+    if (c->has_ensemble && vec_dot(c->mosaic_rms_rad, c->mosaic_rms_rad) > 0.0)
+        fprintf(out,
+                "<tr><td>rotation of the mosaic blocks about a, c* &#215; a, c*, rms</td>"
+                "<td>%.3g, %.3g, %.3g deg</td></tr>\n",
+                rad_to_deg(c->mosaic_rms_rad[0]), rad_to_deg(c->mosaic_rms_rad[1]),
+                rad_to_deg(c->mosaic_rms_rad[2]));
     fputs("</table></div>\n", out);
 }
 

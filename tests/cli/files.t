@@ -236,6 +236,35 @@ is '--truth: the same again' "$(stills)" 2
 is '--truth: of more frames' "$(stills --frames=4)" 5
 is '--truth: of fewer' "$(stills --frames=3)" "bragg-orient: truth.tsv $foreign
 5"
+
+# --- braggpipe columns: units of these tables, and of tables of reflections
+printf 'first hit_rate label\n0 1 jet\n' >jet
+stills --overwrite --coffset=1 --beam-jitter=10 --facility=lcls --pump=1:1 --runs=jet >others
+is 'each column of --truth has a meaning, and its place' "$(braggpipe columns truth.tsv | awk '/^ *[0-9]/ { print $2 }' | paste -s)" "$(head -n 1 truth.tsv)"
+is 'which is known' "$(braggpipe columns truth.tsv | grep -c 'not known')" 0
+is 'with unit and axes' "$(braggpipe columns truth.tsv | tr -s ' ' | grep -e ' as_x' -e ' astar_y' -e urad)" \
+	" 18 as_x 1/A a* in laboratory axes, spindle at 0: x
+ 28 astar_y 1/A a* in beam axes, mid-frame: y
+ 42 beam_x_urad urad beam direction, from beam z towards x
+ 43 beam_y_urad urad beam direction, from beam z towards y"
+{
+	printf '# of a user\n'
+	echo 'frame lattice h k l panel fast slow photons peak pixels phi s F2 background mine' | tr ' ' '\t'
+} >run.tsv
+is 'a table of reflections: a column of a user is not guessed' "$(braggpipe columns run.tsv | tr -s ' ' | sed -n '13,$p')" \
+	" 13 s 1/A distance from the Ewald sphere; inside: > 0
+ 14 F2 electrons^2 squared structure factor
+ 15 background photons of other origin, in these brightest pixels
+ 16 mine ? not known"
+head -n 1 truth.tsv | tr '\t' '\n' >names
+is 'without a file: all columns' "$(braggpipe columns | awk '/^  / { print $1 }' | grep -vx -c -f names)" 23
+printf 'frame\tverdict\n0\tgood\n' >fits.tsv
+is 'another table' "$(braggpipe columns fits.tsv 2>&1; echo $?)" "braggpipe: fits.tsv: not a ground-truth table; expected a table of bragg-orient --truth, bragg-serve --key or bragg-write --reflections=FILE.tsv
+3"
+is 'two files' "$(braggpipe columns truth.tsv run.tsv 2>&1; echo $?)" "braggpipe: unexpected argument 'run.tsv'; expected braggpipe columns [FILE]
+2"
+is 'no file' "$(braggpipe columns none.tsv 2>&1; echo $?)" 'braggpipe: none.tsv: cannot open: No such file or directory
+3'
 geom() { # OPTION...
 	bragg-geometry --detpixels=32 --write-geom=a.geom "$@" 2>message | bragg-tap --count >count 2>&1
 	cat message

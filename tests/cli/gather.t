@@ -130,7 +130,7 @@ refuses() {
 }
 replay='bragg-replay --quiet'
 refuses 'images of such' 1 'bragg-replay sends fit results (--part). Only bragg-refine --gather can read them' "$replay fits.rec 2>others | bragg-intensity --quiet | bragg-tap --count 2>others"
-refuses 'images to gather' 2 'this stage takes recipe, but got image' "$replay noisy.rec 2>others | bragg-refine --quiet --gather"
+refuses 'images to gather' 2 'expected recipes, but bragg-replay sends images' "$replay noisy.rec 2>others | bragg-refine --quiet --gather"
 refuses 'recipes that nobody fitted' 3 'the frames have no fits; run bragg-refine --part as the previous stage' "$replay start.rec 2>others | bragg-refine --quiet --gather"
 refuses 'names twice' 2 '--gather and --parameters cannot be used together; remove one of them' "$replay fits.rec 2>others | bragg-refine --quiet --gather --parameters=rot"
 refuses 'a table of a part' 2 '--part and --table cannot be used together; remove one of them' "$replay noisy.rec 2>others | bragg-refine --quiet --part --table=x.tsv"

@@ -252,6 +252,6 @@ cp early.rec.part other.rec.part
 check_status 'frames of another experiment are not continued' 1 sh -c 'bragg-replay photons.rec | bragg-tap --record=other.rec'
 check 'and stay as they were' cmp early.rec.part other.rec.part
 bragg-replay recipes.rec 2>kind.err | bragg-write 'x_%d.img' 2>kind.err
-is 'kinds are checked' "$(cat kind.err)" 'bragg-write: this stage takes image, but got recipe from bragg-replay: put bragg-intensity between them'
+is 'kinds are checked' "$(cat kind.err)" 'bragg-write: expected images, but bragg-replay sends recipes. Put bragg-intensity between the two'
 is 'no socket is left' "$(find run -mindepth 1)" ''
 finish

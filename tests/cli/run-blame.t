@@ -140,6 +140,9 @@ is 'no shipped pipeline has this name' "$status $(cat message)" \
 run lysozyme.yml
 is 'one that resembles a shipped one' "$status $(cat message)" \
 	"1 bragg-run: lysozyme.yml: no such file. Did you mean the pipeline 'lysozyme'? 'braggpipe list' shows all shipped pipelines"
+mkdir lysozyme
+is 'a folder of its name, such as that of an earlier run, is no pipeline' "$(bragg-run --dry-run lysozyme 2>&1 | grep -c bragg-write)" 1
+rmdir lysozyme
 
 # --- calls on files that signals interrupt
 mkdir calm stormy

@@ -14,6 +14,11 @@ check 'a page of a pipe' sh -c 'bragg-replay a.rec | bragg-report page.html'
 lineage=$(bragg-replay a.rec | bragg-write --quiet a_%d.img && sed -n 's/^BRAGG_LINEAGE=\(.*\);/\1/p' a_0.img | head -1)
 check 'has pictures, numbers and the recipe' page page.html pictures=6 'frames seen9' "Lineage $lineage" \
 	'bragg-orient seed=3' 'Frame 0, the first' 'cell59.062 68.451 30.517' 'Hit rate' 'Frames of a stream'
+check 'pictures have units' page page.html ' ADU, brightest pixel '
+bragg-geometry --detpixels=32 --pixel=3 --shape=gauss --ncells=15 --mosaic-model=gauss --mosaic-rms=0.05 --crystal-size=50um --beam-size=100um |
+	bragg-orient --quiet | bragg-intensity --quiet 2>others | bragg-report --quiet blocks.html 2>others
+check 'a crystal of blocks: its size, and cells of a block' page blocks.html 'Experiment' 'size50 × 50 × 50 µm' \
+	'unit cells along the edges of a mosaic block15 × 15 × 15' 'rms0.05, 0.05, 0.05 deg'
 check 'a page replaces a former one' sh -c 'bragg-replay a.rec | bragg-report --pictures=0 page.html'
 check 'without pictures' page page.html pictures=0 'frames seen9'
 check 'hits that are all frames are not plotted' sh -c 'bragg-replay --frames=0 a.rec | bragg-report one.html && ! grep -q "Hit rate" one.html'

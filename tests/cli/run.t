@@ -157,6 +157,8 @@ for shipped in "$BRAGG_TESTS"/../pipelines/*.yaml; do
 		continue
 	fi
 	is "$name says what it shows" "$(head -n 2 "$shipped" | grep -c '^# ')" 2
+	! grep -q -e --osc "$shipped" ||
+		check "$name: a rotation is one of a real crystal, without the fringes of one perfect block" grep -q -e --shape=gauss "$shipped"
 	grep -q 'name: serve' "$shipped" && continue  # live: serve.t has a client for it
 	[ "$name" = agipd-raw.yaml ] && continue      # 0.4 GB of constants: tests/full/agipd-raw.t
 	[ "$name" = gpu.yaml ] && continue            # tests/full/card.t, over a stand-in
@@ -170,6 +172,8 @@ for shipped in "$BRAGG_TESTS"/../pipelines/*.yaml; do
 	fi
 	is "$name: its frames" "$(cat "work-$name"/*.index | grep -c '^[0-9]')" 2
 done
+is 'rotation.yaml: its steps are finer than its spots' \
+	"$(bragg-run --frames=1 --set=geometry.roi=0,31,0,31 --workdir=fine "$BRAGG_TESTS/../pipelines/rotation.yaml" 2>&1 | grep -c coarse)" 0
 
 # --- more processes than the next stage can name: these connect to it
 cat >wide.yaml <<'END'

@@ -204,7 +204,7 @@ is 'SIGTERM is said once' "$(cat errors)" 'test-make: stopped by signal 15 (SIGT
 # Wrong pipelines.
 fresh
 stage first first | stage source source | stage work work | stage sink sink out
-is 'kinds are checked' "$(cat errors)" 'test-work: this stage takes image, but got recipe from test-source: put bragg-intensity between them'
+is 'kinds are checked' "$(cat errors)" 'test-work: expected images, but test-source sends recipes. Put bragg-intensity between the two'
 is 'kinds are checked: usage' "$(cat work.status)" '2'
 fresh
 stage first first | stage source source --start-timeout=0.5 | stage make make | sleep 2

@@ -10,7 +10,7 @@ is 'a page for every program' "$(ls root/usr/bin | grep - | sed 's/$/.1/')" "$(l
 check 'the page about loops' test -s "$share/man/man7/braggpipe-loop.7"
 check 'and the one about several hosts' test -s "$share/man/man7/braggpipe-machines.7"
 check 'and its pipelines' test -s "$share/braggpipe/pipelines/loop-dials.yaml" -a -s "$share/braggpipe/pipelines/loop-crystfel.yaml"
-is 'one program lists all of them' "$(braggpipe list | sed -n '/^Pipelines/q; s/^  \([a-z]*\) .*/bragg-\1/p' | grep -v -e -demo -e -list -e -help | sort)" \
+is 'one program lists all of them' "$(braggpipe list | sed -n '/^Pipelines/q; s/^  \([a-z]*\) .*/bragg-\1/p' | grep -v -e -columns -e -demo -e -list -e -help | sort)" \
 	"$(ls root/usr/bin | grep -)"
 is 'and all pipelines' "$(braggpipe list | sed '1,/^Pipelines/d; /^$/d' | awk 'NF > 3 { print $1 ".yaml" }')" \
 	"$(cd "$share/braggpipe/pipelines" && ls ./*.yaml | cut -c3-)"

@@ -37,6 +37,19 @@ default "$top/stages/pages/braggpipe-physics.7" '^.It fluence by default Ta 1e25
 check 'bragg-run(1) has a complete file' sh -c 'sed -n "/^stages:/,/^\.Ed/p" "$1" | sed "/^\.Ed/d" >"$2" && bragg-run --dry-run "$2"' sh \
 	"$top/stages/run/bragg-run.1" "$tap_scratch/page.yaml"
 
+# The columns of ground-truth tables: bragg-formats(5) has those of `braggpipe columns`, in the same order, with the same units.
+# columns_of SECTION LINES: names and units; u11 to u33 and the like are one row of the page
+columns_of() {
+	sed -n "/^\.Sh $1\$/,/^\.Ss [AD]/s/^\.It \(.*\) Ta \([^ ]*\) Ta .*/\1 \2/p" "$top/stages/pages/bragg-formats.5" |
+		sed '/^Sy/d; s/ to [^ ]*//; s/\\(oA/A/; s/\\(S2/^2/'
+}
+braggpipe columns | awk '/^  / { print $1, $2 }' | grep -v -e '^u\(1[23]\|[23]\)' -e '^[abc]s_[yz]' -e '^[bc]s_' -e 'star_[yz]' -e '^[bc]star' >columns
+is 'bragg-formats(5): columns and units' "$({
+	columns_of 'TABLE OF LATTICES'
+	columns_of 'REFLECTION TABLES'
+} | diff columns - || true)" ''
+is 'and there are all of them' "$(wc -l <columns)" 48
+
 # As HTML: each page, and no link to a page or a heading that does not exist.
 check 'make html makes all pages' "$top/scripts/make-html" "$tap_scratch/html"
 is 'one file for each page, and an index' "$(ls "$tap_scratch"/html/*.html | wc -l)" \

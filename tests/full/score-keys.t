@@ -99,6 +99,8 @@ bragg-score --json=part.json sent.stream perfect.stream >/dev/null
 is 'the stream of bragg-serve is a key alone' "$(/usr/bin/python3 "$BRAGG_TESTS/cli/score_same.py" all.json part.json 0.006 2>&1)" wavelength
 check 'with what became of frames' /usr/bin/python3 "$BRAGG_TESTS/cli/score_figures.py" part.json frames=4 lattices.right=4 spots.recall=1 \
 	sent.dropped="$(grep -c 'fate = dropped' sent.stream)" sent.withheld="$(grep -c 'fate = withheld' sent.stream)" lost.by_client=0
+is 'each column of the table is known' "$(braggpipe columns sent.tsv | awk '/^ *[0-9]/ { print $2, $3 }' | tail -n 4 | paste -sd,) $(braggpipe columns sent.tsv | grep -c 'not known')" \
+	'sent_s s,rate_Hz Hz,fate -,fault - 0'
 is 'the table says the same of it' "$(awk -F'\t' 'NR > 1 { print $1, $(NF - 1), $NF }' sent.tsv)" \
 	"$(awk '/frame_id/ { n = $3 } / fate/ || /fate =/ { f = $3 } /fault =/ { t = $3 } /End chunk/ { print n, f, t }' sent.stream)"
 for key in sent.tsv sent.key; do
@@ -129,6 +131,8 @@ for key in truth.tsv run.tsv; do
 	refused "a frame in two places: $key" 'occurs twice' twice.tsv perfect.stream
 	head -c $(($(wc -c <$key) - 5)) $key >short.tsv
 	refused "a table that is cut: $key" 'ends in the middle of a line' short.tsv perfect.stream
+	sed '1i # a comment of the user' $key >noted.tsv
+	check "a table with a comment before its title: $key" sh -c "bragg-score $key perfect.stream >1.out && bragg-score noted.tsv perfect.stream | sed s/noted.tsv/$key/ | cmp - 1.out"
 	head -n 1 $key >title.tsv
 	refused "a table without lines: $key" 'title.tsv: no frames found' title.tsv perfect.stream
 done

@@ -43,8 +43,13 @@ static void rates_are_of_the_last_seconds(void **state)
     (void)state;
     static struct view v;
     char text[80];
+    view_take(&v, &(struct run_status){.elapsed_ns = S}, false);
+    view_summary(&v, text, sizeof text);
+    assert_string_equal(text, "waiting for the first frame");
+    assert_true(view_share(&v) == 0.0);  // no full bar
+    view_clear(&v);
     take(&v, false, 100, 100, 1, (struct process_status[]){process("a", 1, 100, 0, 100)});
-    assert_true(v.rate == 1 && v.left_s == 900);
+    assert_true(v.rate == 1 && v.left_s == 900 && view_share(&v) == 0.1);
     take(&v, false, 102, 200, 1, (struct process_status[]){process("a", 1, 102, 1, 101)});
     assert_true(v.rate == 50 && v.left_s == 16);
     assert_true(v.rows[0].compute == 0.5 && v.rows[0].input == 0.5 && v.rows[0].output == 0);

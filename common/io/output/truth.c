@@ -9,6 +9,7 @@
 #include "base/vec.h"
 #include "io/crystfel/crystfel.h"
 #include "io/crystfel/geom.h"
+#include "io/output/columns.h"
 #include "model/beam.h"
 
 /* --- lattices ------------------------------------------------------------- */
@@ -39,16 +40,11 @@ static void write_shift(FILE *out, const struct recipe *r, const double frame[9]
 
 void truth_write_title(FILE *out, const struct experiment *x, const char *more)
 {
-    fputs("frame\tlattices\tfluence\twavelength_A\tlattice\tcrystal\tname\tshare"
-          "\tu11\tu12\tu13\tu21\tu22\tu23\tu31\tu32\tu33"
-          "\tas_x\tas_y\tas_z\tbs_x\tbs_y\tbs_z\tcs_x\tcs_y\tcs_z"
-          "\tastar_x\tastar_y\tastar_z\tbstar_x\tbstar_y\tbstar_z\tcstar_x\tcstar_y\tcstar_z"
-          "\tpanel_deg",
-          out);
+    columns_write_names(out, COLUMNS_LATTICE, "");
     if (x->detector_moves)
-        fputs("\tshift_x_mm\tshift_y_mm\tcoffset_mm", out);
+        columns_write_names(out, COLUMNS_SHIFT, "\t");
     if (x->beam.harmonic_share > 0)
-        fputs("\tthird_harmonic", out);
+        columns_write_names(out, COLUMNS_HARMONIC, "\t");
     fputs(more, out);
     write_pulse(out, x, NULL);
 }
@@ -140,9 +136,8 @@ enum status reflections_check(const struct frame *f, const char *path, struct er
 
 void reflections_write_names(FILE *out)
 {
-    fputs("frame\tlattice\th\tk\tl\tpanel\tfast\tslow\tphotons\tpeak\tpixels\tphi\ts\tF2\t"
-          "background\n",
-          out);
+    columns_write_names(out, COLUMNS_REFLECTION, "");
+    fputc('\n', out);
 }
 
 void reflections_write_rows(FILE *out, const struct frame *f)

@@ -4,24 +4,7 @@
  * Items are separated by tabs.
  *
  * The table of lattices has one line for each lattice of a frame, and one line for a frame without
- * any:
- *
- *     frame               number of the frame
- *     lattices            number of its lattices (0: a blank)
- *     fluence             relative to that of the beam
- *     wavelength_A        mean of the sources
- *     lattice crystal     numbers of the lattice and of its crystal, from 0
- *     name                of the crystal
- *     share               weight: factor on the intensity of the lattice
- *     u11 ... u33         rotation, row by row, from crystal to laboratory frame at phi 0
- *     as_x ... cs_z       a*, b*, c* in 1/A in the laboratory frame at phi 0
- *     astar_x ... cstar_z a*, b*, c* in the middle of the rotation of the frame, in the coordinate
- *                         system of the beam, which is CrystFEL's: z along the beam, x along the
- *                         fast axis
- *     panel_deg           direction of the fast axis of panel 0 in that system, from x to y
- *     shift_x_mm shift_y_mm coffset_mm   if the detector moves: its shift across and along the
- *                         beam, in that system
- *     third_harmonic      if the beam has one: the fraction of the photons of fluence in it
+ * any.  io/output/columns.h lists the columns of both tables with their units and meanings.
  *
  * The columns of the caller and the numbers of the pulse follow, each under its name, if there are
  * any.
@@ -61,8 +44,7 @@ void truth_direction(const struct experiment *x, const struct recipe *r, const d
  * file in the error. */
 enum status reflections_check(const struct frame *f, const char *path, struct error *e);
 
-/* Writes the line of names.  The columns are frame, lattice, h, k, l, panel, fast, slow (px),
- * photons, peak, pixels, phi (deg), s (1/A), F2, background. */
+/* Writes the line of names: those of COLUMNS_REFLECTION in io/output/columns.h. */
 void reflections_write_names(FILE *out);
 
 /* Writes a line for each reflection of a frame. */

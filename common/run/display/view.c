@@ -194,6 +194,14 @@ void view_summary(const struct view *v, char *text, size_t size)
                    r->total, v->rate, left);
 }
 
+double view_share(const struct view *v)
+{
+    const struct run_status *r = view_latest(v);
+    if (!r || !r->known || !r->elapsed_ns)
+        return 0.0;
+    return r->total ? (double)r->acknowledged / (double)r->total : 1.0;
+}
+
 static void print_row(const struct view_row *row, FILE *out)
 {
     char name[STAGE_NAME_SIZE + 16], pid[24];
@@ -368,9 +376,7 @@ static bool is_complete(const struct bar *b)
 static void draw(struct bar *b)
 {
     char summary[TEXT_SIZE / 2], heading[TEXT_SIZE];
-    const struct run_status *r = view_latest(&b->view);
-    const double share = r->total ? (double)r->acknowledged / (double)r->total : 1;
-    const int filled = (int)(share * BAR_WIDTH);
+    const int filled = (int)(view_share(&b->view) * BAR_WIDTH);
     view_summary(&b->view, summary, sizeof summary);
     (void)snprintf(heading, sizeof heading, "[%.*s%.*s] %s", filled,
                    "##############################", BAR_WIDTH - filled,

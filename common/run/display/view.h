@@ -54,6 +54,9 @@ uint64_t view_refused(const struct view *v);
 /* Writes "450 of 1000 frames, 35.2/s, 0:15 left", without a newline. */
 void view_summary(const struct view *v, char *text, size_t size);
 
+/* Returns the share of the frames that are finished, 0 to 1; 0 while the first frame is awaited. */
+double view_share(const struct view *v);
+
 /* Print the view: view_print as a table with lines of at most 79 characters, view_print_json as
  * one JSON object in one line.  `ended` is the exit status of the run; below 0: the run
  * continues. */
