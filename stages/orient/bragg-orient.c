@@ -171,8 +171,8 @@ static enum status choose_steps(struct orient_options *o, struct experiment *x,
 
 /* --- numbers of steps that are chosen by default --- */
 
-/* A notice says that frames are slow because of chosen numbers if they take so many times as long,
- * and have more than so many terms. */
+/* A notice reports that chosen numbers make frames slow if frames take SLOWER times as long as with
+ * --steps=given, and have more than NOTED_TERMS terms. */
 #define SLOWER 10.0
 #define NOTED_TERMS 1e8
 
@@ -288,15 +288,15 @@ enum { STEPS_TEXT = 80 };
 static void name_steps(const struct steps_plan *p, struct steps_counts n, bool options,
                        char text[STEPS_TEXT])
 {
-    const char *phi = options ? "--phi-steps=%.0f" : "%.0f phi steps",
-               *domains = options ? "--mosaic-domains=%.0f" : "%.0f mosaic domains";
-    char first[STEPS_TEXT / 2] = "", second[STEPS_TEXT / 2] = "";
+    char phi[STEPS_TEXT / 2] = "", domains[STEPS_TEXT / 2] = "";
     if (p->phi)
-        (void)snprintf(first, sizeof first, phi, n.phi);
+        (void)snprintf(phi, sizeof phi, "%s%.0f%s", options ? "--phi-steps=" : "", n.phi,
+                       options ? "" : " phi steps");
     if (p->domains)
-        (void)snprintf(second, sizeof second, domains, n.domains);
-    const char *joint = !*first || !*second ? "" : options ? " " : " and ";
-    (void)snprintf(text, STEPS_TEXT, "%s%s%s", first, joint, second);
+        (void)snprintf(domains, sizeof domains, "%s%.0f%s", options ? "--mosaic-domains=" : "",
+                       n.domains, options ? "" : " mosaic domains");
+    const char *joint = !*phi || !*domains ? "" : options ? " " : " and ";
+    (void)snprintf(text, STEPS_TEXT, "%s%s%s", phi, joint, domains);
 }
 
 /* Reports the chosen numbers: in a warning if they are not fine enough, in a notice if frames take
