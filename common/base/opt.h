@@ -79,6 +79,9 @@ struct opt {
     /* Names of other options, separated by blanks.  Names that are joined by | are alternatives:
      * "cell|matrix".  An OPT_CHOICE or OPT_TEXT may have a value: "engine=cuda". */
     const char *excludes, *needs;
+    /* The program may choose the value of this option if none of these options is given, and then
+     * calls opt_mark: opt_add_chosen lists the value.  NULL: it does not. */
+    const char *chosen_without;
     bool first;  // --help lists it in the first group, "Most used options", instead of its own
     /* Default value, as a user would type it.  --help shows it after `doc`, unless `doc` ends in
      * parentheses.  NULL: 0, off, no text, or the first of `choices`.  "": NaN, or -1 for whole
@@ -165,6 +168,11 @@ bool opt_matters(const struct opt *o);
  * words_split, in the order of the table.  The words give the same options again.  Returns false
  * if there is no room. */
 bool opt_words(const struct opt *table, const void *options, char *text, size_t size);
+
+/* Adds the options that the program has marked as given because it chose their values, see
+ * `chosen_without`, to text[size]: words of opt_words from before, which keep the order of the
+ * table.  Returns false, with the words unchanged, if there is no room or no memory. */
+bool opt_add_chosen(const struct opt *table, const void *options, char *text, size_t size);
 
 /* Checks that the options in argv are only those on which frames depend, or those named in
  * `also` (names separated by blanks).  STATUS_USAGE: another option is given. */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/files.h"
 #include "base/text.h"
 
@@ -215,6 +216,48 @@ bool opt_words(const struct opt *table, const void *options, char *text, size_t 
     for (const struct opt *o = table; good && o && (o->name || o->doc); o++)
         if (opt_matters(o))
             good = append_option(o, options, text, size);
+    return good;
+}
+
+/* Returns true if `word` gives the option, as --NAME or --NAME=VALUE. */
+static bool word_gives(const struct opt *o, const char *word)
+{
+    const size_t length = o->name ? strlen(o->name) : 0;
+    return length && strncmp(word, "--", 2) == 0 && strncmp(word + 2, o->name, length) == 0 &&
+           (!word[2 + length] || word[2 + length] == '=');
+}
+
+/* Writes the words of opt_words, and the values that the program chose, to text[size].  Returns
+ * false if there is no room or no memory. */
+static bool merge_chosen(const struct opt *table, const void *options, char *const *words,
+                         size_t count, char *text, size_t size)
+{
+    bool good = true;
+    size_t i = 0;
+    text[0] = 0;
+    for (const struct opt *o = table; good && o && (o->name || o->doc); o++) {
+        const bool chosen = o->chosen_without && opt_is_given(o, options) &&
+                            !opt_given(table, options, o->chosen_without);
+        if (chosen && !(i < count && word_gives(o, words[i])))
+            good = append_option(o, options, text, size);
+        while (good && i < count && word_gives(o, words[i]))
+            good = words_append(text, size, words[i++]);
+    }
+    return good && i == count;
+}
+
+bool opt_add_chosen(const struct opt *table, const void *options, char *text, size_t size)
+{
+    enum { WORDS_MAX = 256 };
+    char *copy = mem_copy(text, strlen(text) + 1, 1), *merged = mem_array(size, 1);
+    char *words[WORDS_MAX];
+    size_t count = 0;
+    const bool good = copy && merged && (!*copy || words_split(copy, words, WORDS_MAX, &count)) &&
+                      merge_chosen(table, options, words, count, merged, size);
+    if (good)
+        memcpy(text, merged, strlen(merged) + 1);
+    mem_free(copy);
+    mem_free(merged);
     return good;
 }
 

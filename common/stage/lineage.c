@@ -35,6 +35,17 @@ static enum status hash_contents(struct experiment *x, uint64_t *hash, struct er
     return s;
 }
 
+/* Writes the line of the history with the options given, `words`, and the values that the stage
+ * has chosen to text[LINEAGE_TEXT]. */
+static void append_words(const struct stage *stage, const void *state, const char *words,
+                         char *text)
+{
+    const size_t name =
+        (size_t)snprintf(text, LINEAGE_TEXT, HISTORY_GIVEN "=%s", words) - strlen(words);
+    (void)opt_add_chosen(stage->options, state, text + name, LINEAGE_TEXT - LINEAGE_MORE);
+    (void)snprintf(text + strlen(text), LINEAGE_MORE / 2, "\n");
+}
+
 /* Adds a stage to the lineage and to the history of the experiment.  `words`: options that only
  * the history lists; NULL: none. */
 static enum status extend(struct experiment *x, const struct stage *stage, void *state,
@@ -59,7 +70,7 @@ static enum status extend(struct experiment *x, const struct stage *stage, void 
     hash = hash_text(hash, text);
     (void)snprintf(x->lineage, sizeof x->lineage, "%016" PRIx64, hash_finish(hash));
     if (words)
-        (void)snprintf(text + strlen(text), LINEAGE_TEXT, HISTORY_GIVEN "=%s\n", words);
+        append_words(stage, state, words, text + strlen(text));
     history_append(x->history, sizeof x->history, stage->role.name, text);
     mem_free(text);
     return STATUS_OK;

@@ -27,13 +27,18 @@
 
 /* --- sampling of the spots: steps and channels, and warnings if there are too few -- */
 
-/* Largest number of terms per pixel that --steps=auto chooses. */
+/* Largest number of terms per pixel that is chosen. */
 #define TERMS_MAX 1e6
 
+/* Number of terms of a frame, over all pixels, above which the frame is slow to compute.  No more
+ * are chosen unless --steps=auto is given. */
+#define SLOW_TERMS 1e10
+
 /* Prints a warning for each kind of steps that is too coarse. */
-static void warn_coarse(const struct sampling_report *r)
+static void warn_coarse(const struct orient_options *o, const struct sampling_report *r)
 {
-    const double spot = rad_to_deg(r->spot_rad), rocking = rad_to_deg(r->rocking_rad);
+    const double spot = rad_to_deg(r->spot_rad), rocking = rad_to_deg(r->widened_rad);
+    const bool steps = orient_given(o, "phi-steps"), domains = orient_given(o, "mosaic-domains");
     if (r->pixels_coarse)
         log_line(LOG_WARNING,
                  "sampling is too coarse: subpixels are %.3g deg wide, spots %.3g deg; expected at "
@@ -47,18 +52,36 @@ static void warn_coarse(const struct sampling_report *r)
     if (r->phi_coarse)
         log_line(LOG_WARNING,
                  "sampling is too coarse: phi steps are %.3g deg apart, spots %.3g deg wide; "
-                 "expected at most %.3g deg. Use --phi-steps=%.0f or more, or --steps=auto",
+                 "expected at most %.3g deg. Use --phi-steps=%.0f or more, or %s",
                  rad_to_deg(r->phi_step_rad), rocking, rad_to_deg(r->rocking_share_rad),
-                 r->phi_steps);
+                 r->phi_steps, steps ? "leave --phi-steps out" : "--steps=auto");
     if (r->domains_coarse)
         log_line(LOG_WARNING,
                  "sampling is too coarse: mosaic domains are %.3g deg apart, spots %.3g deg wide; "
-                 "expected at most %.3g deg. Use --mosaic-domains=%.0f or more, or --steps=auto",
-                 rad_to_deg(r->domain_rad), rocking, rad_to_deg(r->rocking_share_rad), r->domains);
+                 "expected at most %.3g deg. Use --mosaic-domains=%.0f or more, or %s",
+                 rad_to_deg(r->domain_rad), rocking, rad_to_deg(r->rocking_share_rad), r->domains,
+                 domains ? "leave --mosaic-domains out" : "--steps=auto");
 }
 
-/* Examines the sampling of a crystal. Stores the report in *finest if the spots of the crystal
- * need closer points than those of *finest. */
+/* Copies the report of a crystal to *finest if its spots need closer points: on the detector, and
+ * in the rotation. */
+static void keep_finest(const struct sampling_report *r, struct sampling_report *finest)
+{
+    const struct sampling_report was = *finest,
+                                 turn = r->rocking_share_rad < was.rocking_share_rad ? *r : was;
+    if (r->spot_share_rad < was.spot_share_rad)
+        *finest = *r;
+    finest->widened_rad = turn.widened_rad;
+    finest->rocking_share_rad = turn.rocking_share_rad;
+    finest->phi_step_rad = turn.phi_step_rad;
+    finest->phi_steps = turn.phi_steps;
+    finest->phi_coarse = turn.phi_coarse;
+    finest->domain_rad = turn.domain_rad;
+    finest->domains = turn.domains;
+    finest->domains_coarse = turn.domains_coarse;
+}
+
+/* Examines the sampling of a crystal, and adds it to *finest. */
 static enum status sample_crystal(const struct orient_options *o, const struct experiment *x,
                                   uint32_t crystal, struct sampling_report *finest, struct error *e)
 {
@@ -70,19 +93,18 @@ static enum status sample_crystal(const struct orient_options *o, const struct e
     if (!s) {
         const struct sampling_report report =
             sampling_check(x, r.lattices, deg_to_rad(o->osc_deg), o->mosaic_rad, o->ripple);
-        if (report.spot_share_rad < finest->spot_share_rad)
-            *finest = report;
+        keep_finest(&report, finest);
     }
     recipe_free(&r);
     return s;
 }
 
-/* Stores the report of the crystal with the finest spots in *finest.  Its initial orientation is
- * examined, as an example for all orientations. */
+/* Stores what the crystals with the finest spots need in *finest.  The initial orientation of
+ * a crystal is examined, as an example for all orientations. */
 static enum status sample_all(const struct orient_options *o, const struct experiment *x,
                               struct sampling_report *finest, struct error *e)
 {
-    finest->spot_share_rad = INFINITY;
+    finest->spot_share_rad = finest->rocking_share_rad = INFINITY;
     enum status s = STATUS_OK;
     for (uint32_t i = 0; i < x->ncrystals && !s; i++)
         s = sample_crystal(o, x, i, finest, e);
@@ -147,49 +169,12 @@ static enum status choose_steps(struct orient_options *o, struct experiment *x,
     return STATUS_OK;
 }
 
-/* Prints the number of frames, the rotation and the width of spots. */
-static void report_spots(const struct orient_options *o, const struct id_set *only,
-                         const struct experiment *x, double spot_rad)
-{
-    char turned[60] = "", crystals[40] = "", part[40] = "";
-    const uint64_t frames = id_set_size(only) ? id_set_size(only) : (uint64_t)o->frames;
-    const bool alike = !o->random && !o->orientations && !o->scan && !o->runs && frames > 1;
-    if (o->osc_deg != 0)
-        (void)snprintf(turned, sizeof turned, " of %g deg", o->osc_deg);
-    else if (alike)
-        (void)snprintf(turned, sizeof turned, " of one orientation (for many: --random or --osc)");
-    if (x->ncrystals > 1)
-        (void)snprintf(crystals, sizeof crystals, ", %zu crystals", x->ncrystals);
-    if (only->count)
-        (void)snprintf(part, sizeof part, "%" PRIu64 " of ", frames);
-    log_line(LOG_TELL, "%s%" PRId64 " frame%s%s%s, spots %.3g deg wide", part, o->frames,
-             o->frames == 1 ? "" : "s", turned, crystals, rad_to_deg(spot_rad));
-}
+/* --- numbers of steps that are chosen by default --- */
 
-/* With --steps=auto sets the phi steps and mosaic domains of *o that were not given, and raises the
- * oversampling of *x to what the spots need.  Sets the channels of *spectrum if they were not
- * given. Prints a warning for everything that is still too coarse. STATUS_USAGE: --steps=auto needs
- * more than a million terms per pixel.  Other errors are those of setup_lattice. */
-static enum status orient_sampling(struct orient_options *o, const struct id_set *only,
-                                   struct experiment *x, struct spectrum *spectrum, struct error *e)
-{
-    struct sampling_report finest = {0};
-    enum status s = sample_all(o, x, &finest, e);
-    if (s)
-        return s;
-    choose_channels(x, &finest, spectrum);
-    if (o->steps == STEPS_AUTO && ((s = choose_steps(o, x, &finest, spectrum->channels, e)) ||
-                                   (s = sample_all(o, x, &finest, e))))
-        return s;
-    warn_coarse(&finest);
-    report_spots(o, only, x, finest.spot_rad);
-    return STATUS_OK;
-}
-
-/* --- what a user can expect of a run, and how the run gets faster ----------------------------- */
-
-/* Number of terms of a frame, over all pixels, above which the frame is slow to compute. */
-#define SLOW_TERMS 1e10
+/* A notice reports that chosen numbers make frames slow if frames take SLOWER times as long as with
+ * --steps=given, and have more than NOTED_TERMS terms. */
+#define SLOWER 10.0
+#define NOTED_TERMS 1e8
 
 /* Rms rotation about one axis of mosaic domains that fill a cap, divided by the half-width of
  * the cap. */
@@ -228,6 +213,135 @@ static void propose_faster(const struct orient_options *o, const struct experime
                                : "");
 }
 
+/* Numbers of phi steps and mosaic domains. */
+struct steps_counts {
+    double phi, domains;
+};
+
+/* How the numbers that were not given are chosen. */
+struct steps_plan {
+    bool phi, domains;                   // which numbers are chosen
+    struct steps_counts least;           // numbers with --steps=given
+    struct steps_counts needed, chosen;  // numbers that are fine enough, and those that are used
+    double terms;                        // of a frame, for one phi step and one domain
+    double limit;                        // largest number of terms of a frame
+};
+
+/* Sets p->chosen to the smallest numbers that are fine enough, or to fewer if these need more terms
+ * than the limit.  Neighbouring points are then as many times too far apart for phi steps as for
+ * domains.  No number falls below that of p->least. */
+static void fit_steps(struct steps_plan *p)
+{
+    const struct steps_counts least = p->least, needed = p->needed;
+    const double most = p->limit / p->terms, excess = needed.phi * needed.domains / most;
+    struct steps_counts n = needed;
+    if (excess > 1.0) {
+        if (p->phi && p->domains)
+            n.phi = fmax(least.phi, floor(n.phi / cbrt(excess)));
+        if (p->domains)
+            n.domains = fmax(least.domains, fmin(needed.domains, floor(most / n.phi)));
+        if (p->phi)
+            n.phi = fmax(least.phi, fmin(needed.phi, floor(most / n.domains)));
+    }
+    p->chosen = n;
+}
+
+/* Returns the number of terms per pixel for one phi step and one domain. Each layer of the sensor
+ * counts. */
+static double terms_of_step(const struct experiment *x, int64_t channels)
+{
+    double layers = 1.0;
+    for (size_t i = 0; i < x->npanels; i++)
+        layers = fmax(layers, (double)x->panels[i].layers);
+    return layers * x->sampling.oversample * x->sampling.oversample * (double)x->beam.nsources *
+           fmax((double)channels, 1.0);
+}
+
+static struct steps_plan plan_steps(const struct orient_options *o, const struct experiment *x,
+                                    const struct sampling_report *r, int64_t channels)
+{
+    const double pixels = (double)experiment_pixels(x), most = TERMS_MAX * pixels;
+    struct steps_plan p = {.phi = o->osc_deg != 0 && !orient_given(o, "phi-steps"),
+                           .domains = o->mosaic_rad > 0 && !orient_given(o, "mosaic-domains"),
+                           .least = {o->osc_deg != 0 ? (double)o->phi_steps : 1.0,
+                                     o->mosaic_rad > 0 ? (double)o->mosaic_domains : 1.0},
+                           .terms = terms_of_step(x, channels) * pixels,
+                           .limit = closed_wanted(x) ? most : fmin(SLOW_TERMS, most)};
+    p.needed = p.least;
+    if (p.phi)
+        p.needed.phi = fmax(p.least.phi, r->phi_steps);
+    if (p.domains)
+        p.needed.domains = fmax(p.least.domains, r->domains);
+    fit_steps(&p);
+    return p;
+}
+
+/* Returns true if the chosen numbers are not fine enough. */
+static bool plan_is_coarse(const struct steps_plan *p)
+{
+    return p->chosen.phi < p->needed.phi || p->chosen.domains < p->needed.domains;
+}
+
+enum { STEPS_TEXT = 80 };
+
+/* Writes the numbers that are chosen to `text`, in words or as options. */
+static void name_steps(const struct steps_plan *p, struct steps_counts n, bool options,
+                       char text[STEPS_TEXT])
+{
+    char phi[STEPS_TEXT / 2] = "", domains[STEPS_TEXT / 2] = "";
+    if (p->phi)
+        (void)snprintf(phi, sizeof phi, "%s%.0f%s", options ? "--phi-steps=" : "", n.phi,
+                       options ? "" : " phi steps");
+    if (p->domains)
+        (void)snprintf(domains, sizeof domains, "%s%.0f%s", options ? "--mosaic-domains=" : "",
+                       n.domains, options ? "" : " mosaic domains");
+    const char *joint = !*phi || !*domains ? "" : options ? " " : " and ";
+    (void)snprintf(text, STEPS_TEXT, "%s%s%s", phi, joint, domains);
+}
+
+/* Reports the chosen numbers: in a warning if they are not fine enough, in a notice if frames take
+ * much longer than with --steps=given. */
+static void report_steps(const struct orient_options *o, const struct experiment *x,
+                         const struct steps_plan *p)
+{
+    const double slower = p->chosen.phi * p->chosen.domains / (p->least.phi * p->least.domains),
+                 terms = p->terms * p->chosen.phi * p->chosen.domains;
+    char chosen[STEPS_TEXT], needed[STEPS_TEXT], least[STEPS_TEXT], faster[OUTLOOK_FASTER_SIZE];
+    name_steps(p, p->chosen, false, chosen);
+    name_steps(p, p->needed, true, needed);
+    name_steps(p, p->least, false, least);
+    propose_faster(o, x, faster);
+    if (plan_is_coarse(p))
+        log_line(LOG_WARNING,
+                 "sampling is too coarse: smooth spots need %s (%.2g terms a frame); expected at "
+                 "most %.2g terms. With the chosen %s, points are %.2g times too far apart and "
+                 "spots are not smooth. %s",
+                 needed, p->terms * p->needed.phi * p->needed.domains, p->limit, chosen,
+                 fmax(p->needed.phi / p->chosen.phi, sqrt(p->needed.domains / p->chosen.domains)),
+                 faster);
+    else if (slower >= SLOWER && terms > NOTED_TERMS && !closed_wanted(x))
+        log_line(LOG_NOTICE,
+                 "smooth spots need %s. A frame takes about %.0f times as long as with "
+                 "--steps=given (%s). %s",
+                 chosen, slower, least, faster);
+    else if (slower > 1.0)
+        log_line(LOG_TELL, "smooth spots need %s", chosen);
+}
+
+/* Sets the numbers of phi steps and mosaic domains of *o that were not given, and marks those that
+ * differ from the numbers with --steps=given. */
+static void use_steps(struct orient_options *o, const struct steps_plan *p)
+{
+    if (p->chosen.phi > p->least.phi) {
+        o->phi_steps = (int64_t)p->chosen.phi;
+        orient_mark(o, "phi-steps");
+    }
+    if (p->chosen.domains > p->least.domains) {
+        o->mosaic_domains = (int64_t)p->chosen.domains;
+        orient_mark(o, "mosaic-domains");
+    }
+}
+
 /* Proposes a faster option if a frame with one lattice of each crystal has too many terms. */
 static void warn_slow(const struct orient_options *o, const struct experiment *x,
                       const struct spectrum *spectrum)
@@ -244,6 +358,59 @@ static void warn_slow(const struct orient_options *o, const struct experiment *x
     log_line(LOG_NOTICE, "%.0f terms for each of %.3g million pixels. %s", terms, pixels / 1e6,
              faster);
 }
+
+/* Prints the number of frames, the rotation and the width of spots. */
+static void report_spots(const struct orient_options *o, const struct id_set *only,
+                         const struct experiment *x, double spot_rad)
+{
+    char turned[60] = "", crystals[40] = "", part[40] = "";
+    const uint64_t frames = id_set_size(only) ? id_set_size(only) : (uint64_t)o->frames;
+    const bool alike = !o->random && !o->orientations && !o->scan && !o->runs && frames > 1;
+    if (o->osc_deg != 0)
+        (void)snprintf(turned, sizeof turned, " of %g deg", o->osc_deg);
+    else if (alike)
+        (void)snprintf(turned, sizeof turned, " of one orientation (for many: --random or --osc)");
+    if (x->ncrystals > 1)
+        (void)snprintf(crystals, sizeof crystals, ", %zu crystals", x->ncrystals);
+    if (only->count)
+        (void)snprintf(part, sizeof part, "%" PRIu64 " of ", frames);
+    log_line(LOG_TELL, "%s%" PRId64 " frame%s%s%s, spots %.3g deg wide", part, o->frames,
+             o->frames == 1 ? "" : "s", turned, crystals, rad_to_deg(spot_rad));
+}
+
+/* Sets the phi steps and mosaic domains of *o that were not given, unless --steps=given or the mode
+ * is faithful. With --steps=auto raises the oversampling of *x to what the spots need, too. Sets
+ * the channels of *spectrum if they were not given. Prints a warning for everything that is still
+ * too coarse. STATUS_USAGE: --steps=auto needs more than a million terms per pixel. Other errors
+ * are those of setup_lattice. */
+static enum status orient_sampling(struct orient_options *o, const struct id_set *only,
+                                   struct experiment *x, struct spectrum *spectrum, struct error *e)
+{
+    struct sampling_report finest = {0};
+    enum status s = sample_all(o, x, &finest, e);
+    if (s)
+        return s;
+    choose_channels(x, &finest, spectrum);
+    struct steps_plan plan = {0};
+    if (!orient_given(o, "steps") && x->physics == PHYSICS_PHYSICAL) {
+        plan = plan_steps(o, x, &finest, spectrum->channels);
+        report_steps(o, x, &plan);
+        use_steps(o, &plan);
+    }
+    const bool chosen = o->steps == STEPS_AUTO || plan.phi || plan.domains;
+    if ((o->steps == STEPS_AUTO && (s = choose_steps(o, x, &finest, spectrum->channels, e))) ||
+        (chosen && (s = sample_all(o, x, &finest, e))))
+        return s;
+    finest.phi_coarse = finest.phi_coarse && !plan.phi;  // report_steps has warned
+    finest.domains_coarse = finest.domains_coarse && !plan.domains;
+    warn_coarse(o, &finest);
+    if (!plan_is_coarse(&plan))
+        warn_slow(o, x, spectrum);
+    report_spots(o, only, x, finest.spot_rad);
+    return STATUS_OK;
+}
+
+/* --- what a user can expect of a run, and how the run gets faster ----------------------------- */
 
 static void outlook(void *state, struct outlook *w)
 {
@@ -464,12 +631,14 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
         return error_set(e, STATUS_USAGE,
                          "several lattices, runs, jitter, spectra, pumped states, varying cells "
                          "and a moving detector need bragg-geometry --physics=physical");
+    if (x->physics == PHYSICS_FAITHFUL && !orient_given(p, "steps") && orient_given(p, "ripple"))
+        return error_set(e, STATUS_USAGE,
+                         "--ripple has an effect in faithful mode only with --steps=auto");
     if ((s = orient_sampling(p, &o->only, x, &o->pulse.spectrum, e)) ||
         (s = pulse_check(&o->pulse, &x->beam, e)) || (s = shift_check(&o->shift, x, e)) ||
         (s = orient_runs_begin(&o->runs, &p->population, &o->pulse, x->beam.wavelength_m,
                                !p->random && !p->orientations, e)))
         return s;
-    warn_slow(p, x, &o->pulse.spectrum);
     for (size_t i = 0; i < o->runs.nlines && !s; i++)
         s = pump_check(&p->pump, x->ncrystals, o->runs.runs[i].population.lattices,
                        o->runs.runs[i].population.mean_lattices, e);
@@ -503,7 +672,7 @@ static const struct stage stage = {
     .role = {.name = "bragg-orient", .wants = KIND_EXPERIMENT, .gives = KIND_RECIPE},
     .summary = "Choose number, crystals and orientation of the frames.",
     .examples = "... | bragg-orient --frames=100 --random --seed=7 | ...\n"
-                "... | bragg-orient --frames=20 --osc=0.5 --phi-steps=12 --mosaic=0.1 | ...",
+                "... | bragg-orient --frames=20 --osc=0.5 --mosaic=0.1 | ...",
     .options = orient_table,
     .state_size = sizeof(struct orient),
     .open = open_orient,

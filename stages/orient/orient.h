@@ -16,7 +16,8 @@
 #include "physics/detector/panels.h"
 #include "physics/request.h"
 
-/* Values of --steps. */
+/* Values of --steps.  Without the option, numbers that are not given are chosen in physical mode,
+ * up to a limit. */
 enum steps_choice { STEPS_GIVEN, STEPS_AUTO };
 
 /* Values of the options, in SI units.  Phi is in degrees, because phi0 + k osc is computed in
@@ -26,7 +27,7 @@ struct orient_options {
     int64_t frames, seed;
     double misset_rad[3], phi0_deg, osc_deg, mosaic_rad, ripple;
     int64_t phi_steps, mosaic_domains, mosaic_seed;
-    int steps;
+    int steps;  // enum steps_choice, if the option is given
     const char *only, *orientations, *scan, *truth, *spectra, *runs, *shifts;
     bool overwrite, random;
     struct population population;

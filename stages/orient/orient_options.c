@@ -50,23 +50,27 @@ const struct opt orient_table[] = {
      .max = 360000, .flags = OPT_BYTES, .usual = "0"},
     {"osc", "DEG", "Rotation of a frame, and step between frames, in degrees", OPT_REAL,
      AT(osc_deg), .min = -360, .max = 360, .flags = OPT_BYTES, .usual = "0", .first = true},
-    {"phi-steps", "N", "Orientations that are summed in a frame, with --osc", OPT_INT,
-     AT(phi_steps), .min = 1, .max = 1e6, .flags = OPT_BYTES, .needs = "osc|scan", .usual = "2"},
+    {"phi-steps", "N",
+     "Orientations that are summed in a frame, with --osc (as spots need, at least 2)", OPT_INT,
+     AT(phi_steps), .min = 1, .max = 1e6, .flags = OPT_BYTES, .needs = "osc|scan",
+     .chosen_without = "steps", .usual = "2"},
     {.doc = "Mosaic domains:", .type = OPT_GROUP},
     {"mosaic", "DEG", "Half-width of the mosaic spread in degrees", OPT_REAL, AT(mosaic_rad),
      .si = SI_DEG, .min = 0, .max = 360, .flags = OPT_BYTES, .usual = "0", .first = true},
-    {"mosaic-domains", "N", "Number of mosaic domains, with --mosaic", OPT_INT, AT(mosaic_domains),
-     .min = 1, .max = 1e6, .flags = OPT_BYTES, .needs = "mosaic", .usual = "10"},
+    {"mosaic-domains", "N", "Number of mosaic domains, with --mosaic (as spots need, at least 10)",
+     OPT_INT, AT(mosaic_domains), .min = 1, .max = 1e6, .flags = OPT_BYTES, .needs = "mosaic",
+     .chosen_without = "steps", .usual = "10"},
     {"mosaic-seed", "N", "Seed of the domains, which are the same in all frames", OPT_INT,
      AT(mosaic_seed), .min = 1, .max = 2147483647, .flags = OPT_BYTES, .needs = "mosaic",
      .usual = "12345678"},
     {.doc = "Sampling:", .type = OPT_GROUP},
     {"steps", "given|auto",
-     "auto: choose phi steps, mosaic domains and subpixels as the spots need", OPT_CHOICE,
-     AT(steps), .choices = "given|auto", .always = true, .flags = LATER},
+     "given: 2 phi steps and 10 domains, or those given; auto: choose also subpixels, without a "
+     "limit (choose up to 1e10 terms a frame)",
+     OPT_CHOICE, AT(steps), .choices = "given|auto", .always = true, .flags = LATER},
     {"ripple", "PERCENT", "Largest error of the sum over steps for gauss spots, 0.001 to 50 %",
      OPT_REAL, AT(ripple), .si = SI_PERCENT, .min = 0.001, .max = 50, .always = true,
-     .flags = LATER, .needs = "steps=auto", .usual = "1"},
+     .flags = LATER, .usual = "1"},
     {.doc = "Lattices in a frame (default: one of each crystal):", .type = OPT_GROUP},
     {"lattices", "N",
      "Number of lattices in a frame, 1 to 200; lattice i is of crystal i modulo the number of "
@@ -234,6 +238,8 @@ enum status orient_read_only(struct orient_options *o, struct id_set *only, stru
 enum status orient_check(struct orient_options *o, struct error *e)
 {
     const struct pulse_ids p = orient_pulse_ids(o);
+    if (orient_given(o, "ripple") && orient_given(o, "steps") && o->steps == STEPS_GIVEN)
+        return error_set(e, STATUS_USAGE, "--ripple has no effect with --steps=given");
     if (p.facility == FACILITY_LCLS && p.first >= PULSE_FIDUCIALS)
         return error_set(e, STATUS_USAGE,
                          "--first-pulse=%" PRIu64

@@ -86,11 +86,22 @@ static enum status start_program(struct chain *c, char **argv, bool last, struct
     return STATUS_OK;
 }
 
-/* Starts the stage that one line of the history describes, for frame `id` only. */
+static bool has_option(char *const *words, size_t count, const char *begin)
+{
+    bool has = false;
+    for (size_t i = 0; i < count && !has; i++)
+        has = strncmp(words[i], begin, strlen(begin)) == 0;
+    return has;
+}
+
+/* Starts the stage that one line of the history describes, for frame `id` only.  The history has
+ * the numbers of phi steps and domains that bragg-orient chose, and nothing for its usual numbers,
+ * so that bragg-orient must choose no others. */
 static enum status start_stage(struct chain *c, const char *line, uint64_t id, struct error *e)
 {
     char name[NAME_MAX_BYTES], version[16], given[EXPERIMENT_HISTORY_SIZE], only[32];
-    char restricted[] = "--restrict", quiet[] = "--quiet", *argv[WORDS_MAX + 5];
+    char restricted[] = "--restrict", quiet[] = "--quiet", steps[] = "--steps=given",
+         *argv[WORDS_MAX + 6];
     size_t count;
     (void)snprintf(name, sizeof name, "%.*s", (int)strcspn(line, "\t\n"), line);
     const struct listed_program *program = program_list_find(name);
@@ -112,6 +123,8 @@ static enum status start_stage(struct chain *c, const char *line, uint64_t id, s
         return error_set(e, STATUS_INPUT, "the stored options of %s are malformed", name);
     if (strcmp(name, "bragg-orient") == 0) {
         (void)snprintf(only, sizeof only, "--only=%" PRIu64, id);
+        if (!has_option(argv + 3, count, "--steps=") && !has_option(argv + 3, count, "--ripple="))
+            argv[3 + count++] = steps;
         argv[3 + count++] = only;
     }
     argv[3 + count] = NULL;

@@ -180,7 +180,7 @@ check 'another list under the same name is not' test "$(lineage matrices.txt l3)
 
 # Warnings about coarse sampling name the option that helps.
 warnings=$({ bragg-geometry --detpixels=64 --pixel=1 --ncells=50 --oversample=1 |
-	bragg-orient --osc=5 --mosaic=1 2>&3 | bragg-intensity | bragg-write w_%d.raw; } 3>&1)
+	bragg-orient --osc=5 --mosaic=1 --steps=given 2>&3 | bragg-intensity | bragg-write w_%d.raw; } 3>&1)
 for option in --oversample= --phi-steps= --mosaic-domains=; do
 	case $warnings in
 	*"$option"*) is "coarse sampling is warned of: $option" 0 0 ;;

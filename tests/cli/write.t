@@ -238,7 +238,7 @@ bragg-geometry --quiet --detpixels=32 --pixel=3.2 --ncells=5 | bragg-orient --qu
 	bragg-write --overwrite $all 2>message
 is 'a plain rotation needs no warning' "$(cat message)" ''
 bragg-geometry --quiet --detpixels=32 --pixel=3.2 --ncells=5 --rotate=0,5,0 | bragg-orient --quiet --osc=-0.5 | bragg-intensity --quiet |
-	bragg-noise --quiet | bragg-write --format=cbf /dev/null 2>message
+	bragg-noise --quiet | bragg-write --format=cbf --index=null.index /dev/null 2>message
 is 'nor does a device' "$(cat message)" ''
 bragg-geometry --quiet --detpixels=32 --ncells=5 | bragg-orient --quiet | bragg-intensity --quiet | bragg-noise --quiet --gain-switching |
 	bragg-write --overwrite u_%02d.img u_%02d.cbf u.nxs 2>message

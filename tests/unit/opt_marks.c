@@ -63,7 +63,7 @@ static void tables_note_what_was_given(void **state)
     opt_mark(&marked[2], &o, false);
     assert_false(opt_given(marked, &o, "energy"));
     assert_true(opt_given(marked, &o, "angle"));
-    assert_int_equal(parse_marked(&o, "--wavelength=1", "--energy=5"), STATUS_USAGE);
+    assert_int_equal(parse_marked(&o, "--wavelength=1", "--depth=5"), STATUS_USAGE);
     assert_int_equal(parse_marked(&o, "--depth=1", NULL), STATUS_USAGE);
     assert_int_equal(parse_marked(&o, "--pair=7", "--choice=b"), STATUS_OK);
     assert_true(o.pair[0] == 7 && o.pair[1] == 7 && o.choice == 1);
@@ -112,6 +112,50 @@ static void lineage_has_the_units_that_are_typed(void **state)
     }
 }
 
+/* Values that the program chose become words at the place of their row, unless these words exist. */
+static void chosen_values_become_words(void **state)
+{
+    (void)state;
+    static const struct opt rows[] = {
+        MARKED("angle", OPT_REAL, angle_rad, .si = SI_DEG),
+        MARKED("wavelength", OPT_REAL, wavelength_m, .si = SI_ANGSTROM, .usual = "1",
+               .chosen_without = "choice"),
+        MARKED("choice", OPT_CHOICE, choice, .choices = "a|b", .always = true),
+        MARKED("depth", OPT_REAL, depth_1_m),
+        OPT_END(struct marked, given),
+    };
+    static const struct {
+        unsigned typed, chosen;  // bits: rows
+        const char *words;
+    } cases[] = {
+        {9, 0, "--angle=30 --depth=5"},
+        {9, 2, "--angle=30 --wavelength=3 --depth=5"},
+        {11, 2, "--angle=30 --wavelength=3 --depth=5"},
+        {9, 4, "--angle=30 --depth=5"},
+        {13, 2, "--angle=30 --choice=b --depth=5"},
+        {0, 2, "--wavelength=3"},
+        {0, 1, ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct marked o = {
+            .angle_rad = to_si(SI_DEG, 30), .wavelength_m = 3e-10, .choice = 1, .depth_1_m = 5};
+        char text[128];
+        for (int row = 0; row < 4; row++)
+            opt_mark(&rows[row], &o, cases[i].typed >> row & 1);
+        assert_true(opt_words(rows, &o, text, sizeof text));
+        for (int row = 0; row < 4; row++)
+            if (cases[i].chosen >> row & 1)
+                opt_mark(&rows[row], &o, true);
+        assert_true(opt_add_chosen(rows, &o, text, sizeof text));
+        assert_string_equal(text, cases[i].words);
+    }
+    struct marked o = {.wavelength_m = 3e-10};
+    char little[14] = "";
+    opt_mark(&rows[1], &o, true);
+    assert_false(opt_add_chosen(rows, &o, little, sizeof little));
+    assert_string_equal(little, "");
+}
+
 /* Where a value means the same typed or not, it is no word; else it is. */
 static void usual_values_change_nothing(void **state)
 {
@@ -157,6 +201,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tables_note_what_was_given),
         cmocka_unit_test(lineage_has_the_units_that_are_typed),
+        cmocka_unit_test(chosen_values_become_words),
         cmocka_unit_test(usual_values_change_nothing),
     };
     return unit_run(tests);

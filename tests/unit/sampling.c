@@ -132,6 +132,27 @@ static void gauss_ripples_as_asked(void **state)
     crystal.shape = SHAPE_SQUARE;
 }
 
+/* In closed form points may be as far apart as the widened spot allows: with a mosaic rms of twice
+ * the rms of a block, 0.39686 of 7.0843 mrad, they may be sqrt(5) times as far apart. */
+static void mosaic_in_closed_form_widens_spots(void **state)
+{
+    (void)state;
+    crystal.shape = SHAPE_GAUSS;
+    const struct sampling_report block = check(1, 1, 1.0, 1, 0);
+    const double twice = 2 * 0.39686269665968860 * block.rocking_rad;
+    crystal.has_ensemble = true;
+    assert_true(check(1, 1, 1.0, 1, 0).rocking_share_rad == block.rocking_share_rad);
+    for (int i = 0; i < 3; i++)
+        crystal.mosaic_rms_rad[i] = i == 1 ? twice : 5 * twice;  // the smallest counts
+    const struct sampling_report wide = check(1, 1, 1.0, 1, 0);
+    assert_true(fabs(wide.rocking_share_rad / block.rocking_share_rad - sqrt(5)) < 1e-9);
+    assert_true(wide.rocking_rad == block.rocking_rad && wide.oversample == block.oversample);
+    assert_true(wide.phi_steps == ceil(1.0 / wide.rocking_share_rad));
+    crystal.has_ensemble = false;
+    assert_true(check(1, 1, 1.0, 1, 0).rocking_share_rad == block.rocking_share_rad);
+    crystal.shape = SHAPE_SQUARE;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -142,6 +163,7 @@ int main(void)
         cmocka_unit_test(domains_farther_apart_than_a_spot_are_coarse),
         cmocka_unit_test(every_shape_has_its_width),
         cmocka_unit_test(gauss_ripples_as_asked),
+        cmocka_unit_test(mosaic_in_closed_form_widens_spots),
     };
     return unit_run(tests);
 }

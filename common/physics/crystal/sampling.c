@@ -25,18 +25,28 @@ static double largest_edge_m(const struct crystal *c, bool faithful, const doubl
     return largest;
 }
 
+static const double BLOCK_RMS = 0.3968626966596886;  // sqrt(0.63/4): rms of GAUSS, in 1/N
+
+/* Returns the width in the rotation of a crystal whose blocks have the width `rocking_rad`. */
+static double widen(const struct crystal *c, double rocking_rad)
+{
+    const double block_rad = BLOCK_RMS / sqrt(c->fudge) * rocking_rad;
+    const double *rms = c->mosaic_rms_rad, least_rad = fmin(rms[0], fmin(rms[1], rms[2]));
+    return c->has_ensemble && least_rad > 0.0 ? rocking_rad * hypot(1.0, least_rad / block_rad)
+                                              : rocking_rad;
+}
+
 /* Returns the largest distance of neighbouring points that is fine enough, in units of the width
  * of a spot. */
 static double widths_apart(const struct crystal *c, double ripple)
 {
-    const double rms = sqrt(0.63 / 4.0);
     switch (c->shape) {
     case SHAPE_SQUARE:
         return 0.7;
     case SHAPE_ROUND:
         return 0.9 / sqrt(c->fudge);
     case SHAPE_GAUSS:
-        return M_PI * M_SQRT2 * rms / sqrt(log(2.0 / ripple)) / sqrt(c->fudge);
+        return M_PI * M_SQRT2 * BLOCK_RMS / sqrt(log(2.0 / ripple)) / sqrt(c->fudge);
     case SHAPE_TOPHAT:
         return 0.35 / sqrt(c->fudge);
     }
@@ -120,8 +130,9 @@ struct sampling_report sampling_check(const struct experiment *x, const struct l
     struct sampling_report r = {.phi_steps = 1, .domains = 1, .oversample = 1, .layers = 1};
     r.spot_rad = x->beam.wavelength_m / edge_m;
     r.rocking_rad = smallest_spacing_m(x) / edge_m;
+    r.widened_rad = widen(c, r.rocking_rad);
     r.spot_share_rad = widths * r.spot_rad;
-    r.rocking_share_rad = widths * r.rocking_rad;
+    r.rocking_share_rad = widths * r.widened_rad;
     if (osc_rad != 0.0) {
         r.phi_step_rad = fabs(osc_rad) / (double)l->nphi;
         r.phi_steps = ceil(fabs(osc_rad) / r.rocking_share_rad);

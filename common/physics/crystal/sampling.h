@@ -13,6 +13,10 @@
  *   GAUSS   from the ripple that is allowed; 0.77 for 1 %.  Points D apart give a sum with an error
  *           of at most 2 exp(-2 pi^2 w^2 / D^2) for a Gaussian spot of rms w = 0.397/N
  *
+ * A crystal in closed form (physics/crystal/ensemble.h) is a Gaussian in the rotation as well.  Its
+ * variance is that of a block plus the square of its smallest mosaic rms, so that few phi steps are
+ * fine enough.
+ *
  * Each layer of a sensor is sampled by all subpixels.  Slanted rays smear a spot over as many
  * places as there are layers.  These places must not be farther apart than a pixel, or than that
  * fraction of the spot.
@@ -28,7 +32,9 @@
 struct sampling_report {
     double spot_rad;     // narrowest width of a spot on the detector
     double rocking_rad;  // narrowest width in the rotation, at the smallest spacing in view
-    double spot_share_rad, rocking_share_rad;  // largest distance of points, in these units
+    double widened_rad;  // the same with the mosaic spread of a crystal in closed form
+    double spot_share_rad, rocking_share_rad;  // largest distance of points: of spot_rad, of
+                                               // widened_rad
     double phi_step_rad;                       // between neighbouring phi steps; 0 for a still
     double domain_rad;    // mean distance of neighbouring domains; 0 for one domain
     double subpixel_rad;  // a subpixel where the panel is closest, seen from the sample
