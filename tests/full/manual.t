@@ -5,11 +5,47 @@ needs 'manual pages' mandoc
 top=$BRAGG_TESTS/..
 scratch
 
+# narrow PAGE: cells of its tables that do not fit between their column and the next one
+narrow() {
+	awk '
+		# the words of a cell of a table, without macros
+		function cell(text,   n, i, words, shown) {
+			n = split(text, words)
+			shown = ""
+			for (i = 1; i <= n; i++) {
+				if (words[i] ~ /^(Sy|Em|Cm|Ar|Pa|Va|Ev|Ql|No|Li)$/) continue
+				if (words[i] == "Xr") { shown = shown " " words[i + 1] "(" words[i + 2] ")"; i += 2 }
+				else if (words[i] == "Ns") { i++; shown = shown words[i] }
+				else shown = shown (words[i] ~ /^[,.;:]$/ ? "" : " ") (words[i] == "Fl" ? "-" : words[i])
+			}
+			gsub(/- \\?-?|"|\\&/, "", shown)
+			sub(/^ /, "", shown)
+			return shown
+		}
+		/^\.Bl -column/ {
+			sub(/^\.Bl -column */, "")
+			for (ncolumns = 0; match($0, /^("[^"]*"|[^-" ][^ ]*) */);) {
+				width[++ncolumns] = substr($0, 1, RLENGTH)
+				$0 = substr($0, RLENGTH + 1)
+				gsub(/" *$|^"| *$/, "", width[ncolumns])
+			}
+			gap = ncolumns > 5 ? 1 : ncolumns == 5 ? 3 : 4
+		}
+		/^\.El/ { ncolumns = 0 }
+		ncolumns && /^\.It / {
+			n = split(substr($0, 5), cells, / +Ta( +|$)/)
+			for (i = 1; i < n && i <= ncolumns; i++)
+				if (length(cell(cells[i])) >= length(width[i]) + gap)
+					print FNR ": " cell(cells[i])
+		}' "$1"
+}
+
 for page in "$top"/stages/*/*.[157] "$top"/common/wire/*.5; do
 	faults=$(mandoc -T lint -W warning "$page" 2>&1 | grep -v 'referenced manual not found' || true)
 	is "$(basename "$page") has no faults" "$faults" ''
 	wide=$(mandoc -T ascii -O width=78 "$page" | col -bx | grep -E '.{81}' || true)
 	is "$(basename "$page") fits into 80 columns" "$wide" ''
+	is "$(basename "$page") has columns that are wide enough" "$(narrow "$page")" ''
 done
 
 # A macro encloses the rest of its line: after a comma another line is needed.
