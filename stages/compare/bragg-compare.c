@@ -52,7 +52,7 @@ static const struct opt_program program = {
     .min_operands = 2,
     .max_operands = 2,
     .details = "Status 0: within all given limits, or identical if no limit is given. 1: "
-               "outside, a pixel is not finite, or two NXmx files are of different detectors. 3: a "
+               "outside, a pixel is not finite, or two NXmx files differ in frames or panels. 3: a "
                "file cannot be read, or the sizes "
                "differ.\n\nMore: bragg-compare(1) (manual).",
 };

@@ -61,7 +61,7 @@ const struct opt geometry_table[] = {
          detector, OPT_CONTENT, .excludes = "geom expt cut detsize pixel mask",
          .needs = "physics=physical", .first = true),
     CHOICE("panels", "image|modules",
-           "One image with masked gaps, or one panel per module (as files of the detector)", panels,
+           "One image with masked gaps, or one panel per module (depends on the detector)", panels,
            .needs = "detector"),
     FILE_READ("geom", "CrystFEL geometry file: pixels, position and axes of the panels", geom,
               .excludes = "expt cut " GEOMETRY_PLACED, .needs = "physics=physical"),
@@ -90,7 +90,7 @@ const struct opt geometry_table[] = {
              "Shortest distance from sample to detector plane in mm, instead of --distance",
              DETECTOR(close_distance_m), 1e6, .si = SI_MM, .usual = ""),
     REALS("beam-center", "X,Y",
-          "Point where the beam hits the detector in mm, as in --convention (centre)",
+          "Point where the beam hits the detector in mm, along the axes of --convention (centre)",
           DETECTOR(beam_m), 2, -1e6, 1e6, 0, .unit = "mm", .si = SI_MM, .usual = "", .first = true),
     REALS("close-center", "FAST,SLOW",
           "Point of the detector nearest to the sample in mm (beam at the centre)",
@@ -138,8 +138,8 @@ const struct opt geometry_table[] = {
          request.each_polarization, OPT_BYTES),
     FLAG("oversample-each-solid-angle", "Compute the solid angle for every subpixel",
          request.each_solid_angle, OPT_BYTES),
-    REAL("dmin", "A", "Leave out scattering to smaller d spacings, in angstrom (0: none left out)",
-         request.dmin_m, 0, 1e6, .si = SI_TENTH_NM, .always = true),
+    REAL("dmin", "A", "Smallest d spacing that is computed, in angstrom (0: all)", request.dmin_m,
+         0, 1e6, .si = SI_TENTH_NM, .always = true),
     GROUP("Wavelength and axes of the beam:"),
     REAL("wavelength", "A", "Wavelength, 0.0001 to 10000 angstrom", BEAM(wavelength_m), 1e-4, 1e4,
          .si = SI_ANGSTROM, .excludes = "energy", .usual = "1", .first = true),
@@ -174,11 +174,10 @@ const struct opt geometry_table[] = {
               "Sources, one per line: X Y Z weight wavelength(m), instead of divergence and "
               "dispersion",
               source_file, .excludes = "dispersion divergence divergence-h|divergence-v"),
-    CHOICE(
-        "weights", "ignore|apply|override",
-        "Weights in --source-file: not used, used, or not used and one wavelength for all sources "
-        "(apply; faithful: ignore)",
-        BEAM(weights), .needs = "source-file"),
+    CHOICE("weights", "ignore|apply|override",
+           "Ignore or apply the weights in --source-file; override ignores the weights and "
+           "the wavelengths (apply; faithful: ignore)",
+           BEAM(weights), .needs = "source-file"),
     GROUP("Polarization and photons:"),
     REAL("polarization", "K",
          "Kahn factor, -1 to 1: 0 unpolarized, 1 along the E vector; 0 if faithful", BEAM(kahn), -1,
@@ -193,8 +192,8 @@ const struct opt geometry_table[] = {
              .excludes = "flux", .usual = "1e25"),
     POSITIVE("flux", "PH/S", "Photons per second, instead of --fluence", BEAM(flux_ph_s), 1e60,
              .first = true),
-    POSITIVE("exposure", "S", "Exposure time of a frame in seconds, with --flux", BEAM(exposure_s),
-             1e9, .needs = "flux|expt", .usual = "1", .first = true),
+    POSITIVE("exposure", "S", "Exposure time of a frame in seconds, with --flux or --expt",
+             BEAM(exposure_s), 1e9, .needs = "flux|expt", .usual = "1", .first = true),
     GROUP("Third harmonic:"),
     ROW(REAL, "third-harmonic", "PERCENT",
         "Photons of a third of the wavelength, in percent of the photons of the beam, up to 10 "
@@ -237,7 +236,7 @@ const struct opt geometry_table[] = {
          OPT_CONTENT, .needs = "hkl physics=physical"),
     FILE_READ("mtz", "MTZ file of structure factors", mtz, .first = true),
     FILE_READ("model",
-              "Atomic model, PDB or mmCIF; gemmi computes structure factors to --dmin, or as far "
+              "Atomic model, PDB or CIF; gemmi computes structure factors to --dmin, or as far "
               "as the detector needs",
               model, .excludes = "hkl|mtz", .first = true),
     TEXT("column", "LABEL[,LABEL]",
@@ -290,7 +289,8 @@ const struct opt geometry_table[] = {
           crystal.strain_rms, 3, 0, 5, LATER | OPT_ONE_FOR_ALL, .needs = "mosaic-model=gauss",
           .si = SI_PERCENT),
     ROW(REAL, "divergence-rms", "MRAD",
-        "Rms angle of the beam in each direction across, up to 20 mrad, for --mosaic-model=gauss "
+        "Rms angle of the beam in both directions across it, up to 20 mrad, for "
+        "--mosaic-model=gauss "
         "(0)",
         crystal.divergence_rms_rad, LATER, .max = 20, .si = SI_MRAD, .needs = "mosaic-model=gauss"),
     REALS("ncells-across", "D,E,F",

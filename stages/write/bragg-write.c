@@ -82,8 +82,9 @@ static const struct opt write_options[] = {
      .offset = AT(settings.log)},
     {.doc = "Existing files and interrupted runs (see --resume, too):", .type = OPT_GROUP},
     {"overwrite", NULL,
-     "Replace frames of another lineage (other options), and any other file in the way", OPT_FLAG,
-     .offset = AT(settings.overwrite), .first = true},
+     "Replace frames of another lineage (other options), and any other file with the name of an "
+     "output",
+     OPT_FLAG, .offset = AT(settings.overwrite), .first = true},
     {"index", "FILE",
      "List of finished frames (template without its number, such as lyso.img.index)", OPT_TEXT,
      .offset = AT(index)},
