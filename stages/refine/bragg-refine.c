@@ -37,7 +37,7 @@ static const struct opt options[] = {
      AT(parameters), .always = true, .flags = OPT_BYTES,
      .usual = "rot,cell,ncells,scale,background", .first = true},
     {"share", "NAME,NAME",
-     "Parameters that are the same in all frames, refined after the others (none)", OPT_TEXT,
+     "Parameters that are the same in all frames, fitted after single frames (none)", OPT_TEXT,
      AT(share), .flags = OPT_BYTES | OPT_WHEN_SET, .first = true},
     {.doc = "Starting model:", .type = OPT_GROUP},
     {"start", "FILE", "Start from a recording of recipes or images (the recipes of the frames)",

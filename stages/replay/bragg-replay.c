@@ -128,12 +128,12 @@ static const struct opt options[] = {
     {"loop", "N|forever",
      "Play the selected frames N times (1 to 1000000), or without end, numbered from 0", OPT_TEXT,
      AT(loop)},
-    {"allow-truncated", NULL, "Accept a recording that was cut off", OPT_FLAG, AT(allow_truncated)},
+    {"allow-truncated", NULL, "Accept a recording without its end", OPT_FLAG, AT(allow_truncated)},
 
     {.doc = "Speed:", .type = OPT_GROUP},
     {"speed", "full|real|X",
-     "As fast as possible, at the recorded times, or X times as fast. Default: full", OPT_TEXT,
-     AT(speed), .excludes = "rate"},
+     "Send frames at full speed, at the recorded times, or X times as fast. Default: full",
+     OPT_TEXT, AT(speed), .excludes = "rate"},
     {"rate", "HZ", "Send one frame every 1/HZ seconds, on a fixed schedule", OPT_REAL, AT(rate_Hz),
      .min = 1e-6, .max = 1e9},
 

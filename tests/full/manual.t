@@ -85,6 +85,19 @@ is 'bragg-formats(5): columns and units' "$({
 	columns_of 'REFLECTION TABLES'
 } | diff columns - || true)" ''
 is 'and there are all of them' "$(wc -l <columns)" 48
+# printed PAGE: the first example of a page prints what the page shows, apart from spaces
+printed() {
+	sed -n '/^\.Bd -literal/,/^\.Ed/p; /^\.Ed/q' "$top/$1" | sed '/^\./d; /^\\&/d; s/\\e/\\/g' >example
+	awk '/^\$ / { run = 1 } run { sub(/^\$ /, ""); print >"commands"; run = /[\\|]$/; next } /^ / { printf "%s", $0; next } { printf "%s%s", n++ ? "\n" : "", $0 } END { print "" }' example |
+		tr -s ' ' >shown
+	(mkdir "${1##*/}.d" && cd "${1##*/}.d" && sh ../commands 2>&1 | tr -s ' ') >output
+	is "$1: its example prints what it shows" "$(grep -vxF -f output shown || true)" ''
+	check "$1: its example shows output" [ -s shown ]
+}
+cd "$tap_scratch"
+printed stages/nanobragg/bragg-nanobragg.1
+printed stages/nanobragg/bragg-nonbragg.1
+printed stages/fisher/bragg-fisher.1
 
 # As HTML: each page, and no link to a page or a heading that does not exist.
 check 'make html makes all pages' "$top/scripts/make-html" "$tap_scratch/html"
