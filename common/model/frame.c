@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -269,13 +270,17 @@ void clipped_add(struct clipped *c, uint64_t saturated, uint64_t below)
 
 void clipped_say(const struct clipped *c, const char *where)
 {
+    char saturated[80] = "", below[64] = "";
+    if (c->saturated)
+        (void)snprintf(saturated, sizeof saturated, "%" PRIu64 " pixel%s saturated (%.12g ADU)",
+                       c->saturated, c->saturated == 1 ? "" : "s", c->largest_adu);
+    if (c->below)
+        (void)snprintf(below, sizeof below, "%s%" PRIu64 " pixel%s below 0", *saturated ? ", " : "",
+                       c->below, c->below == 1 ? "" : "s");
     if (c->clipped)
-        log_line(LOG_NOTICE,
-                 "%s%s%" PRIu64 " of %" PRIu64 " frames%s: %" PRIu64
-                 " pixel%s saturated (%.12g ADU), %" PRIu64 " below 0",
-                 where ? where : "", where ? ": " : "", c->clipped, c->frames,
-                 log_is_part() ? " of this process" : "", c->saturated,
-                 c->saturated == 1 ? "" : "s", c->largest_adu, c->below);
+        log_line(LOG_NOTICE, "%s%s%" PRIu64 " of %" PRIu64 " frames%s: %s%s", where ? where : "",
+                 where ? ": " : "", c->clipped, c->frames, log_is_part() ? " of this process" : "",
+                 saturated, below);
 }
 
 /* --- frames -------------------------------------------------------------- */

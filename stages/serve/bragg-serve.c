@@ -266,7 +266,9 @@ static enum status open_gateway(struct serve *v, struct gateway_settings *settin
     if (s == STATUS_OK)
         s = gateway_open(&v->gateway, settings, v->endpoint, sizeof v->endpoint, e);
     if (s == STATUS_OK && !settings->secret && endpoint_is_network(v->endpoint))
-        log_line(LOG_WARNING, "%s has no keys. Any program that can connect can take frames",
+        log_line(LOG_WARNING,
+                 "%s has no encryption keys. Any program that can connect can take frames. Use "
+                 "--client-keys to exclude others",
                  v->endpoint);
     if (s)
         zap_close(&v->zap);
