@@ -67,8 +67,8 @@ const struct opt orient_table[] = {
      .usual = "12345678"},
     {.doc = "Sampling:", .type = OPT_GROUP},
     {"steps", "given|auto",
-     "given: 2 phi steps and 10 domains, or those given; auto: choose also subpixels, without a "
-     "limit (choose up to 1e10 terms a frame)",
+     "given: use 2 phi steps and 10 domains, or the given numbers; auto: choose subpixels, too, "
+     "without a limit of time (choose up to 1e10 terms a frame)",
      OPT_CHOICE, AT(steps), .choices = "given|auto", .always = true, .flags = LATER},
     {"ripple", "PERCENT", "Largest error of the sum over steps for gauss spots, 0.001 to 50 %",
      OPT_REAL, AT(ripple), .si = SI_PERCENT, .min = 0.001, .max = 50, .always = true,

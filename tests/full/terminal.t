@@ -141,7 +141,7 @@ is 'Ctrl-C: status 130' "$(lines | tail -n 1)" 'status 130'
 cat >p.yaml <<END
 stages:
   - {name: geometry, args: [--detpixels=64, --pixel=1.6, --distance=120, --ncells=8, --oversample=1]}
-  - {name: orient, args: [--frames=12, --random, --mosaic=1]}
+  - {name: orient, args: [--frames=12, --random, --mosaic=1, --mosaic-domains=10]}
   - {name: intensity, threads: 1}
   - {name: noise, threads: 1}
   - {name: write, args: [a_%02d.img]}

@@ -112,8 +112,7 @@ static void lineage_has_the_units_that_are_typed(void **state)
     }
 }
 
-/* Values that the program chose become words at the place of their row, unless these words exist.
- */
+/* Values that the program chose become words at the place of their row. */
 static void chosen_values_become_words(void **state)
 {
     (void)state;
