@@ -34,6 +34,15 @@ if has python:h5py; then
 else
 	skip 'Experiment.mask: why pixels are masked' "$lack is missing"
 fi
+if has python:pandas; then
+	bragg-geometry --quiet --detpixels=8 | bragg-orient --quiet --frames=9 --random --hit-rate=0.5 --truth=truth.tsv | bragg-tap --quiet >/dev/null
+	line=$(sed -n 's/\\(dq/"/g; s/\\e/\\/g; s/^\.Ql \(pandas.read_csv(.*)\) \.$/\1/p' "$top/stages/orient/bragg-orient.1")
+	is 'pandas reads the table of lattices as the page says: numbers, none for a blank' \
+		"$(/usr/bin/python3 -c "import pandas; table = $line; print(table.u11.dtype, table.u11.isna().equals(table.lattices == 0), 0 < table.u11.isna().sum() < 9)")" \
+		'float64 True True'
+else
+	skip 'pandas reads the table of lattices as the page says' "$lack is missing"
+fi
 loop 'frames pass between processes: multiprocessing, PyTorch, by fork and by spawn' processes
 loop 'Ctrl-C ends what a source in Python started' source
 
