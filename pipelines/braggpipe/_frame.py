@@ -1,8 +1,10 @@
 """Frames in Python: a frame has pixels, their ground truth, and the experiment of the run."""
 from __future__ import annotations
 
+import collections
 import copy
 import dataclasses
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -18,6 +20,7 @@ _ROW: Any = {"fast": "<f8", "slow": "<f8", "photons": "<f8", "phi": "<f8", "s": 
              "k": "<i4", "l": "<i4", "panel": "<i4", "pixels": "<i4", "peak": "<f4", "F2": "<f4", "background": "<f4"}
 ROW = numpy.dtype({"names": list(_ROW), "formats": list(_ROW.values()), "itemsize": 80,
                    "offsets": [*range(0, 40, 8), *range(40, 76, 4)]})  #: type of a row of Frame.reflections
+_WORD_OF_REASONS = numpy.array([1] + [2 * (k & 1) + 8 * (k & 2) + 64 * (k & 4) for k in range(1, 8)], "<u4")  # see Experiment.mask
 
 
 @dataclasses.dataclass(frozen=True)
@@ -88,7 +91,30 @@ def _matrix(numbers: Sequence[float]) -> Array:
     return numpy.array(numbers, "f8").reshape(3, 3)
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+class Words:
+    """The words of Experiment.mask, for all pixels of a frame.  They are compressed when they are pickled.
+
+    Arguments:
+        make: function that returns the words: (count,), uint32.  It is called when they are needed.
+    """
+
+    def __init__(self, make: Callable[[], Array]) -> None:
+        self._make = make
+
+    @cached_property
+    def flat(self) -> Array:
+        words = self._make()
+        words.flags.writeable = False
+        return words
+
+    def __getstate__(self) -> bytes:
+        return zlib.compress(self.flat.data, 1)
+
+    def __setstate__(self, packed: bytes) -> None:
+        self.__dict__["flat"] = numpy.frombuffer(zlib.decompress(packed), "<u4")
+
+
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Experiment:
     """The parameters that all frames of a run have in common.
 
@@ -107,6 +133,13 @@ class Experiment:
     lineage: str  #: identifier of how the frames were made; equal if stages and options are equal
     history: str  #: one line per stage: its name and its options
     keys: Keys  #: all keys of the experiment message, see bragg-wire(5); empty for an NXmx file
+    words: Words | None = None  #: content of mask; None: no pixel is masked
+
+    def __repr__(self) -> str:
+        pixels = " + ".join(f"{count} of {slow} x {fast}" for (slow, fast), count in
+                            collections.Counter(panel.shape for panel in self.panels).items())
+        names = ", ".join(crystal.name or "without a name" for crystal in self.crystals)
+        return f"<braggpipe.Experiment: panels: {pixels} pixels; {self.wavelength_A:.6g} A; crystals: {names}>"
 
     def __getstate__(self) -> dict[str, Any]:
         """Returns only the fields.  Cached properties may be large and follow from the fields."""
@@ -129,6 +162,21 @@ class Experiment:
             return (self.count,)
         (shape,) = shapes
         return shape if len(self.panels) == 1 else (len(self.panels), *shape)
+
+    @cached_property
+    def mask(self) -> Array:
+        """Why pixels are masked: uint32, shape of Frame.image.  0: the pixel is good.
+
+            experiment = braggpipe.simulate(detector="pilatus-300k", beamstop=2, dead=0.001).experiment
+            good = experiment.mask == 0
+            print(good.mean())
+
+        A word is a sum, as in the pixel_mask of NXmx files: 1 gap between modules, 2 dead pixel,
+        16 noisy or hot pixel, 256 shadow, such as that of a beam stop.  All frames have this mask.
+        """
+        words = numpy.zeros(self.count, "<u4") if self.words is None else self.words.flat
+        words.flags.writeable = False
+        return words.reshape(self.shape)
 
     @cached_property
     def places(self) -> tuple[tuple[int, int], Array]:
@@ -155,6 +203,8 @@ class Frame:
     released.  A program that keeps many frames should keep frame.detach(), or copies of the arrays
     that it needs.  If a program keeps more than a few frames, the module copies the pixels of each
     further frame, which costs time.
+
+    .experiment.mask is 0 at the good pixels of .image, and says why the others are masked.
 
     Frames can be pickled and copied, and therefore passed to other processes
     (multiprocessing.Pool, PyTorch's DataLoader).  The copy has its own pixels and contains the
@@ -365,14 +415,33 @@ def make_panel(shape: tuple[int, int], first_pixel: int, pixel_m: float, origin_
     return Panel(shape, first_pixel, pixel_m, origin_m, fast, slow, numpy.array([met @ fast, met @ slow]))
 
 
-def experiment_of(keys: Keys) -> Experiment:
-    """Makes an Experiment from the keys of an experiment message."""
+def _words(keys: Keys, payload: Sequence[Any], panels: list[Panel]) -> Words | None:
+    """Returns the words of the mask that an experiment message contains."""
+    masks = [None if p["mask"] is None else bytes(payload[p["mask"]]) for p in keys["panels"]]
+    reasons = None if keys.get("reasons") is None else bytes(payload[keys["reasons"]])
+    if not any(masks):
+        return None
+
+    def make() -> Array:
+        words = numpy.ones(sum(p.shape[0] * p.shape[1] for p in panels), "<u4")
+        if reasons is not None:
+            words = _WORD_OF_REASONS[numpy.frombuffer(reasons, "u1") & 7]
+        for panel, mask in zip(panels, masks):
+            part = words[panel.first_pixel:panel.first_pixel + panel.shape[0] * panel.shape[1]]
+            part[numpy.frombuffer(mask, "u1") != 0 if mask else slice(None)] = 0
+        return words
+
+    return Words(make)
+
+
+def experiment_of(keys: Keys, payload: Sequence[Any]) -> Experiment:
+    """Makes an Experiment from the keys and the payload of an experiment message."""
     beam = keys["beam"]
     panels = [make_panel((p["slow_pixels"], p["fast_pixels"]), p["first_pixel"], p["pixel_m"], numpy.array(p["origin_m"]),
                          numpy.array(p["fast"]), numpy.array(p["slow"]), numpy.array(beam["direction"])) for p in keys["panels"]]
     crystals = [Crystal(c["name"], _cell(c), numpy.array(c["cells"])) for c in keys["crystals"]]
     return Experiment(panels, crystals, beam["wavelength_m"] * 1e10, beam["fluence_ph_m2"], numpy.array(beam["direction"]),
-                      numpy.array(keys["spindle"]), keys["lineage"], keys["history"], keys)
+                      numpy.array(keys["spindle"]), keys["lineage"], keys["history"], keys, _words(keys, payload, panels))
 
 
 def _memory_cell(number: int, pulses: Keys) -> int | None:

@@ -62,7 +62,7 @@ class _Taker:
         self.lineage = self.came = message.keys["lineage"]
         if self.experiment and self.experiment.lineage != self.lineage:
             raise End(1, f"the source was started again with other options: lineage {self.lineage}; expected {self.experiment.lineage}")
-        self.experiment = self.experiment or experiment_of(message.keys)
+        self.experiment = self.experiment or experiment_of(message.keys, message.payload)
         self.known.set()
 
     def count_frames(self, total: int) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy
 
-from braggpipe._frame import ROW, Array, Crystal, Experiment, Frame, Frames, Lattice, Loop, Panel, Truth, make_panel
+from braggpipe._frame import ROW, Array, Crystal, Experiment, Frame, Frames, Lattice, Loop, Panel, Truth, Words, make_panel
 
 
 _LENGTHS_M = {"m": 1.0, "mm": 1e-3, "um": 1e-6}
@@ -135,6 +135,13 @@ class NXmx(Frames):
             axis = -axis
         return numpy.array(self.to_lab @ axis)
 
+    def _words(self) -> Words | None:
+        """Returns the words of the mask.  They are read now: frames need them after the file is closed."""
+        if "entry/instrument/detector/pixel_mask" not in self.file:
+            return None
+        words: Array = self.file["entry/instrument/detector/pixel_mask"][()].astype("<u4").reshape(-1)
+        return Words(lambda: words)
+
     def _read_experiment(self) -> Experiment:
         wavelengths_A = self.file["entry/instrument/beam/incident_wavelength"][()]
         crystals: list[Crystal] = []
@@ -145,7 +152,7 @@ class NXmx(Frames):
         panels = [self._panel(detector[name]) for name in sorted(detector) if name.startswith("module")]
         return Experiment(panels, crystals, float(numpy.mean(wavelengths_A)), 1.0,
                           self._beam(), self._spindle(),
-                          _text(self.own["lineage"][()]), _text(self.own["history"][()]), {})
+                          _text(self.own["lineage"][()]), _text(self.own["history"][()]), {}, self._words())
 
     def _truth(self, row: Any) -> Truth:
         table = self._lattices

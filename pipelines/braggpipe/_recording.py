@@ -30,7 +30,7 @@ class Recording(Frames):
         if not records or records[0][1] != EXPERIMENT:
             raise ValueError(f"{path}: is not a complete recording of bragg-tap")
         self.first = self._message(records[0][0])  #: the experiment message
-        self._experiment = experiment_of(self.first.keys)
+        self._experiment = experiment_of(self.first.keys, self.first.payload)
         self.places = [at for at, kind, _ in records if kind == FRAME]
         self.numbers = [number for _, kind, number in records if kind == FRAME]  #: in the order of the file
 

@@ -112,7 +112,7 @@ class Worker(threading.Thread):
 
         `experiment` is then the experiment message for downstream stages, with the new lineage.
         """
-        self.shown = experiment_of(message.keys)
+        self.shown = experiment_of(message.keys, message.payload)
         keys, self.network = dict(message.keys), network
         self.came, history = keys["lineage"], keys["history"]
         text = "\n".join([self.came, self.stage, repr(self.options)])

@@ -6,6 +6,7 @@
  * All of them fill the detector and a part of the beam of a request; options that the user gave
  * have precedence.
  */
+#include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -154,13 +155,30 @@ static enum status set_preset(const struct geometry_options *o,
     return preset_places(preset, d->distance_m, &p->places, e);
 }
 
+enum { PLAIN_SIZE = 64 };
+
+/* Stores the letters and digits of a name in plain[], in lower case: the part of the name of a
+ * detector that matters. */
+static void simplify(const char *name, char plain[PLAIN_SIZE])
+{
+    size_t n = 0;
+    for (; *name && n < PLAIN_SIZE - 1; name++)
+        if (isalnum((unsigned char)*name))
+            plain[n++] = (char)tolower((unsigned char)*name);
+    plain[n] = '\0';
+}
+
 static enum status unknown(const char *name, struct error *e)
 {
+    char typed[PLAIN_SIZE], known[PLAIN_SIZE];
     const char *meant = NULL;
     int best = 99;
-    for (size_t i = 0; preset_at(i); i++)
-        if (suggest_name(name, preset_at(i)->name, &best))
+    simplify(name, typed);
+    for (size_t i = 0; preset_at(i); i++) {
+        simplify(preset_at(i)->name, known);
+        if (suggest_name(typed, known, &best))
             meant = preset_at(i)->name;
+    }
     return error_set(e, STATUS_USAGE,
                      "--detector: '%.60s' is not a built-in detector and not a file. "
                      "%s%s%s--detector=list prints the names",

@@ -22,6 +22,27 @@ loop 'the beam meets each panel where Panel.beam says' beam
 loop 'a function may use its memory again' memory
 loop 'images with pixels that are not finite do not pass' unsound
 bragg-replay --quiet x.rec | bragg-write --quiet --compression=gzip x.nxs
+if has python:h5py; then
+	{
+		printf '{\nHEADER_BYTES=  512;\nDIM=2;\nBYTE_ORDER=little_endian;\nTYPE=unsigned_short;\nSIZE1=60;\nSIZE2=40;\n}\f' | dd bs=512 conv=sync
+		{ head -c 240 /dev/zero && head -c 4560 /dev/zero | tr '\0' '\1'; }
+	} >mask.img 2>/dev/null
+	bragg-geometry --quiet --detpixels=60,40 --ncells=3 --mask=mask.img | bragg-orient --quiet | bragg-intensity --quiet --threads=1 |
+		bragg-noise --quiet --dead=0.01 --hot=0.01 --beamstop=1 | bragg-tap --record=m.rec
+	bragg-replay --quiet m.rec | bragg-write --quiet --compression=gzip m.nxs 2>/dev/null
+	check 'Experiment.mask: why pixels are masked' timeout 60 /usr/bin/python3 "$BRAGG_TESTS/python/mask.py"
+else
+	skip 'Experiment.mask: why pixels are masked' "$lack is missing"
+fi
+if has python:pandas; then
+	bragg-geometry --quiet --detpixels=8 | bragg-orient --quiet --frames=9 --random --hit-rate=0.5 --truth=truth.tsv | bragg-tap --quiet >/dev/null
+	line=$(sed -n 's/\\(dq/"/g; s/\\e/\\/g; s/^\.Ql \(pandas.read_csv(.*)\) \.$/\1/p' "$top/stages/orient/bragg-orient.1")
+	is 'pandas reads the table of lattices as the page says: numbers, none for a blank' \
+		"$(/usr/bin/python3 -c "import pandas; table = $line; print(table.u11.dtype, table.u11.isna().equals(table.lattices == 0), 0 < table.u11.isna().sum() < 9)")" \
+		'float64 True True'
+else
+	skip 'pandas reads the table of lattices as the page says' "$lack is missing"
+fi
 loop 'frames pass between processes: multiprocessing, PyTorch, by fork and by spawn' processes
 loop 'Ctrl-C ends what a source in Python started' source
 
