@@ -395,11 +395,14 @@ static void summarize(const struct experiment *x)
         corner_A);
     for (size_t i = 0; i < x->ncrystals && i < CRYSTALS_TOLD; i++)
         tell_cell(&x->crystals[i]);
-    log_line(LOG_INFO, "%zu sources, %g photons/m^2", x->beam.nsources, x->beam.fluence_ph_m2);
-    for (const struct crystal *c = x->crystals; c < x->crystals + x->ncrystals; c++)
-        log_line(LOG_INFO, "crystal%s%s, %.4g blocks of %g x %g x %g cells, F table %d x %d x %d",
-                 *c->name ? " " : "", c->name, c->has_blocks ? c->blocks : 1.0, c->cells[0],
+    log_line(LOG_INFO, "%zu source%s, %g photons/m^2", x->beam.nsources,
+             x->beam.nsources == 1 ? "" : "s", x->beam.fluence_ph_m2);
+    for (const struct crystal *c = x->crystals; c < x->crystals + x->ncrystals; c++) {
+        const double blocks = c->has_blocks ? c->blocks : 1.0;
+        log_line(LOG_INFO, "crystal%s%s, %.4g block%s of %g x %g x %g cells, F table %d x %d x %d",
+                 *c->name ? " " : "", c->name, blocks, blocks == 1.0 ? "" : "s", c->cells[0],
                  c->cells[1], c->cells[2], c->table.count[0], c->table.count[1], c->table.count[2]);
+    }
     log_line(LOG_INFO, "oversample %d", x->sampling.oversample);
 }
 

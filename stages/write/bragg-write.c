@@ -80,7 +80,7 @@ static const struct opt write_options[] = {
      OPT_FLAG, .offset = AT(settings.preview.truth), .needs = "preview", .first = true},
     {"log", NULL, "Use a logarithmic grey scale in all pictures", OPT_FLAG,
      .offset = AT(settings.log)},
-    {.doc = "Existing files and interrupted runs (see --resume, too):", .type = OPT_GROUP},
+    {.doc = "Existing files and interrupted runs (also --resume):", .type = OPT_GROUP},
     {"overwrite", NULL,
      "Replace frames of another lineage (other options), and any other file with the name of an "
      "output",
