@@ -28,31 +28,40 @@ bool size_multiply(size_t a, size_t b, size_t *product)
     return !overflow;
 }
 
-void *mem_array(size_t count, size_t size)
+/* Rounds a size up to a multiple of MEM_ALIGNMENT, which is not 0. */
+static size_t round_up(size_t bytes)
 {
-    size_t bytes;
-    if (!size_multiply(count, size, &bytes) || bytes > PTRDIFF_MAX - MEM_ALIGNMENT)
+    return ((bytes ? bytes : 1) + MEM_ALIGNMENT - 1) / MEM_ALIGNMENT * MEM_ALIGNMENT;
+}
+
+void *mem_room(size_t bytes)
+{
+    if (bytes > PTRDIFF_MAX - MEM_ALIGNMENT)
         return NULL;
-    if (bytes == 0)
-        bytes = 1;
-    const size_t rounded = (bytes + MEM_ALIGNMENT - 1) / MEM_ALIGNMENT * MEM_ALIGNMENT;
+    const size_t rounded = round_up(bytes);
     void *memory = bytes < MEM_ALIGNED ? malloc(rounded) : aligned_alloc(MEM_ALIGNMENT, rounded);
     if (memory && rounded > LARGE_BYTES && !leaves_reserve()) {
         free(memory);
         return NULL;
     }
+    return memory;
+}
+
+void *mem_array(size_t count, size_t size)
+{
+    size_t bytes;
+    void *memory = size_multiply(count, size, &bytes) ? mem_room(bytes) : NULL;
     if (memory)
-        memset(memory, 0, rounded);
+        memset(memory, 0, round_up(bytes));
     return memory;
 }
 
 void *mem_copy(const void *items, size_t count, size_t size)
 {
-    if (count == 0)
-        return NULL;
-    void *copy = mem_array(count, size);
+    size_t bytes;
+    void *copy = count && size_multiply(count, size, &bytes) ? mem_room(bytes) : NULL;
     if (copy)
-        memcpy(copy, items, count * size);
+        memcpy(copy, items, bytes);
     return copy;
 }
 

@@ -1,4 +1,4 @@
-/* Allocates memory that is zeroed and aligned, and checks sizes for overflow. */
+/* Allocates memory that is aligned, and checks sizes for overflow. */
 #ifndef BRAGG_BASE_ALLOC_H
 #define BRAGG_BASE_ALLOC_H
 
@@ -20,6 +20,12 @@ bool size_multiply(size_t a, size_t b, size_t *product);
  * refused if less than 4 MiB would be left, because libraries end the process if a small
  * allocation fails. */
 void *mem_array(size_t count, size_t size);
+
+/* Returns room for `bytes` bytes, as mem_array does, but the bytes are not zeroed.  It is for
+ * content that is written before it is read.  Pages that are never written take no memory and no
+ * time: the longest compressed image takes four times as much room as a usual one.  The caller frees
+ * the room with mem_free.  NULL: see mem_array. */
+void *mem_room(size_t bytes);
 
 /* Returns a copy of `count` items of `size` bytes, which the caller frees with mem_free.  NULL:
  * `count` is 0, or memory runs out. */

@@ -24,7 +24,7 @@ static int append(void *data, const char *bytes, size_t size)
 
 enum status pack_open(struct pack *p, size_t capacity, struct error *e)
 {
-    *p = (struct pack){.bytes = mem_array(capacity, 1), .capacity = capacity};
+    *p = (struct pack){.bytes = mem_room(capacity), .capacity = capacity};
     if (!p->bytes)
         return error_memory(e, "a message");
     msgpack_packer_init(&p->packer, p, append);
@@ -127,7 +127,7 @@ static size_t left(const struct cborpack *p)
 
 enum status cborpack_open(struct cborpack *p, size_t capacity, struct error *e)
 {
-    *p = (struct cborpack){.bytes = mem_array(capacity, 1), .capacity = capacity};
+    *p = (struct cborpack){.bytes = mem_room(capacity), .capacity = capacity};
     if (!p->bytes)
         return error_memory(e, "a message");
     cborpack_tag(p, SELF_DESCRIBED);

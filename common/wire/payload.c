@@ -27,7 +27,7 @@ static bool reserve(struct packer *p, size_t bytes)
     if (bytes <= p->bytes)
         return bytes > 0;
     packer_free(p);
-    p->room = mem_array(bytes, 1);
+    p->room = mem_room(bytes);
     p->bytes = p->room ? bytes : 0;
     return p->room != NULL;
 }
@@ -78,7 +78,7 @@ enum status packed_open(struct route *r, struct message *m, size_t count, struct
             "a malformed packed image: no pixel part, or conflicting flags of the pixel size");
     const struct part chunk = m->parts[2];
     enum status s = bslz4_check(chunk.data, chunk.size, count, size_of(r), e);
-    uint8_t *pixels = s == STATUS_OK ? mem_array(count, size_of(r)) : NULL;
+    uint8_t *pixels = s == STATUS_OK ? mem_room(bytes) : NULL;
     if (s == STATUS_OK && !pixels)
         return error_memory(e, "an image");
     if (s == STATUS_OK)

@@ -197,7 +197,7 @@ static bool sizes_fit(const struct layout_head *head, const uint64_t *sizes)
 static enum status read_part(const struct recording *r, uint64_t size, uint64_t *at,
                              struct message *m, struct error *e)
 {
-    void *data = mem_array((size_t)size, 1);
+    void *data = mem_room((size_t)size);
     if (!data)
         return error_memory(e, "a part of a recording");
     if (!read_at(r, data, (size_t)size, *at)) {

@@ -2,7 +2,9 @@
 #include "unit.h"
 
 #include <stdalign.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/alloc.h"
 
@@ -65,6 +67,8 @@ static void sizes_do_not_overflow(void **state)
     assert_false(size_multiply(SIZE_MAX, 2, &product));
     assert_int_equal(product, 0);
     assert_null(mem_array(SIZE_MAX / 2, 4));
+    assert_null(mem_room(SIZE_MAX));
+    assert_null(mem_copy("", SIZE_MAX / 2, 4));
 }
 
 static void memory_is_zeroed_and_aligned(void **state)
@@ -82,12 +86,35 @@ static void memory_is_zeroed_and_aligned(void **state)
     }
 }
 
+/* Pages of a room that are not written take no memory. */
+static void a_room_takes_what_is_written(void **state)
+{
+    (void)state;
+    enum { BYTES = 64 << 20, PAGE = 4096 };
+    unsigned char resident[BYTES / PAGE];
+    char *room = mem_room(BYTES);
+    assert_non_null(room);
+    memset(room, 1, PAGE);
+    char *first = (char *)(((uintptr_t)room + PAGE - 1) / PAGE * PAGE);
+    const size_t bytes = BYTES - PAGE;
+    size_t count = 0;
+    assert_int_equal(mincore(first, bytes, resident), 0);
+    for (size_t i = 0; i < bytes / PAGE; i++)
+        count += resident[i] & 1;
+    if (!getenv("BRAGG_SANITIZED"))  // a sanitizer may fill what it allocates
+        assert_true(count < bytes / PAGE / 8);
+    mem_free(room);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(grows_as_items_come),          cmocka_unit_test(takes_many_at_once),
-        cmocka_unit_test(too_many_leave_what_is_there), cmocka_unit_test(sizes_do_not_overflow),
+        cmocka_unit_test(grows_as_items_come),
+        cmocka_unit_test(takes_many_at_once),
+        cmocka_unit_test(too_many_leave_what_is_there),
+        cmocka_unit_test(sizes_do_not_overflow),
         cmocka_unit_test(memory_is_zeroed_and_aligned),
+        cmocka_unit_test(a_room_takes_what_is_written),
     };
     return unit_run(tests);
 }

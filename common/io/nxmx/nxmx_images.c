@@ -51,7 +51,7 @@ bool nxmx_chunk_reserve(struct nxmx_chunk *chunk, size_t room)
     if (room <= chunk->room)
         return true;
     nxmx_chunk_free(chunk);
-    chunk->bytes = mem_array(room, 1);
+    chunk->bytes = mem_room(room);
     chunk->room = chunk->bytes ? room : 0;
     return chunk->bytes != NULL;
 }
