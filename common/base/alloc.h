@@ -23,8 +23,8 @@ void *mem_array(size_t count, size_t size);
 
 /* Returns room for `bytes` bytes, as mem_array does, but the bytes are not zeroed.  It is for
  * content that is written before it is read.  Pages that are never written take no memory and no
- * time: the longest compressed image takes four times as much room as a usual one.  The caller frees
- * the room with mem_free.  NULL: see mem_array. */
+ * time: the longest compressed image takes four times as much room as a usual one.  The caller
+ * frees the room with mem_free.  NULL: see mem_array. */
 void *mem_room(size_t bytes);
 
 /* Returns a copy of `count` items of `size` bytes, which the caller frees with mem_free.  NULL:
