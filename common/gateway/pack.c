@@ -255,17 +255,31 @@ void cborpack_values(struct cborpack *p, const struct delivery *d)
     }
 }
 
+/* Returns the number of bytes in the head of a byte string of `length` bytes [RFC 8949, 3]. */
+static size_t head_size(size_t length)
+{
+    return length < 24            ? 1
+           : length <= UINT8_MAX  ? 2
+           : length <= UINT16_MAX ? 3
+           : length <= UINT32_MAX ? 5
+                                  : CBORPACK_HEAD;
+}
+
+/* The place for the bytes is where they stay if the head of the final length is as long as that of
+ * `room`.  Images are so large that this is nearly always true. */
 uint8_t *cborpack_blob(struct cborpack *p, size_t room)
 {
     p->overflow = p->overflow || left(p) < CBORPACK_HEAD || left(p) - CBORPACK_HEAD < room;
-    return p->overflow ? NULL : at(p) + CBORPACK_HEAD;
+    p->ahead = head_size(room);
+    return p->overflow ? NULL : at(p) + p->ahead;
 }
 
 void cborpack_blob_end(struct cborpack *p, size_t length)
 {
-    const uint8_t *blob = at(p) + CBORPACK_HEAD;
-    wrote(p, cbor_encode_bytestring_start(length, at(p), CBORPACK_HEAD));
-    memmove(at(p), blob, length);
+    const uint8_t *blob = at(p) + p->ahead;
+    wrote(p, cbor_encode_bytestring_start(length, at(p), p->ahead));
+    if (at(p) != blob)
+        memmove(at(p), blob, length);
     p->size += length;
 }
 

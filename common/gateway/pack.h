@@ -49,6 +49,7 @@ enum status pack_copy(struct message *m, const void *bytes, size_t size, struct 
 struct cborpack {
     uint8_t *bytes;  // owned
     size_t size, capacity;
+    size_t ahead;          // bytes left for the head of the byte string that cborpack_blob began
     bool overflow;         // an item did not fit
     const char *infinite;  // borrowed key of a number that is not finite; NULL for none
 };

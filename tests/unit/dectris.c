@@ -321,6 +321,35 @@ static void too_much_is_noticed(void **state)
     cborpack_abort(&p);
 }
 
+/* A byte string has the shortest head of its length, whatever room was left for it. */
+static void byte_strings_have_short_heads(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t length, head;
+        uint8_t first;
+    } cases[] = {{0, 1, 0x40},   {23, 1, 0x57},    {24, 2, 0x58},    {255, 2, 0x58},
+                 {256, 3, 0x59}, {65535, 3, 0x59}, {65536, 5, 0x5a}, {70000, 5, 0x5a}};
+    enum { TAG = 3, ROOM = 70000 };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct cborpack p;
+        struct message m = {0};
+        assert_int_equal(cborpack_open(&p, TAG + CBORPACK_HEAD + ROOM, NULL), STATUS_OK);
+        uint8_t *blob = cborpack_blob(&p, ROOM);
+        assert_non_null(blob);
+        for (size_t k = 0; k < cases[i].length; k++)
+            blob[k] = (uint8_t)(k * 7 + 1);
+        cborpack_blob_end(&p, cases[i].length);
+        assert_int_equal(cborpack_finish(&p, &m, NULL), STATUS_OK);
+        const uint8_t *bytes = m.parts[0].data;
+        assert_int_equal(m.parts[0].size, TAG + cases[i].head + cases[i].length);
+        assert_int_equal(bytes[TAG], cases[i].first);
+        for (size_t k = 0; k < cases[i].length; k++)
+            assert_int_equal(bytes[TAG + cases[i].head + k], (uint8_t)(k * 7 + 1));
+        message_free(&m);
+    }
+}
+
 static void a_series_has_an_id_of_its_own(void **state)
 {
     (void)state;
@@ -344,6 +373,7 @@ int main(void)
         cmocka_unit_test(photons_count_below_their_energy),
         cmocka_unit_test(what_cannot_be_told_is_refused),
         cmocka_unit_test(too_much_is_noticed),
+        cmocka_unit_test(byte_strings_have_short_heads),
         cmocka_unit_test(a_series_has_an_id_of_its_own),
     };
     return unit_run(tests);
