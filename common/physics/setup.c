@@ -143,7 +143,8 @@ enum status setup_crystals(const struct request *r, struct experiment *x, struct
                        &x->crystals[i], e);
     if (s || (s = check_sizes(x, e)))
         return s;
-    return setup_oversample(r, x, e);
+    s = setup_oversample(r, x, e);
+    return s ? s : smear_check_crystals(x, e);
 }
 
 enum status setup_experiment(const struct request *r, struct experiment *x, struct error *e)

@@ -32,6 +32,16 @@ enum status smear_check(const struct detector_request *d, const struct experimen
                              "--sensor=smear needs a sensor with a thickness. Give --thickness");
 }
 
+enum status smear_check_crystals(const struct experiment *x, struct error *e)
+{
+    for (size_t i = 0; i < x->ncrystals && x->sampling.smears; i++)
+        if (x->crystals[i].shape == SHAPE_TOPHAT)
+            return error_set(e, STATUS_INPUT,
+                             "--sensor=smear needs spots without sharp edges. Give another shape "
+                             "than --shape=tophat, or --sensor=layers");
+    return STATUS_OK;
+}
+
 enum status smear_refuse(const struct experiment *x, const char *name, struct error *e)
 {
     return x->sampling.smears

@@ -45,6 +45,10 @@ struct smear_kernel {
 enum status smear_check(const struct detector_request *d, const struct experiment *x,
                         struct error *e);
 
+/* Checks the crystals of an experiment with a smeared sensor.  STATUS_INPUT: the spots of a crystal
+ * have sharp edges (TOPHAT), between which no weights can interpolate. */
+enum status smear_check_crystals(const struct experiment *x, struct error *e);
+
 /* Returns STATUS_INPUT if the sensor of *x is smeared, which `name` ("derivatives do") cannot
  * compute. */
 enum status smear_refuse(const struct experiment *x, const char *name, struct error *e);
