@@ -144,7 +144,7 @@ enum status setup_crystals(const struct request *r, struct experiment *x, struct
     if (s || (s = check_sizes(x, e)))
         return s;
     s = setup_oversample(r, x, e);
-    return s ? s : smear_check_crystals(x, e);
+    return s ? s : smear_check_experiment(x, e);
 }
 
 enum status setup_experiment(const struct request *r, struct experiment *x, struct error *e)

@@ -127,7 +127,8 @@ const struct opt geometry_table[] = {
     INT("layers", "N", "Number of layers of the sensor (as slanted rays need, up to 16)",
         DETECTOR(thickness.count), 1, 10000, .needs = "thickness|detector|expt"),
     ROW(CHOICE, "sensor", "layers|smear",
-        "Way to compute a thick sensor; smear computes one layer and smears its image along the rays",
+        "Way to compute a thick sensor; smear computes one layer and smears its image along the "
+        "rays",
         sensor, LATER, .choices = "layers|smear", .always = true),
     GROUP("Computed pixels and sampling:"),
     INTS("roi", "F0,F1,S0,S1", "First and last pixel to compute along fast and slow (all pixels)",

@@ -45,8 +45,8 @@ static double along_ray(double x_m, double y_m, int n)
     for (int i = 0; i < STEPS; i++) {
         const double z = (i + 0.5) * step, away = 0.1 + z;
         const double slant = sqrt(x_m * x_m + y_m * y_m + away * away) / away;
-        sum += pow(0.1 / away, 3.0) * 4208 * slant * exp(-4208 * z * slant) * step *
-               pow(z / away, n);
+        sum +=
+            pow(0.1 / away, 3.0) * 4208 * slant * exp(-4208 * z * slant) * step * pow(z / away, n);
     }
     return sum;
 }
@@ -92,8 +92,12 @@ static const struct engine_case scenes[] = {
     {.name = "Gaussian spots", .twotheta_deg = 40, .shape = SHAPE_GAUSS, .fudge = 0.5},
     {.name = "round crystals, two panels", .twotheta_deg = 30, .shape = SHAPE_ROUND, .panels = 2},
     {.name = "point pixels", .twotheta_deg = 40, .point_pixel = true},
-    {.name = "divergent beam, structure factors", .twotheta_deg = 25, .divergence = 2,
-     .table = TABLE_BOX, .shape = SHAPE_GAUSS, .fudge = 0.5},
+    {.name = "divergent beam, structure factors",
+     .twotheta_deg = 25,
+     .divergence = 2,
+     .table = TABLE_BOX,
+     .shape = SHAPE_GAUSS,
+     .fudge = 0.5},
 };
 
 /* A scene with common sizes, in layers or smeared. */
@@ -208,7 +212,7 @@ static void the_reference_engine_smears_alike(void **state)
     mem_free(b);
 }
 
-/* Photons that meet the plane of a panel beside the panel can stop in the panel. */
+/* Photons that meet the plane of a panel outside the panel can stop in the panel. */
 static void a_part_of_a_panel_has_the_pixels_of_the_whole(void **state)
 {
     (void)state;
@@ -260,9 +264,9 @@ static void what_the_smear_cannot_do_is_refused(void **state)
     for (int i = 0; i < 2; i++) {
         struct error e = {0};
         struct plan *plan;
-        assert_int_equal(engines[i]->create(
-                             &plan, &x, &(struct engine_options){.reflections = true}, &e),
-                         STATUS_INPUT);
+        assert_int_equal(
+            engines[i]->create(&plan, &x, &(struct engine_options){.reflections = true}, &e),
+            STATUS_INPUT);
         assert_non_null(strstr(e.text, "reflections do not support --sensor=smear"));
         assert_int_equal(engines[i]->create(&plan, &x, &(struct engine_options){.threads = 1}, &e),
                          STATUS_OK);

@@ -176,8 +176,8 @@ static enum status run_smeared(struct plan *plan, const struct recipe *recipe, f
     float *photons = status ? NULL : footprint_begin(plan->footprint, recipe, pixels, e);
     if (!photons)
         return STATUS_INPUT;
-    status = smear_frame_run(plan->smear, plan->experiment, recipe, run_thin, plan, photons, rows,
-                             e);
+    status =
+        smear_frame_run(plan->smear, plan->experiment, recipe, run_thin, plan, photons, rows, e);
     if (!status)
         status = diffuse_add(plan->diffuse, recipe, plan->threads, photons, e);
     return status ? status : footprint_end(plan->footprint, recipe, plan->kernels->name, pixels, e);

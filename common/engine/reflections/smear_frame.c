@@ -10,9 +10,9 @@
 #include "physics/detector/smear.h"
 
 enum {
-    AT_ONCE = 1 << 24,    // subpixels of the thin images that are in memory together
-    BANDS_MOST = 256,     // number of these images
-    TILE_COLUMNS = 256,   // columns of pixels that a thread computes at once
+    AT_ONCE = 1 << 24,   // subpixels of the thin images that are in memory together
+    BANDS_MOST = 256,    // number of these images
+    TILE_COLUMNS = 256,  // columns of pixels that a thread computes at once
 };
 
 /* Some rows of a panel, and where their thin image is.  Pixels and subpixels are counted from the
@@ -126,8 +126,7 @@ static void make_panel(const struct band *b, struct panel *thin)
     const double fast_m = edge_m * (double)b->first[0] - p->pixel_m * (double)p->grid_fast;
     const double slow_m = edge_m * (double)b->first[1] - p->pixel_m * (double)p->grid_slow;
     for (int i = 0; i < 3; i++)
-        thin->origin_m[i] = thin->grid_m[i] +
-                            edge_m * (double)b->first[0] * p->fast[i] +
+        thin->origin_m[i] = thin->grid_m[i] + edge_m * (double)b->first[0] * p->fast[i] +
                             edge_m * (double)b->first[1] * p->slow[i];
     thin->close_fast_m -= fast_m;
     thin->close_slow_m -= slow_m;
@@ -140,10 +139,10 @@ static void make_panel(const struct band *b, struct panel *thin)
 /* Some pixels of a band between two rows of nodes, and the memory of a thread for them. */
 struct tile {
     const struct band *band;
-    const float *thin;         // thin image of the band
-    int64_t node[2];           // first node, along fast and slow
-    int64_t begin[2], end[2];  // of the pixels
-    int64_t nodes;             // number of nodes along fast
+    const float *thin;            // thin image of the band
+    int64_t node[2];              // first node, along fast and slow
+    int64_t begin[2], end[2];     // of the pixels
+    int64_t nodes;                // number of nodes along fast
     struct smear_kernel *kernel;  // [2][nodes]
     double *weight;               // of all kernels
     size_t weights;               // of one kernel, at most
@@ -254,7 +253,7 @@ static void add_tap(const struct tap *tap, const float *sums, double down, doubl
         photons[i] += (left + (from + step * (double)i) * (right - left)) * (double)sums[i];
 }
 
-/* Computes the pixels between two columns of nodes, in all rows of the tile.  Beside narrow spots,
+/* Computes the pixels between two columns of nodes, in all rows of the tile.  Next to narrow spots,
  * the sum of a pixel can be less than 0 by a small part of the spot. */
 static void smear_cell(const struct tile *t, int64_t column, struct tap *taps, float *pixels)
 {
@@ -385,11 +384,11 @@ static enum status refuse_photons(const struct frame *f, enum status status, str
                 continue;
             const int64_t fast = floor_div(k % b->size[0] + b->first[0], n) - p->grid_fast;
             const int64_t slow = floor_div(k / b->size[0] + b->first[1], n) - p->grid_slow;
-            return photons_refuse(f->x, f->recipe->id,
-                                  p->first_pixel +
-                                      larger(0, smaller(slow, p->slow_pixels - 1)) * p->fast_pixels +
-                                      larger(0, smaller(fast, p->fast_pixels - 1)),
-                                  photons, e);
+            return photons_refuse(
+                f->x, f->recipe->id,
+                p->first_pixel + larger(0, smaller(slow, p->slow_pixels - 1)) * p->fast_pixels +
+                    larger(0, smaller(fast, p->fast_pixels - 1)),
+                photons, e);
         }
     }
     return status;
@@ -433,8 +432,8 @@ static enum status run_bands(const struct frame *f, struct error *e)
 }
 
 /* Lists some rows of a panel, and computes the listed bands if there are enough. */
-static enum status add_band(const struct frame *f, const struct smear *view,
-                            const int64_t begin[2], const int64_t end[2], struct error *e)
+static enum status add_band(const struct frame *f, const struct smear *view, const int64_t begin[2],
+                            const int64_t end[2], struct error *e)
 {
     struct smear_frame *s = f->s;
     struct band b = {.panel = view->panel,

@@ -3,7 +3,7 @@
  * engine, for flat panels.
  *
  * The engine computes the thin image: a pixel for each subpixel, all photons stop at the front.  It
- * has a margin, because photons that meet the front beside the panel can stop inside of it.  Rows
+ * has a margin, because photons that meet the front outside the panel can stop inside of it.  Rows
  * are computed in bands, so that the thin image needs little memory.  Kernels are known at nodes, a
  * few pixels apart.  Between nodes, weights are interpolated linearly along fast and slow.
  */

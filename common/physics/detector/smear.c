@@ -32,14 +32,18 @@ enum status smear_check(const struct detector_request *d, const struct experimen
                              "--sensor=smear needs a sensor with a thickness. Give --thickness");
 }
 
-enum status smear_check_crystals(const struct experiment *x, struct error *e)
+enum status smear_check_experiment(const struct experiment *x, struct error *e)
 {
+    struct smear s;
+    enum status status = STATUS_OK;
     for (size_t i = 0; i < x->ncrystals && x->sampling.smears; i++)
         if (x->crystals[i].shape == SHAPE_TOPHAT)
             return error_set(e, STATUS_INPUT,
                              "--sensor=smear needs spots without sharp edges. Give another shape "
                              "than --shape=tophat, or --sensor=layers");
-    return STATUS_OK;
+    for (size_t i = 0; i < x->npanels && x->sampling.smears && !status; i++)
+        status = smear_open(&s, x, &x->panels[i], e);
+    return status;
 }
 
 enum status smear_refuse(const struct experiment *x, const char *name, struct error *e)
@@ -186,8 +190,7 @@ void smear_kernel(const struct smear *s, const double at[2], struct smear_kernel
         end[axis] = s->deepest * from_foot[axis];
     }
     clear_kernel(k, end);
-    const double area =
-        s->panel->point_pixel ? 1.0 / ((double)s->oversample * s->oversample) : 1.0;
+    const double area = s->panel->point_pixel ? 1.0 / ((double)s->oversample * s->oversample) : 1.0;
     if (!(s->thickness_m > 0.0)) {
         add_weight(k, (double[2]){0.0, 0.0}, area);
         return;

@@ -15,21 +15,21 @@
 #include "physics/request.h"
 
 enum {
-    SMEAR_NODE = 32,         // largest distance between nodes in pixels
-    SMEAR_WIDEST = 256,      // largest distance along fast or slow that a ray may move
-    SMEAR_PARTS_LEAST = 4,   // smallest number of parts into which the sensor is divided
-    SMEAR_PARTS_STEP = 4,    // number of parts for each subpixel that the ray moves
+    SMEAR_NODE = 32,        // largest distance between nodes in pixels
+    SMEAR_WIDEST = 256,     // largest distance along fast or slow that a ray may move
+    SMEAR_PARTS_LEAST = 4,  // smallest number of parts into which the sensor is divided
+    SMEAR_PARTS_STEP = 4,   // number of parts for each subpixel that the ray moves
 };
 
 /* A panel as the rays from the sample see it. */
 struct smear {
     const struct panel *panel;
-    int oversample;       // subpixels along the edge of a pixel
-    int node;             // distance between nodes in pixels, a power of two
-    double foot[2];       // the point nearest to the sample along the normal
-    double distance_m;    // from the sample to the front, along the normal
-    double thickness_m;   // the part of the sensor that stops photons; 0: no sensor
-    double deepest;       // thickness_m / (distance_m + thickness_m)
+    int oversample;      // subpixels along the edge of a pixel
+    int node;            // distance between nodes in pixels, a power of two
+    double foot[2];      // the point nearest to the sample along the normal
+    double distance_m;   // from the sample to the front, along the normal
+    double thickness_m;  // the part of the sensor that stops photons; 0: no sensor
+    double deepest;      // thickness_m / (distance_m + thickness_m)
 };
 
 /* What subpixels of the thin image contribute to a subpixel of the thick image: the subpixel
@@ -45,9 +45,10 @@ struct smear_kernel {
 enum status smear_check(const struct detector_request *d, const struct experiment *x,
                         struct error *e);
 
-/* Checks the crystals of an experiment with a smeared sensor.  STATUS_INPUT: the spots of a crystal
- * have sharp edges (TOPHAT), between which no weights can interpolate. */
-enum status smear_check_crystals(const struct experiment *x, struct error *e);
+/* Checks a complete experiment; does nothing if its sensor is not smeared.  STATUS_INPUT: the spots
+ * of a crystal have sharp edges (TOPHAT), between which no weights can interpolate, or smear_open
+ * refuses a panel. */
+enum status smear_check_experiment(const struct experiment *x, struct error *e);
 
 /* Returns STATUS_INPUT if the sensor of *x is smeared, which `name` ("derivatives do") cannot
  * compute. */
@@ -68,11 +69,12 @@ static inline double smear_front(const struct smear *s, int axis, double at)
 /* Computes the kernel at a place.  k->weight must have room for smear_room weights along each axis,
  * where the place is between `low` and `high` of smear_room.  The sum of the
  * weights is the fraction of photons that stop in the sensor, times the ratio of the solid angles
- * of a pixel at the depth where they stop and at the front; it has the same bits on all machines. */
+ * of a pixel at the depth where they stop and at the front; it has the same bits on all machines.
+ */
 void smear_kernel(const struct smear *s, const double at[2], struct smear_kernel *k);
 
-/* Returns the largest number of weights, along axis 0 or 1, of a kernel at a place between `low` and
- * `high`. */
+/* Returns the largest number of weights, along axis 0 or 1, of a kernel at a place between `low`
+ * and `high`. */
 int smear_room(const struct smear *s, int axis, double low, double high);
 
 #endif
