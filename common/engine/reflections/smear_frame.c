@@ -151,7 +151,8 @@ struct tile {
      * the sums of neighbouring pixels are neighbours: [rows][oversample][columns]. */
     int64_t sum_first[2];  // first subpixel along slow; first pixel along fast
     int64_t columns;
-    float *sum, *down;
+    float *sum;
+    float *down;  // [2][columns + 1][oversample]: sums down, then also across
 };
 
 /* A subpixel that contributes, and its weights at the four nodes around: nearer and farther row,
@@ -178,26 +179,29 @@ static void make_kernels(struct tile *t)
     }
 }
 
+static void add_row(const float *restrict from, int64_t count, float *restrict to)
+{
+#pragma omp simd
+    for (int64_t i = 0; i < count; i++)
+        to[i] += from[i];
+}
+
 /* Sums one row of the thin image and the rows below it, for all columns of the tile. */
-static void sum_row(const struct tile *t, int64_t row, float *to)
+static void sum_row(const struct tile *t, int64_t row, float *restrict to)
 {
     const struct band *b = t->band;
     const int64_t n = b->view.oversample, width = (t->columns + 1) * n;
     const int64_t fast = t->sum_first[1] * n - b->first[0], slow = row - b->first[1];
     const int64_t begin = larger(0, -fast), end = smaller(width, b->size[0] - fast);
-    memset(t->down, 0, (size_t)width * sizeof *t->down);
-    for (int64_t i = larger(0, -slow); i < n && slow + i < b->size[1]; i++) {
-        const float *from = t->thin + (slow + i) * b->size[0] + fast;
-        for (int64_t k = begin; k < end; k++)
-            t->down[k] += from[k];
-    }
-    for (int64_t phase = 0; phase < n; phase++, to += t->columns)
-        for (int64_t c = 0; c < t->columns; c++) {
-            float sum = 0.0f;
-            for (int64_t k = c * n + phase; k < c * n + phase + n; k++)
-                sum += t->down[k];
-            to[c] = sum;
-        }
+    float *down = t->down, *across = t->down + width;
+    memset(down, 0, 2 * (size_t)width * sizeof *down);
+    for (int64_t i = larger(0, -slow); i < n && slow + i < b->size[1]; i++)
+        add_row(t->thin + (slow + i) * b->size[0] + fast + begin, end - begin, down + begin);
+    for (int64_t i = 0; i < n; i++)
+        add_row(down + i, t->columns * n, across);
+    for (int64_t phase = 0; phase < n; phase++)
+        for (int64_t c = 0; c < t->columns; c++)
+            *to++ = across[c * n + phase];
 }
 
 static int64_t sum_rows(const struct tile *t)
@@ -242,15 +246,14 @@ static size_t list_taps(const struct tile *t, int64_t column, struct tap *taps)
     return count;
 }
 
-/* Adds a tap to `count` pixels of a row, the first of which is `from` of a node.  `down` is how far
- * the row is from its node, as a part of the distance between nodes. */
-static void add_tap(const struct tap *tap, const float *sums, double down, double from, double step,
-                    int64_t count, double *photons)
+/* Adds a tap to the pixels `begin` to `end` - 1 right of a node: `sums`, which begin with pixel
+ * `begin`, times a weight that grows by `slope` from pixel to pixel. */
+static void add_tap(const float *restrict sums, float weight, float slope, int begin, int end,
+                    float *restrict photons)
 {
-    const double left = tap->weight[0] + down * (tap->weight[2] - tap->weight[0]);
-    const double right = tap->weight[1] + down * (tap->weight[3] - tap->weight[1]);
-    for (int64_t i = 0; i < count; i++)
-        photons[i] += (left + (from + step * (double)i) * (right - left)) * (double)sums[i];
+#pragma omp simd
+    for (int i = begin; i < end; i++)
+        photons[i] += (weight + slope * (float)i) * sums[i - begin];
 }
 
 /* Computes the pixels between two columns of nodes, in all rows of the tile.  Next to narrow spots,
@@ -262,21 +265,23 @@ static void smear_cell(const struct tile *t, int64_t column, struct tap *taps, f
     const int64_t from = (t->node[0] + column) * node, top = t->node[1] * node;
     const int64_t begin = larger(from, t->begin[0]), end = smaller(from + node, t->end[0]);
     const size_t count = list_taps(t, column, taps);
+    const double step = 1.0 / (double)node;
     for (int64_t slow = t->begin[1]; slow < t->end[1]; slow++) {
-        double photons[SMEAR_NODE] = {0};
-        const double down = ((double)(slow - top) + 0.5) / (double)node;
-        const double along = ((double)(begin - from) + 0.5) / (double)node;
+        float photons[SMEAR_NODE] = {0};
+        const double down = ((double)(slow - top) + 0.5) * step;
         for (size_t i = 0; i < count; i++) {
+            const double *w = taps[i].weight;
+            const double left = w[0] + down * (w[2] - w[0]), right = w[1] + down * (w[3] - w[1]);
             const int64_t fast = floor_div(taps[i].fast, n), phase = taps[i].fast - fast * n;
             const int64_t row = slow * n + taps[i].slow - t->sum_first[0];
-            add_tap(&taps[i],
-                    t->sum + (row * n + phase) * t->columns + begin + fast - t->sum_first[1], down,
-                    along, 1.0 / (double)node, end - begin, photons);
+            add_tap(t->sum + (row * n + phase) * t->columns + begin + fast - t->sum_first[1],
+                    (float)(left + 0.5 * step * (right - left)), (float)(step * (right - left)),
+                    (int)(begin - from), (int)(end - from), photons);
         }
         float *to = pixels + p->first_pixel + (slow - p->grid_slow) * p->fast_pixels - p->grid_fast;
         for (int64_t i = begin; i < end; i++)
             to[i] = pixel_is_computed(p, i - p->grid_fast, slow - p->grid_slow)
-                        ? (float)fmax(0.0, photons[i - begin])
+                        ? fmaxf(0.0f, photons[i - from])
                         : 0.0f;
     }
 }
@@ -331,7 +336,7 @@ static bool tile_open(struct tile *t, const struct band *b, const float *thin,
     t->sum_first[1] = t->begin[0] + floor_div(t->first[0], n);
     t->columns = t->end[0] + floor_div(t->last[0], n) - t->sum_first[1];
     t->sum = mem_array((size_t)(sum_rows(t) * n * t->columns), sizeof *t->sum);
-    t->down = mem_array((size_t)((t->columns + 1) * n), sizeof *t->down);
+    t->down = mem_array((size_t)(2 * (t->columns + 1) * n), sizeof *t->down);
     return t->sum && t->down;
 }
 
