@@ -246,14 +246,14 @@ static size_t list_taps(const struct tile *t, int64_t column, struct tap *taps)
     return count;
 }
 
-/* Adds a tap to the pixels `begin` to `end` - 1 right of a node: `sums`, which begin with pixel
- * `begin`, times a weight that grows by `slope` from pixel to pixel. */
-static void add_tap(const float *restrict sums, float weight, float slope, int begin, int end,
+/* Adds a tap to `count` pixels, the first of which is `first` pixels right of a node: `sums` times
+ * a weight that grows by `slope` from pixel to pixel. */
+static void add_tap(const float *restrict sums, float weight, float slope, int first, int count,
                     float *restrict photons)
 {
 #pragma omp simd
-    for (int i = begin; i < end; i++)
-        photons[i] += (weight + slope * (float)i) * sums[i - begin];
+    for (int i = 0; i < count; i++)
+        photons[i] += (weight + slope * (float)(first + i)) * sums[i];
 }
 
 /* Computes the pixels between two columns of nodes, in all rows of the tile.  Next to narrow spots,
@@ -276,12 +276,12 @@ static void smear_cell(const struct tile *t, int64_t column, struct tap *taps, f
             const int64_t row = slow * n + taps[i].slow - t->sum_first[0];
             add_tap(t->sum + (row * n + phase) * t->columns + begin + fast - t->sum_first[1],
                     (float)(left + 0.5 * step * (right - left)), (float)(step * (right - left)),
-                    (int)(begin - from), (int)(end - from), photons);
+                    (int)(begin - from), (int)(end - begin), photons);
         }
         float *to = pixels + p->first_pixel + (slow - p->grid_slow) * p->fast_pixels - p->grid_fast;
         for (int64_t i = begin; i < end; i++)
             to[i] = pixel_is_computed(p, i - p->grid_fast, slow - p->grid_slow)
-                        ? fmaxf(0.0f, photons[i - from])
+                        ? fmaxf(0.0f, photons[i - begin])
                         : 0.0f;
     }
 }
