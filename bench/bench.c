@@ -35,7 +35,8 @@ static const struct opt OPTIONS[] = {
     {"workload", "TEXT", "Only workloads whose name holds this; may be repeated", OPT_TEXTS,
      AT(workloads)},
     {"parts", "NAME,...",
-     "kernel, closed, diffuse, reflections, derivatives, background, noise, stream, transport, "
+     "kernel, closed, smear, diffuse, reflections, derivatives, background, noise, stream, "
+     "transport, "
      "output, cold, pipeline, score, refine, boundary, compress, workers, diagnose, python, gather "
      "(all "
      "but the last five)",
@@ -66,16 +67,27 @@ static const struct part {
     const char *name;
     enum status (*run)(struct bench *b, struct error *e);
 } PARTS[] = {
-    {"kernel", bench_kernel},           {"noise", bench_noise},
-    {"stream", bench_stream},           {"transport", bench_transport},
-    {"output", bench_output},           {"cold", bench_cold},
-    {"pipeline", bench_pipeline},       {"boundary", bench_boundary},
-    {"diagnose", bench_diagnose},       {"reflections", bench_reflections},
-    {"derivatives", bench_derivatives}, {"closed", bench_closed},
-    {"diffuse", bench_diffuse},         {"compress", bench_compress},
-    {"workers", bench_workers},         {"background", bench_background},
-    {"python", bench_python},           {"score", bench_score},
-    {"gather", bench_gather},           {"refine", bench_refine},
+    {"kernel", bench_kernel},
+    {"noise", bench_noise},
+    {"stream", bench_stream},
+    {"transport", bench_transport},
+    {"output", bench_output},
+    {"cold", bench_cold},
+    {"pipeline", bench_pipeline},
+    {"boundary", bench_boundary},
+    {"diagnose", bench_diagnose},
+    {"reflections", bench_reflections},
+    {"derivatives", bench_derivatives},
+    {"closed", bench_closed},
+    {"diffuse", bench_diffuse},
+    {"compress", bench_compress},
+    {"workers", bench_workers},
+    {"background", bench_background},
+    {"python", bench_python},
+    {"score", bench_score},
+    {"gather", bench_gather},
+    {"refine", bench_refine},
+    {"smear", bench_smear},
 };
 enum { NPARTS = sizeof PARTS / sizeof *PARTS };
 
@@ -170,13 +182,12 @@ static enum status run(struct bench *b, struct error *e)
 int main(int argc, char **argv)
 {
     program_sleeps(argv);  // spinning would count as the CPU time of whoever runs next
-    struct bench b = {
-        .o = {.iterations = 3,
-              .processes = 5,
-              .frames = 12,
-              .parts =
-                  "kernel,closed,diffuse,reflections,derivatives,background,noise,stream,transport,"
-                  "output,cold,pipeline,score,refine,boundary"}};
+    struct bench b = {.o = {.iterations = 3,
+                            .processes = 5,
+                            .frames = 12,
+                            .parts = "kernel,closed,smear,diffuse,reflections,derivatives,"
+                                     "background,noise,stream,transport,"
+                                     "output,cold,pipeline,score,refine,boundary"}};
     struct error e = {0};
     int noperands;
     log_open(PROGRAM.name);

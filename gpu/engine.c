@@ -16,6 +16,7 @@
 #include "gpu/layout.h"
 #include "gpu/pack.h"
 #include "gpu/plan.h"
+#include "physics/detector/smear.h"
 
 static void plan_destroy(struct plan **plan)
 {
@@ -89,7 +90,8 @@ static enum status plan_create(struct plan **plan, const struct gpu_device *devi
     *plan = NULL;
     const bool closed = !options->after && closed_wanted(x);
     if (!options->after &&
-        (diffuse_refuse(x, "the cuda engine does", e) || (closed && closed_check(x, e))))
+        (diffuse_refuse(x, "the cuda engine does", e) ||
+         smear_refuse(x, "the cuda engine does", e) || (closed && closed_check(x, e))))
         return STATUS_INPUT;
     struct plan *p = mem_array(1, sizeof *p);
     if (!p)

@@ -153,6 +153,8 @@ struct sampling {
     bool each_thickness;     // absorption for every term, not once per pixel
     bool each_polarization;  // polarization for every term, not once per pixel
     bool each_solid_angle;   // solid angle for every term, not once per pixel
+    bool smears;             // a thick sensor has no layers: the image of a thin one is smeared
+                             // along the rays (physics/detector/smear.h)
 };
 
 /* Why a pixel is masked, as bits.  0: the pixel has no sensor. */

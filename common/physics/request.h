@@ -74,6 +74,7 @@ struct detector_request {
     double harmonic_absorption_1_m;  // of the third harmonic, likewise; 0: by the sensor's material
     char material[MATERIAL_SIZE];    // of the sensor, as panel.material
     struct steps_request thickness;  // range in m
+    bool smears;                     // as sampling.smears
     struct roi roi;                  // ROI_ALL: all
     uint8_t *mask;                   // as panel.mask; ownership moves to the panel
     size_t nplaces;

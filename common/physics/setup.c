@@ -12,6 +12,7 @@
 #include "physics/detector/detector.h"
 #include "physics/detector/panels.h"
 #include "physics/detector/sensor.h"
+#include "physics/detector/smear.h"
 #include "physics/request.h"
 
 /* Makes room for the crystals and takes their tables over, before anything can be refused, so
@@ -57,6 +58,7 @@ static enum status setup_oversample(const struct request *r, struct experiment *
     x->sampling.each_thickness = r->each_thickness;
     x->sampling.each_polarization = r->each_polarization;
     x->sampling.each_solid_angle = r->each_solid_angle;
+    x->sampling.smears = r->detector.smears;
     double wanted = (double)r->oversample;
     if (r->oversample <= 0) {
         const struct crystal *sharpest = NULL;
@@ -127,6 +129,8 @@ enum status setup_laboratory(const struct request *r, struct experiment *x, stru
         (s = beam_setup(&r->beam, &axes, &x->beam, e)) ||
         (r->detector.places && (s = panels_place(&r->detector, x, e))))
         return s;
+    if (r->detector.smears && (s = smear_check(&r->detector, x, e)))
+        return s;
     sensor_divide(&r->detector, x);
     return x->beam.harmonic_share > 0.0 ? harmonic_sensors(&r->detector, x, e) : STATUS_OK;
 }
@@ -139,7 +143,8 @@ enum status setup_crystals(const struct request *r, struct experiment *x, struct
                        &x->crystals[i], e);
     if (s || (s = check_sizes(x, e)))
         return s;
-    return setup_oversample(r, x, e);
+    s = setup_oversample(r, x, e);
+    return s ? s : smear_check_experiment(x, e);
 }
 
 enum status setup_experiment(const struct request *r, struct experiment *x, struct error *e)

@@ -158,6 +158,8 @@ static const struct field sampling_fields[] = {
     MEMBER(each_solid_angle, BOOL),
     MEMBER(each_thickness, BOOL),
     MEMBER(oversample, INT),
+    MEMBER(smears, BOOL, .flags = FIELD_ABSENT,
+           .present_offset = offsetof(struct sampling, smears)),
 };
 TABLE(sampling);
 #undef OBJECT

@@ -595,6 +595,7 @@ enum status geometry_panels(const struct geometry_options *o, struct request *r,
         isnan(r->detector.absorption_1_m))
         s = set_silicon(r, e);
     r->detector.places = p->places;
+    r->detector.smears = o->sensor == 1;
     for (int i = 0; i < 2 && geometry_given(o, "cut"); i++)
         p->layout.count[i] = o->cut[i];
     return s;

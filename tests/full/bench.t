@@ -49,6 +49,8 @@ rm rest.jsonl
 
 check 'the closed form is timed' bench --parts=closed --sizes=32 --iterations=2 --out=closed.jsonl
 rm closed.jsonl
+check 'the smear of a sensor is timed' bench --parts=smear --sizes=32 --iterations=1 --out=smear.jsonl
+rm smear.jsonl
 check 'halos are timed' bench --parts=diffuse --sizes=32 --iterations=1 --out=halos.jsonl
 rm halos.jsonl
 check 'the cost of reflections is timed' bench --parts=reflections --sizes=32 --iterations=2 --out=key.jsonl

@@ -29,6 +29,7 @@ struct engine_case {
     int oversample;  // 0 = 1
     bool each;       // each_* flags, all three
     int layers;      // 0: no absorption
+    bool smears;     // the sensor of `layers`, smeared
     double tilt_deg[3], twotheta_deg;
     int divergence, wavelengths;  // steps along both angles; over the dispersion
     double mosaic_deg;
@@ -95,6 +96,11 @@ static inline void case_detector(const struct engine_case *c, struct detector_re
     if (c->layers) {
         d->absorption_1_m = 1.0 / um_to_m(235.0);
         d->thickness = (struct steps_request){.count = c->layers, .range = um_to_m(450.0)};
+    }
+    if (c->smears) {
+        d->thickness = (struct steps_request){.range = um_to_m(450.0)};
+        d->absorption_1_m = 1.0 / um_to_m(235.0);
+        d->smears = true;
     }
     if (c->roi)
         d->roi = (struct roi){5, pixels - 20, 9, pixels - 3};

@@ -107,6 +107,7 @@ static inline void random_experiment(struct experiment *x)
     }
     x->gain = draw_real();
     x->sampling.oversample = (int)draw(9);
+    x->sampling.smears = draw(2);
     (void)snprintf(x->lineage, sizeof x->lineage, "%016x", (unsigned)draw(UINT32_MAX));
     x->has_reasons = draw(2);
     x->reasons = x->has_reasons ? mem_array((size_t)experiment_pixels(x), 1) : NULL;

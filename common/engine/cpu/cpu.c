@@ -13,9 +13,11 @@
 #include "engine/engine.h"
 #include "engine/reference/recipe_check.h"
 #include "engine/reflections/footprint.h"
+#include "engine/reflections/smear_frame.h"
 #include "engine/spots/cpu_shares.h"
 #include "engine/spots/cpu_spots.h"
 #include "model/recipe.h"
+#include "physics/detector/smear.h"
 
 struct plan {
     struct moved moved;
@@ -25,6 +27,7 @@ struct plan {
     struct dense_table *padded;   // likewise; NULL: the dense loop is not for this precision
     struct footprint *footprint;  // NULL: of points
     struct diffuse *diffuse;      // NULL: no halos
+    struct smear_frame *smear;    // NULL: sensors are thin or have layers
     struct dense_frame *shares;   // NULL: `reflections` will not be called
     int threads;
     enum engine_precision precision;
@@ -55,6 +58,7 @@ static void cpu_destroy(struct plan **plan)
     cpu_dense_tables_free(p->padded, p->experiment->ncrystals);
     footprint_destroy(&p->footprint);
     diffuse_destroy(&p->diffuse);
+    smear_frame_destroy(&p->smear);
     dense_frame_close(&p->shares);
     moved_close(&p->moved);
     mem_free(p);
@@ -77,6 +81,8 @@ static enum status cpu_create(struct plan **plan, const struct experiment *exper
     *plan = NULL;
     const bool closed = closed_wanted(experiment);
     enum status status = closed ? closed_check(experiment, e) : STATUS_OK;
+    if (!status && options->reflections)
+        status = smear_refuse(experiment, "reflections do", e);
     if (status)
         return status;
     const struct cpu_kernels *kernels = cpu_kernels_choose(options->isa, options->precision, e);
@@ -106,9 +112,12 @@ static enum status cpu_create(struct plan **plan, const struct experiment *exper
         status = footprint_create(&p->footprint, p->experiment, p->threads, e);
     if (!status)
         status = diffuse_create(&p->diffuse, p->experiment, options->isa, p->threads, e);
+    if (!status)
+        status = smear_frame_create(&p->smear, p->experiment, p->threads, e);
     if (!status && !closed && options->reflections && kernels->dense)
         status = dense_frame_open(&p->shares, (size_t)experiment_rows(experiment), p->threads, e);
-    p->sums = !closed && options->sums && !p->footprint && !p->diffuse && rows_follow(experiment);
+    p->sums = !closed && options->sums && !p->footprint && !p->diffuse && !p->smear &&
+              rows_follow(experiment);
     if (status)
         cpu_destroy(&p);
     *plan = p;
@@ -137,10 +146,49 @@ static enum status run_closed(const struct plan *plan, const struct recipe *reci
     return status ? status : footprint_end(plan->footprint, recipe, plan->kernels->name, pixels, e);
 }
 
+/* Computes the photons of a thin image, see smear_frame.h. */
+static enum status run_thin(void *engine, const struct experiment *thin,
+                            const struct recipe *recipe, float *pixels, struct error *e)
+{
+    const struct plan *plan = engine;
+    if (plan->closed)
+        return closed_run(plan->closed, thin, recipe, plan->threads, pixels, NULL, e);
+    struct cpu_job job;
+    enum status status = cpu_job_open(&job, thin, plan->tables, recipe, e);
+    if (!status)
+        cpu_spots_choose(&job, plan->padded ? SPOTS_DENSE_NS : SPOTS_DOUBLE_NS);
+    if (!status && plan->padded)
+        status = cpu_dense_choose(&job, plan->padded, e);
+    if (!status)
+        status = cpu_frame(plan->kernels, &job, plan->threads, pixels, NULL, e);
+    cpu_job_close(&job);
+    return status;
+}
+
+static enum status run_smeared(struct plan *plan, const struct recipe *recipe, float *pixels,
+                               atomic_uint_fast64_t *rows, struct error *e)
+{
+    enum status status = recipe_check(plan->experiment, recipe, e);
+    if (!status && recipe_is_dark(plan->experiment, recipe)) {
+        recipe_run_dark(plan->experiment, pixels, rows);
+        return STATUS_OK;
+    }
+    float *photons = status ? NULL : footprint_begin(plan->footprint, recipe, pixels, e);
+    if (!photons)
+        return STATUS_INPUT;
+    status =
+        smear_frame_run(plan->smear, plan->experiment, recipe, run_thin, plan, photons, rows, e);
+    if (!status)
+        status = diffuse_add(plan->diffuse, recipe, plan->threads, photons, e);
+    return status ? status : footprint_end(plan->footprint, recipe, plan->kernels->name, pixels, e);
+}
+
 static enum status cpu_run(struct plan *plan, const struct recipe *recipe, float *pixels,
                            atomic_uint_fast64_t *rows, struct error *e)
 {
     (void)moved_to(&plan->moved, recipe);
+    if (plan->smear)
+        return run_smeared(plan, recipe, pixels, rows, e);
     if (plan->closed)
         return run_closed(plan, recipe, pixels, rows, e);
     struct cpu_job job;
@@ -260,6 +308,8 @@ enum status cpu_trace_one(const struct cpu_kernels *kernels, const struct experi
 static enum status cpu_trace(struct plan *plan, const struct recipe *recipe,
                              const struct pixel_trace *trace, struct error *e)
 {
+    if (plan->smear)
+        return smear_refuse(plan->experiment, "--trace-pixel does", e);
     if (plan->closed)
         return error_set(e, STATUS_INPUT, "--mosaic-model=gauss has no --trace-pixel");
     (void)moved_to(&plan->moved, recipe);

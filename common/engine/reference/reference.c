@@ -14,14 +14,17 @@
 #include "engine/reference/reference_pixel.h"
 #include "engine/reflections/footprint.h"
 #include "engine/reflections/photons.h"
+#include "engine/reflections/smear_frame.h"
 #include "model/recipe.h"
 #include "physics/detector/pixel.h"
+#include "physics/detector/smear.h"
 
 struct plan {
     struct moved moved;
     const struct experiment *experiment;  // &moved.x
     struct footprint *footprint;          // NULL: of points
     struct diffuse *diffuse;              // NULL: no halos
+    struct smear_frame *smear;            // NULL: sensors are thin or have layers
     int threads;
     char description[48];
 };
@@ -84,6 +87,7 @@ static void reference_destroy(struct plan **plan)
     if (*plan) {
         footprint_destroy(&(*plan)->footprint);
         diffuse_destroy(&(*plan)->diffuse);
+        smear_frame_destroy(&(*plan)->smear);
         moved_close(&(*plan)->moved);
     }
     mem_free(*plan);
@@ -97,7 +101,8 @@ static enum status reference_create(struct plan **plan, const struct experiment 
     if (options->isa)
         return error_set(e, STATUS_USAGE,
                          "the reference engine has no instruction sets to choose from");
-    if (closed_refuse(experiment, "reference", e))
+    if (closed_refuse(experiment, "reference", e) ||
+        (options->reflections && smear_refuse(experiment, "reflections do", e)))
         return STATUS_INPUT;
     struct plan *p = mem_array(1, sizeof *p);
     if (!p)
@@ -114,6 +119,8 @@ static enum status reference_create(struct plan **plan, const struct experiment 
         status = footprint_create(&p->footprint, p->experiment, p->threads, e);
     if (!status)
         status = diffuse_create(&p->diffuse, p->experiment, "baseline", p->threads, e);
+    if (!status)
+        status = smear_frame_create(&p->smear, p->experiment, p->threads, e);
     *plan = p;
     if (status)
         reference_destroy(plan);
@@ -131,6 +138,33 @@ static const char *reference_describe(const struct plan *plan)
     return plan->description;
 }
 
+/* Computes the photons of all pixels, without halos and the size of the crystal. */
+static void run_rows(const struct plan *plan, const struct reference_scene *s, float *photons,
+                     atomic_uint_fast64_t *rows)
+{
+    for (size_t i = 0; i < s->x->npanels; i++) {
+        const struct panel *p = &s->x->panels[i];
+#pragma omp parallel for schedule(dynamic) num_threads(plan->threads)
+        for (int64_t slow = 0; slow < p->slow_pixels; slow++) {
+            run_row(s, p, slow, photons);
+            if (rows)
+                atomic_fetch_add_explicit(rows, 1, memory_order_relaxed);
+        }
+    }
+}
+
+/* Computes the photons of a thin image, see smear_frame.h. */
+static enum status run_thin(void *engine, const struct experiment *thin,
+                            const struct recipe *recipe, float *pixels, struct error *e)
+{
+    struct reference_scene s;
+    enum status status = reference_scene_open(&s, thin, recipe, e);
+    if (!status)
+        run_rows(engine, &s, pixels, NULL);
+    reference_scene_close(&s);
+    return status ? status : photons_check(thin, recipe->id, pixels, e);
+}
+
 static enum status reference_run(struct plan *plan, const struct recipe *recipe, float *pixels,
                                  atomic_uint_fast64_t *rows, struct error *e)
 {
@@ -141,19 +175,18 @@ static enum status reference_run(struct plan *plan, const struct recipe *recipe,
         return status;
     const bool dark = recipe_is_dark(plan->experiment, recipe);
     float *photons = dark ? pixels : footprint_begin(plan->footprint, recipe, pixels, e);
-    if (dark)
+    if (!photons)
+        status = STATUS_INPUT;
+    else if (dark)
         recipe_run_dark(plan->experiment, pixels, rows);
-    for (size_t i = 0; i < plan->experiment->npanels && !dark && photons; i++) {
-        const struct panel *p = &plan->experiment->panels[i];
-#pragma omp parallel for schedule(dynamic) num_threads(plan->threads)
-        for (int64_t slow = 0; slow < p->slow_pixels; slow++) {
-            run_row(&s, p, slow, photons);
-            if (rows)
-                atomic_fetch_add_explicit(rows, 1, memory_order_relaxed);
-        }
-    }
+    else if (plan->smear)
+        status = smear_frame_run(plan->smear, plan->experiment, recipe, run_thin, plan, photons,
+                                 rows, e);
+    else
+        run_rows(plan, &s, photons, rows);
     reference_scene_close(&s);
-    status = photons ? photons_check(plan->experiment, recipe->id, photons, e) : STATUS_INPUT;
+    if (!status)
+        status = photons_check(plan->experiment, recipe->id, photons, e);
     if (!status)
         status = diffuse_add(plan->diffuse, recipe, plan->threads, photons, e);
     return status || dark ? status : footprint_end_plainly(plan->footprint, recipe, pixels, e);
@@ -233,6 +266,8 @@ static enum status reference_trace(struct plan *plan, const struct recipe *recip
 {
     const struct panel *p = plan->experiment->panels;
     enum status status = recipe_check_trace(plan->experiment, trace, e);
+    if (!status)
+        status = smear_refuse(plan->experiment, "--trace-pixel does", e);
     if (status)
         return status;
     struct reference_scene s;

@@ -99,12 +99,13 @@ static void append_polarization(const struct writer *w, const struct beam *b)
 }
 
 /* Appends the sensor: material, thickness in mm, absorption coefficient in 1/mm and number of
- * layers. */
-static void append_sensor(const struct writer *w, const struct panel *p)
+ * layers, which is 0 for a smear. */
+static void append_sensor(const struct writer *w, const struct experiment *x)
 {
+    const struct panel *p = x->panels;
     append_key(w, "BRAGG_SENSOR");
     header_append(w->h, "%s %.9g %.9g %d%s", panel_material(p), m_to_mm(p->thickness_m),
-                  p->absorption_1_m / 1e3, p->layers, w->style->behind);
+                  p->absorption_1_m / 1e3, x->sampling.smears ? 0 : p->layers, w->style->behind);
 }
 
 /* Appends the pulse numbers of the frame, each after its name.  Appends nothing if the experiment
@@ -163,7 +164,7 @@ void header_append_truth(struct header_text *h, const struct experiment *x, cons
     append_beam(&w, &beam);
     append_polarization(&w, &x->beam);
     if (x->npanels && x->panels->thickness_m > 0.0)
-        append_sensor(&w, x->panels);
+        append_sensor(&w, x);
     append_shift(&w, r);
     append_whole(&w, "BRAGG_LATTICES", r->nlattices);
     append_stages(&w, x->history, most);

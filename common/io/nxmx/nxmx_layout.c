@@ -457,15 +457,16 @@ static void put_pulses(struct hdf5_file *f, const struct experiment *x,
 }
 
 /* Writes the thickness, the absorption and the number of layers of the sensor to the ground
- * truth, because NXmx does not have fields for all of them.  Does nothing for a sensor without
- * depth. */
-static void put_sensor(struct hdf5_file *f, const struct panel *p)
+ * truth, because NXmx does not have fields for all of them.  A smear has 0 layers.  Does nothing
+ * for a sensor without depth. */
+static void put_sensor(struct hdf5_file *f, const struct experiment *x)
 {
+    const struct panel *p = x->panels;
     if (!(p->thickness_m > 0.0))
         return;
     hdf5_real(f, NXMX_TRUTH "/sensor_thickness", p->thickness_m, "m");
     hdf5_real(f, NXMX_TRUTH "/sensor_absorption", p->absorption_1_m, "1/m");
-    hdf5_whole(f, NXMX_TRUTH "/sensor_layers", (uint64_t)p->layers);
+    hdf5_whole(f, NXMX_TRUTH "/sensor_layers", x->sampling.smears ? 0 : (uint64_t)p->layers);
 }
 
 static void put_truth(struct hdf5_file *f, const struct nxmx_kind *kind,
@@ -482,7 +483,7 @@ static void put_truth(struct hdf5_file *f, const struct nxmx_kind *kind,
     hdf5_reals(f, NXMX_TRUTH "/lab_to_nexus", 2, (const hsize_t[]){3, 3}, axes);
     hdf5_real(f, NXMX_TRUTH "/adc_offset", x->adc_offset, NULL);
     hdf5_real(f, NXMX_TRUTH "/gain", x->gain, NULL);
-    put_sensor(f, x->panels);
+    put_sensor(f, x);
     for (size_t i = 0; i < x->ncrystals; i++)
         put_crystal(f, &x->crystals[i], i);
     put_pulses(f, x, rows);

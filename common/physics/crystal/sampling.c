@@ -109,7 +109,8 @@ static double depth_m(const struct panel *p, double slant)
 /* Sets the numbers of layers for the panel that needs most layers. */
 static void check_layers(const struct experiment *x, struct sampling_report *r)
 {
-    for (size_t i = 0; i < x->npanels && x->physics == PHYSICS_PHYSICAL; i++) {
+    const bool divided = x->physics == PHYSICS_PHYSICAL && !x->sampling.smears;
+    for (size_t i = 0; i < x->npanels && divided; i++) {
         const struct panel *p = &x->panels[i];
         const double slant = sensor_slant(p), apart_m = layers_apart_m(p, slant, r->spot_share_rad);
         const double needed = ceil(p->thickness_m * slant / apart_m);

@@ -247,7 +247,7 @@ double sensor_slant(const struct panel *p)
 void sensor_divide(const struct detector_request *d, struct experiment *x)
 {
     double needed = 1.0;
-    if (x->physics == PHYSICS_FAITHFUL || is_divided(&d->thickness))
+    if (x->physics == PHYSICS_FAITHFUL || d->smears || is_divided(&d->thickness))
         return;
     for (size_t i = 0; i < x->npanels; i++) {
         const struct panel *p = &x->panels[i];

@@ -69,9 +69,9 @@ enum status sensor_setup(const struct detector_request *d, bool faithful, struct
                          struct error *e);
 
 /* Sets the number of layers of all panels of *x, in physical mode and if the request has no number
- * of layers.  The most slanted ray to a corner then moves by at most one pixel from one layer to
- * the next; there are at most SENSOR_LAYERS_MAX layers.  Call it when panels are at their places,
- * but not yet cut. */
+ * of layers and no smear.  The most slanted ray to a corner then moves by at most one pixel from
+ * one layer to the next; there are at most SENSOR_LAYERS_MAX layers.  Call it when panels are at
+ * their places, but not yet cut. */
 void sensor_divide(const struct detector_request *d, struct experiment *x);
 
 #endif

@@ -1,0 +1,213 @@
+#include "physics/detector/smear.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/units.h"
+#include "base/vec.h"
+#include "physics/detector/pixel.h"
+
+/* Deeper than this many attenuation depths, 1e-11 of the photons are left. */
+static const double STOPPED = 25.0;
+
+enum status smear_check(const struct detector_request *d, const struct experiment *x,
+                        struct error *e)
+{
+    bool thick = false;
+    if (x->physics == PHYSICS_FAITHFUL)
+        return error_set(e, STATUS_INPUT,
+                         "--sensor=smear needs --physics=physical. Faithful images have layers");
+    if (d->thickness.count > 0 || d->thickness.step != 0.0)
+        return error_set(e, STATUS_INPUT,
+                         "--sensor=smear has no layers. Remove --layers, or give --sensor=layers");
+    for (size_t i = 0; i < x->npanels; i++) {
+        if (x->panels[i].curved)
+            return error_set(e, STATUS_INPUT,
+                             "--sensor=smear needs flat panels. Remove --curved, or give "
+                             "--sensor=layers");
+        thick = thick || x->panels[i].thickness_m > 0.0;
+    }
+    return thick ? STATUS_OK
+                 : error_set(e, STATUS_INPUT,
+                             "--sensor=smear needs a sensor with a thickness. Give --thickness");
+}
+
+enum status smear_check_experiment(const struct experiment *x, struct error *e)
+{
+    struct smear s;
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < x->ncrystals && x->sampling.smears; i++)
+        if (x->crystals[i].shape == SHAPE_TOPHAT)
+            return error_set(e, STATUS_INPUT,
+                             "--sensor=smear needs spots without sharp edges. Give another shape "
+                             "than --shape=tophat, or --sensor=layers");
+    for (size_t i = 0; i < x->npanels && x->sampling.smears && !status; i++)
+        status = smear_open(&s, x, &x->panels[i], e);
+    return status;
+}
+
+enum status smear_refuse(const struct experiment *x, const char *name, struct error *e)
+{
+    return x->sampling.smears
+               ? error_set(e, STATUS_INPUT,
+                           "%s not support --sensor=smear. Give bragg-geometry --sensor=layers",
+                           name)
+               : STATUS_OK;
+}
+
+/* Sets the distance and the foot of the normal: corner = distance normal - foot[0] fast - foot[1]
+ * slow.  The axes need not be at right angles.  Returns false if the sample is not in front of the
+ * panel. */
+static bool find_foot(struct smear *s)
+{
+    const struct panel *p = s->panel;
+    const double *corner = pixel_plane(p), edge_m = p->pixel_m / s->oversample;
+    double across[3], rest[3];
+    vec_cross(p->fast, p->slow, across);
+    s->distance_m = vec_dot(corner, across) / vec_dot(p->normal, across);
+    for (int i = 0; i < 3; i++)
+        rest[i] = s->distance_m * p->normal[i] - corner[i];
+    const double cosine = vec_dot(p->fast, p->slow);
+    const double fast = vec_dot(rest, p->fast), slow = vec_dot(rest, p->slow);
+    s->foot[0] = (fast - cosine * slow) / (1.0 - cosine * cosine) / edge_m;
+    s->foot[1] = (slow - cosine * fast) / (1.0 - cosine * cosine) / edge_m;
+    return s->distance_m > 0.0 && isfinite(s->foot[0]) && isfinite(s->foot[1]);
+}
+
+/* Returns the distance in subpixels along an axis that the ray to a place moves in the sensor. */
+static double moves(const struct smear *s, int axis, double at)
+{
+    return fabs(at - smear_front(s, axis, at));
+}
+
+int smear_room(const struct smear *s, int axis, double low, double high)
+{
+    return (int)fmax(moves(s, axis, low), moves(s, axis, high)) + 5;
+}
+
+/* Returns the distance between nodes, so that the kernels of neighbouring nodes end at most half a
+ * subpixel apart. */
+static int node_of(const struct smear *s)
+{
+    int node = SMEAR_NODE;
+    while (node > 1 && node * s->oversample * s->deepest > 0.5)
+        node /= 2;
+    return node;
+}
+
+enum status smear_open(struct smear *s, const struct experiment *x, const struct panel *p,
+                       struct error *e)
+{
+    const int64_t grid[2] = {p->grid_fast, p->grid_slow};
+    const int64_t pixels[2] = {p->fast_pixels, p->slow_pixels};
+    double most = 0.0;
+    *s = (struct smear){.panel = p, .oversample = x->sampling.oversample};
+    if (!find_foot(s))
+        return error_set(e, STATUS_INPUT,
+                         "--sensor=smear: the sample must be in front of panel %d (got a distance "
+                         "of %g mm)",
+                         (int)(p - x->panels), m_to_mm(s->distance_m));
+    if (p->thickness_m > 0.0)
+        s->thickness_m = fmin(p->thickness_m, STOPPED / p->absorption_1_m);
+    s->deepest = s->thickness_m / (s->distance_m + s->thickness_m);
+    s->node = node_of(s);
+    for (int axis = 0; axis < 2; axis++)
+        for (int end = 0; end < 2; end++) {
+            const int64_t at = end ? grid[axis] + pixels[axis] + s->node : grid[axis] - s->node;
+            most = fmax(most, moves(s, axis, (double)(at * s->oversample)));
+        }
+    if (most <= SMEAR_WIDEST)
+        return STATUS_OK;
+    return error_set(e, STATUS_INPUT,
+                     "--sensor=smear: rays move by %.4g subpixels in the sensor of panel %d; "
+                     "expected at most %d. Give --sensor=layers",
+                     most, (int)(p - x->panels), SMEAR_WIDEST);
+}
+
+/* Sets the rectangle of subpixels from which a ray that moves by `by` comes, and clears it. */
+static void clear_kernel(struct smear_kernel *k, const double by[2])
+{
+    for (int axis = 0; axis < 2; axis++) {
+        k->first[axis] = (by[axis] > 0.0 ? (int)floor(-by[axis]) : 0) - 1;
+        k->count[axis] = (int)fabs(by[axis]) + 5;
+    }
+    memset(k->weight, 0, (size_t)k->count[0] * (size_t)k->count[1] * sizeof *k->weight);
+}
+
+/* Sets the weights of four subpixels, from one before the subpixel to two after it, for a point at
+ * `part` of the way to the next one: Lagrange's of the third order.  Weights that are not negative
+ * would widen the spots. */
+static void set_cubic(double part, double weight[4])
+{
+    const double before = part + 1.0, after = part - 1.0, last = part - 2.0;
+    weight[0] = part * after * last * (-1.0 / 6.0);
+    weight[1] = before * after * last * 0.5;
+    weight[2] = before * part * last * -0.5;
+    weight[3] = before * part * after * (1.0 / 6.0);
+}
+
+/* Adds a weight at `by` subpixels before the place, divided between the subpixels around. */
+static void add_weight(struct smear_kernel *k, const double by[2], double weight)
+{
+    int at[2];
+    double part[2][4];
+    for (int axis = 0; axis < 2; axis++) {
+        const double whole = floor(-by[axis]);
+        at[axis] = (int)whole - 1 - k->first[axis];
+        set_cubic(-by[axis] - whole, part[axis]);
+    }
+    double *to = k->weight + at[1] * k->count[0] + at[0];
+    for (int j = 0; j < 4; j++, to += k->count[0])
+        for (int i = 0; i < 4; i++)
+            to[i] += weight * part[1][j] * part[0][i];
+}
+
+/* Returns the cosine of the angle between the normal and the ray to a place at a depth. */
+static double cosine_of(const struct smear *s, const double from_foot_m[2], double depth_m)
+{
+    const struct panel *p = s->panel;
+    double ray[3];
+    for (int i = 0; i < 3; i++)
+        ray[i] = from_foot_m[0] * p->fast[i] + from_foot_m[1] * p->slow[i] +
+                 (s->distance_m + depth_m) * p->normal[i];
+    return vec_dot(ray, p->normal) / vec_length(ray);
+}
+
+/* Returns the solid angle of a pixel at a depth, relative to that at the front of its ray. */
+static double solid_angle_ratio(const struct smear *s, double depth_m)
+{
+    const double nearer = s->distance_m / (s->distance_m + depth_m);
+    return nearer * nearer * (s->panel->point_pixel ? 1.0 : nearer);
+}
+
+void smear_kernel(const struct smear *s, const double at[2], struct smear_kernel *k)
+{
+    const double edge_m = s->panel->pixel_m / s->oversample;
+    double from_foot[2], from_foot_m[2], end[2];
+    for (int axis = 0; axis < 2; axis++) {
+        from_foot[axis] = at[axis] - s->foot[axis];
+        from_foot_m[axis] = from_foot[axis] * edge_m;
+        end[axis] = s->deepest * from_foot[axis];
+    }
+    clear_kernel(k, end);
+    const double area = s->panel->point_pixel ? 1.0 / ((double)s->oversample * s->oversample) : 1.0;
+    if (!(s->thickness_m > 0.0)) {
+        add_weight(k, (double[2]){0.0, 0.0}, area);
+        return;
+    }
+    const double farthest = fmax(fabs(end[0]), fabs(end[1]));
+    const int parts = (int)fmax(SMEAR_PARTS_LEAST, ceil(SMEAR_PARTS_STEP * farthest));
+    const double part_m = s->thickness_m / parts;
+    for (int i = 0; i < parts; i++) {
+        const double cosine = cosine_of(s, from_foot_m, (i + 0.5) * part_m);
+        const double x = fmin(part_m * s->panel->absorption_1_m / cosine, 600.0);
+        if (x * i > 600.0)
+            break;
+        const double left = portable_exp(-x), stopped = portable_exp(-x * i) * (1.0 - left);
+        const double share = x < 1e-3 ? 0.5 - x / 12.0 : 1.0 / x - left / (1.0 - left);
+        const double depth_m = (i + share) * part_m;
+        const double moved = depth_m / (s->distance_m + depth_m);
+        const double by[2] = {moved * from_foot[0], moved * from_foot[1]};
+        add_weight(k, by, area * stopped * solid_angle_ratio(s, depth_m));
+    }
+}

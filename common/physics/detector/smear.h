@@ -1,0 +1,80 @@
+/*
+ * The smear of a thick sensor [1.10].  A photon that meets the front of a flat panel stops deeper,
+ * and farther from the foot of the normal from the sample.  So the image of a thick sensor is the
+ * image of a thin one, and each photon of it is distributed along its ray.
+ *
+ * Places on a panel are in subpixels from the corner of its plane, along fast and slow.
+ */
+#ifndef BRAGG_PHYSICS_SMEAR_H
+#define BRAGG_PHYSICS_SMEAR_H
+
+#include <stdint.h>
+
+#include "base/error.h"
+#include "model/experiment.h"
+#include "physics/request.h"
+
+enum {
+    SMEAR_NODE = 32,        // largest distance between nodes in pixels
+    SMEAR_WIDEST = 256,     // largest distance along fast or slow that a ray may move
+    SMEAR_PARTS_LEAST = 4,  // smallest number of parts into which the sensor is divided
+    SMEAR_PARTS_STEP = 4,   // number of parts for each subpixel that the ray moves
+};
+
+/* A panel as the rays from the sample see it. */
+struct smear {
+    const struct panel *panel;
+    int oversample;      // subpixels along the edge of a pixel
+    int node;            // distance between nodes in pixels, a power of two
+    double foot[2];      // the point nearest to the sample along the normal
+    double distance_m;   // from the sample to the front, along the normal
+    double thickness_m;  // the part of the sensor that stops photons; 0: no sensor
+    double deepest;      // thickness_m / (distance_m + thickness_m)
+};
+
+/* What subpixels of the thin image contribute to a subpixel of the thick image: the subpixel
+ * `first` + (i, j) away contributes its photons times weight[j][i]. */
+struct smear_kernel {
+    int first[2], count[2];  // along fast and slow
+    double *weight;          // [count[1]][count[0]], in memory of the caller
+};
+
+/* Checks a request for a smeared sensor and the panels *x that were made of it.  STATUS_INPUT: the
+ * image is faithful, a panel is curved, the sensor is divided into layers, or no panel has a
+ * sensor. */
+enum status smear_check(const struct detector_request *d, const struct experiment *x,
+                        struct error *e);
+
+/* Checks a complete experiment; does nothing if its sensor is not smeared.  STATUS_INPUT: the spots
+ * of a crystal have sharp edges (TOPHAT), between which no weights can interpolate, or smear_open
+ * refuses a panel. */
+enum status smear_check_experiment(const struct experiment *x, struct error *e);
+
+/* Returns STATUS_INPUT if the sensor of *x is smeared, which `name` ("derivatives do") cannot
+ * compute. */
+enum status smear_refuse(const struct experiment *x, const char *name, struct error *e);
+
+/* Sets *s for a flat panel, which must outlive it.  STATUS_INPUT: the sample is not in front of the
+ * panel, or a ray to the panel moves by more than SMEAR_WIDEST subpixels. */
+enum status smear_open(struct smear *s, const struct experiment *x, const struct panel *p,
+                       struct error *e);
+
+/* Returns the place, along axis 0 (fast) or 1 (slow), where the ray to place `at` at the back of
+ * the sensor meets the front. */
+static inline double smear_front(const struct smear *s, int axis, double at)
+{
+    return at - s->deepest * (at - s->foot[axis]);
+}
+
+/* Computes the kernel at a place.  k->weight must have room for smear_room weights along each axis,
+ * where the place is between `low` and `high` of smear_room.  The sum of the
+ * weights is the fraction of photons that stop in the sensor, times the ratio of the solid angles
+ * of a pixel at the depth where they stop and at the front; it has the same bits on all machines.
+ */
+void smear_kernel(const struct smear *s, const double at[2], struct smear_kernel *k);
+
+/* Returns the largest number of weights, along axis 0 or 1, of a kernel at a place between `low`
+ * and `high`. */
+int smear_room(const struct smear *s, int axis, double low, double high);
+
+#endif

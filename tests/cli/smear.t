@@ -1,0 +1,56 @@
+#!/bin/sh
+# A thick sensor without layers: --sensor=smear through whole pipes, its header, and what
+# refuses it.
+. "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
+scratch
+
+geometry='--detpixels=90,60 --pixel=0.1 --distance=60 --twotheta=30 --ncells=8 --thickness=450 --fluence=1e26'
+# pipe 'GEOMETRY OPTIONS' 'INTENSITY OPTIONS' STAGE...
+pipe() {
+	more=$1 how=$2
+	shift 2
+	# shellcheck disable=SC2086 # options are meant to split
+	bragg-geometry --quiet $geometry $more | bragg-orient --quiet --frames=2 --random --seed=3 |
+		bragg-intensity --quiet ${how:---threads=2} | "$@"
+}
+for way in smear layers; do
+	pipe --sensor=$way '' bragg-write --quiet "${way}_%d.raw" "${way}_%d.img" --scale=1
+done
+pipe '' '' bragg-write --quiet 'usual_%d.raw'
+pipe '--layers=40 --oversample-each-thickness --oversample-each-polarization --oversample-each-solid-angle' '' \
+	bragg-write --quiet 'many_%d.raw'
+check 'layers are what it was' cmp layers_1.raw usual_1.raw
+check 'the smear is the image of many layers' bragg-compare smear_1.raw many_1.raw --max-error=0.03 --floor=0.3
+check 'which few layers are not' sh -c '! bragg-compare layers_1.raw many_1.raw --max-error=0.03 --floor=0.3'
+pipe '--sensor=smear --cut=1,3' '' bragg-write --quiet 'slabs_%d.raw'
+check 'a detector in slabs has the same photons' cmp smear_1.raw slabs_1.raw
+pipe --sensor=smear '--threads=3' bragg-write --quiet 'one_%d.raw'
+check 'and so have three threads' cmp smear_1.raw one_1.raw
+is 'the header has 0 layers' "$(head -c 8192 smear_1.img | sed -n 's/^BRAGG_SENSOR=\(Si\) .* \([0-9]*\);.*/\1 \2/p')" 'Si 0'
+check 'a frame is computed again from its header' bragg-replay --recompute smear_1.img
+
+# refused TEXT COMMAND...: ends with status 1 or 2 and one line that has the text
+refused() {
+	text=$1
+	shift
+	"$@" >out 2>err
+	is "refused: $text" "$(wc -l <err) $(grep -c -e "$text" err)" '1 1'
+}
+scene() {
+	bragg-geometry --quiet --detpixels=16 --ncells=5 --sensor=smear "$@" | cat
+}
+refused 'Remove --layers' scene --thickness=450 --layers=3
+refused 'needs --physics=physical' scene --thickness=450 --physics=faithful
+refused 'Remove --curved' scene --thickness=450 --curved
+refused 'Give --thickness' scene
+refused 'than --shape=tophat' scene --thickness=450 --shape=tophat
+refused 'expected at most 256' scene --thickness=450 --pixel=0.001 --twotheta=60 --oversample=1
+
+narrow() { # STAGE...: a small pipe through this stage
+	bragg-geometry --quiet --detpixels=16 --ncells=5 --sensor=smear --thickness=450 2>/dev/null |
+		bragg-orient --quiet 2>/dev/null | "$@" | bragg-write --quiet --overwrite narrow.raw 2>/dev/null
+}
+refused 'reflections do not support --sensor=smear' narrow bragg-intensity --quiet --reflections
+refused 'derivatives do not support --sensor=smear' narrow bragg-intensity --quiet --derivatives=scale
+refused 'trace-pixel does not support --sensor=smear' narrow bragg-intensity --quiet --trace-pixel=3,3
+finish

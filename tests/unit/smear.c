@@ -1,0 +1,301 @@
+/*
+ * The smear of a thick sensor: its kernel against integrals along a ray, its images against 64
+ * layers, and what it refuses.
+ */
+#include "unit.h"
+
+#include <math.h>
+
+#include "engine/derivatives/derive.h"
+#include "engine/engine.h"
+#include "engine_case.h"
+#include "engine_run.h"
+#include "near.h"
+#include "physics/detector/smear.h"
+
+enum { OVERSAMPLE = 5, LAYERS = 64, SIDE = 40, NEAR = 5 };
+
+/* ---- the kernel ----------------------------------------------------------------------------- */
+
+/* 450 um of silicon at 12.4 keV, 100 mm behind the sample. The foot of the normal is at pixel
+ * 30, 10. */
+static struct panel sensor(void)
+{
+    struct panel p = {.fast_pixels = 2000,
+                      .slow_pixels = 2000,
+                      .pixel_m = 1e-4,
+                      .fast = {1, 0, 0},
+                      .slow = {0, 1, 0},
+                      .normal = {0, 0, 1},
+                      .distance_m = 0.1,
+                      .close_distance_m = 0.1,
+                      .origin_m = {-3e-3, -1e-3, 0.1},
+                      .layers = 1,
+                      .thickness_m = 450e-6,
+                      .absorption_1_m = 4208};
+    return p;
+}
+
+/* The integral of depth^n over a ray, weighted with what stops and with the solid angle. */
+static double along_ray(double x_m, double y_m, int n)
+{
+    enum { STEPS = 20000 };
+    const double step = 450e-6 / STEPS;
+    double sum = 0.0;
+    for (int i = 0; i < STEPS; i++) {
+        const double z = (i + 0.5) * step, away = 0.1 + z;
+        const double slant = sqrt(x_m * x_m + y_m * y_m + away * away) / away;
+        sum +=
+            pow(0.1 / away, 3.0) * 4208 * slant * exp(-4208 * z * slant) * step * pow(z / away, n);
+    }
+    return sum;
+}
+
+static void a_kernel_has_the_photons_and_the_place_of_the_ray(void **state)
+{
+    (void)state;
+    const struct panel p = sensor();
+    const struct experiment x = {.sampling = {.oversample = OVERSAMPLE, .smears = true}};
+    struct smear s;
+    struct error e = {0};
+    double weight[100 * 100];
+    assert_int_equal(smear_open(&s, &x, &p, &e), STATUS_OK);
+    assert_near(s.foot[0], 30.0 * OVERSAMPLE, 1e-9);
+    assert_near(s.foot[1], 10.0 * OVERSAMPLE, 1e-9);
+    for (double at = -800.0; at < 4000.0; at += 777.7) {
+        const double place[2] = {at, 0.5 * at + 100.0};
+        struct smear_kernel k = {.weight = weight};
+        smear_kernel(&s, place, &k);
+        double sum = 0.0, mean[2] = {0.0, 0.0};
+        for (int j = 0; j < k.count[1]; j++)
+            for (int i = 0; i < k.count[0]; i++) {
+                const double w = weight[j * k.count[0] + i];
+                sum += w;
+                mean[0] += w * (k.first[0] + i);
+                mean[1] += w * (k.first[1] + j);
+            }
+        const double edge_m = 1e-4 / OVERSAMPLE;
+        const double ray[2] = {(place[0] - s.foot[0]) * edge_m, (place[1] - s.foot[1]) * edge_m};
+        const double photons = along_ray(ray[0], ray[1], 0), deep = along_ray(ray[0], ray[1], 1);
+        assert_near(sum, photons, 2e-5);
+        for (int axis = 0; axis < 2; axis++)
+            assert_near(mean[axis] / sum, -deep / photons * ray[axis] / edge_m, 2e-3);
+    }
+}
+
+/* ---- images --------------------------------------------------------------------------------- */
+
+static const struct engine_case scenes[] = {
+    {.name = "spots of 4 pixels", .twotheta_deg = 40},
+    {.name = "about the beam"},
+    {.name = "tilted two ways", .twotheta_deg = -20, .tilt_deg = {20, 15, 30}},
+    {.name = "Gaussian spots", .twotheta_deg = 40, .shape = SHAPE_GAUSS, .fudge = 0.5},
+    {.name = "round crystals, two panels", .twotheta_deg = 30, .shape = SHAPE_ROUND, .panels = 2},
+    {.name = "point pixels", .twotheta_deg = 40, .point_pixel = true},
+    {.name = "divergent beam, structure factors",
+     .twotheta_deg = 25,
+     .divergence = 2,
+     .table = TABLE_BOX,
+     .shape = SHAPE_GAUSS,
+     .fudge = 0.5},
+};
+
+/* A scene with common sizes, in layers or smeared. */
+static struct engine_case case_of(const struct engine_case *scene, bool smears)
+{
+    struct engine_case c = *scene;
+    c.pixels = SIDE;
+    c.pixel_mm = 0.1;
+    c.oversample = OVERSAMPLE;
+    c.mosaic_deg = 1.0;
+    c.domains = 6;
+    c.each = true;
+    for (int i = 0; i < 3; i++)
+        c.cells[i] = 10.0;
+    c.layers = smears ? 0 : LAYERS;
+    c.smears = smears;
+    return c;
+}
+
+static void build(const struct engine_case *scene, bool smears, struct experiment *x,
+                  struct recipe *r)
+{
+    struct error e = {0};
+    const struct engine_case c = case_of(scene, smears);
+    if (case_build(&c, x, r, &e))
+        fail_msg("%s: %s", scene->name, e.text);
+}
+
+static float *image_of(const struct engine_case *scene, bool smears, const struct engine *engine)
+{
+    struct experiment x;
+    struct recipe r;
+    build(scene, smears, &x, &r);
+    float *image = run_engine(engine, &x, &r, NULL, 2);
+    recipe_free(&r);
+    experiment_free(&x);
+    return image;
+}
+
+/* The brightest pixel around a pixel. */
+static double brightest(const float *image, int fast, int slow)
+{
+    double most = 0.0;
+    for (int s = slow - NEAR; s <= slow + NEAR; s++)
+        for (int f = fast - NEAR; f <= fast + NEAR; f++)
+            if (f >= 0 && f < SIDE && s >= 0 && s < SIDE)
+                most = fmax(most, (double)image[s * SIDE + f]);
+    return most;
+}
+
+/* Sums of a panel: photons, and photons times places. */
+struct sums {
+    double photons, fast, slow;
+};
+
+static struct sums sums_of(const float *image)
+{
+    struct sums s = {0};
+    for (int i = 0; i < SIDE * SIDE; i++) {
+        s.photons += (double)image[i];
+        s.fast += (double)image[i] * (i % SIDE);
+        s.slow += (double)image[i] * (double)(i / SIDE);
+    }
+    return s;
+}
+
+static void check_panel(const char *name, const float *smeared, const float *layers)
+{
+    const struct sums a = sums_of(smeared), b = sums_of(layers);
+    double worst = 0.0, most = 0.0;
+    for (int i = 0; i < SIDE * SIDE; i++)
+        most = fmax(most, (double)layers[i]);
+    for (int i = 0; i < SIDE * SIDE; i++) {
+        const double around = fmax(brightest(layers, i % SIDE, i / SIDE), 1e-3 * most);
+        worst = fmax(worst, fabs((double)smeared[i] - (double)layers[i]) / around);
+    }
+    const double fast = a.fast / a.photons - b.fast / b.photons;
+    const double slow = a.slow / a.photons - b.slow / b.photons;
+    print_message("# %-36s worst %.4f, sum 1%+.1e, place %+.4f %+.4f\n", name, worst,
+                  a.photons / b.photons - 1.0, fast, slow);
+    assert_true(most > 0.0);
+    assert_true(worst <= 0.03);
+    assert_near(a.photons / b.photons, 1.0, 1e-4);
+    assert_true(hypot(fast, slow) <= 0.01);
+}
+
+static void the_smear_is_as_right_as_64_layers(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof scenes / sizeof *scenes; i++) {
+        float *layers = image_of(&scenes[i], false, &engine_cpu);
+        float *smeared = image_of(&scenes[i], true, &engine_cpu);
+        check_panel(scenes[i].name, smeared, layers);
+        if (scenes[i].panels == 2)
+            check_panel("its second panel", smeared + SIDE * SIDE, layers + SIDE * SIDE);
+        mem_free(layers);
+        mem_free(smeared);
+    }
+}
+
+static void the_reference_engine_smears_alike(void **state)
+{
+    (void)state;
+    float *a = image_of(&scenes[0], true, &engine_reference);
+    float *b = image_of(&scenes[0], true, &engine_cpu);
+    double most = 0.0;
+    for (int i = 0; i < SIDE * SIDE; i++)
+        most = fmax(most, (double)a[i]);
+    for (int i = 0; i < SIDE * SIDE; i++)
+        assert_true(fabs((double)a[i] - (double)b[i]) <= 1e-5 * most);
+    mem_free(a);
+    mem_free(b);
+}
+
+/* Photons that meet the plane of a panel outside the panel can stop in the panel. */
+static void a_part_of_a_panel_has_the_pixels_of_the_whole(void **state)
+{
+    (void)state;
+    struct experiment x;
+    struct recipe r;
+    build(&scenes[2], true, &x, &r);
+    float *whole = run_engine(&engine_cpu, &x, &r, NULL, 1);
+    x.panels[0].roi = (struct roi){17, 36, 20, 30};
+    float *part = run_engine(&engine_cpu, &x, &r, NULL, 2);
+    for (int i = 0; i < SIDE * SIDE; i++) {
+        const int fast = i % SIDE, slow = i / SIDE;
+        const bool inside = fast >= 17 && fast <= 36 && slow >= 20 && slow <= 30;
+        assert_true(part[i] == (inside ? whole[i] : 0.0f));
+    }
+    mem_free(part);
+    x.panels[0].roi = (struct roi){0, 65535, 0, 65535};
+    x.panels[0].mask = case_mask(SIDE);
+    part = run_engine(&engine_cpu, &x, &r, NULL, 2);
+    for (int i = 0; i < SIDE * SIDE; i++)
+        assert_true(part[i] == (x.panels[0].mask[i] ? whole[i] : 0.0f));
+    mem_free(part);
+    mem_free(whole);
+    recipe_free(&r);
+    experiment_free(&x);
+}
+
+/* ---- what is refused ------------------------------------------------------------------------ */
+
+static void refused(const struct engine_case *c, const char *text)
+{
+    struct experiment x;
+    struct recipe r = {0};
+    struct error e = {0};
+    assert_int_equal(case_build(c, &x, &r, &e), STATUS_INPUT);
+    assert_non_null(strstr(e.text, text));
+    recipe_free(&r);
+    experiment_free(&x);
+}
+
+static void what_the_smear_cannot_do_is_refused(void **state)
+{
+    (void)state;
+    refused(&(struct engine_case){.smears = true, .curved = true}, "--curved");
+    refused(&(struct engine_case){.smears = true, .shape = SHAPE_TOPHAT}, "--shape=tophat");
+    const struct engine *const engines[] = {&engine_cpu, &engine_reference};
+    struct experiment x;
+    struct recipe r;
+    build(&scenes[0], true, &x, &r);
+    for (int i = 0; i < 2; i++) {
+        struct error e = {0};
+        struct plan *plan;
+        assert_int_equal(
+            engines[i]->create(&plan, &x, &(struct engine_options){.reflections = true}, &e),
+            STATUS_INPUT);
+        assert_non_null(strstr(e.text, "reflections do not support --sensor=smear"));
+        assert_int_equal(engines[i]->create(&plan, &x, &(struct engine_options){.threads = 1}, &e),
+                         STATUS_OK);
+        const struct parameters set = {0};
+        const struct derive_request request = {.set = &set};
+        assert_int_equal(engines[i]->derive(plan, &r, &request, &e), STATUS_INPUT);
+        assert_non_null(strstr(e.text, "derivatives do not support --sensor=smear"));
+        const struct pixel_trace trace = {.fast = 3, .slow = 3};
+        assert_int_equal(engines[i]->trace(plan, &r, &trace, &e), STATUS_INPUT);
+        assert_non_null(strstr(e.text, "--trace-pixel does not support --sensor=smear"));
+        x.beam.sources[0].wavelength_m *= 1.02;
+        float pixel[SIDE * SIDE];
+        assert_int_equal(engines[i]->run(plan, &r, pixel, NULL, &e), STATUS_INPUT);
+        assert_non_null(strstr(e.text, "absorbs each wavelength differently"));
+        x.beam.sources[0].wavelength_m /= 1.02;
+        engines[i]->destroy(&plan);
+    }
+    recipe_free(&r);
+    experiment_free(&x);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_kernel_has_the_photons_and_the_place_of_the_ray),
+        cmocka_unit_test(the_smear_is_as_right_as_64_layers),
+        cmocka_unit_test(the_reference_engine_smears_alike),
+        cmocka_unit_test(a_part_of_a_panel_has_the_pixels_of_the_whole),
+        cmocka_unit_test(what_the_smear_cannot_do_is_refused),
+    };
+    return unit_run(tests);
+}
