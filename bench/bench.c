@@ -36,10 +36,8 @@ static const struct opt OPTIONS[] = {
      AT(workloads)},
     {"parts", "NAME,...",
      "kernel, closed, smear, diffuse, reflections, derivatives, background, noise, stream, "
-     "transport, "
-     "output, cold, pipeline, score, refine, boundary, compress, workers, diagnose, python, gather "
-     "(all "
-     "but the last five)",
+     "transport, output, sinks, cold, pipeline, score, refine, boundary, compress, workers, "
+     "diagnose, python, gather (all but the last five)",
      OPT_TEXT, AT(parts)},
     {"peer", "PATH", "A nanoBragg-compatible program to run in the same rounds", OPT_TEXT,
      AT(peer)},
@@ -88,6 +86,7 @@ static const struct part {
     {"gather", bench_gather},
     {"refine", bench_refine},
     {"smear", bench_smear},
+    {"sinks", bench_sinks},
 };
 enum { NPARTS = sizeof PARTS / sizeof *PARTS };
 
@@ -187,7 +186,7 @@ int main(int argc, char **argv)
                             .frames = 12,
                             .parts = "kernel,closed,smear,diffuse,reflections,derivatives,"
                                      "background,noise,stream,transport,"
-                                     "output,cold,pipeline,score,refine,boundary"}};
+                                     "output,sinks,cold,pipeline,score,refine,boundary"}};
     struct error e = {0};
     int noperands;
     log_open(PROGRAM.name);

@@ -493,6 +493,7 @@ static const struct stage serve = {
     .report = serve_report,
     .close = serve_close,
     .progress = serve_progress,
+    .reads_only = true,  // each protocol copies or packs the pixels
 };
 
 int main(int argc, char **argv)

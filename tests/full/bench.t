@@ -51,6 +51,10 @@ check 'the closed form is timed' bench --parts=closed --sizes=32 --iterations=2 
 rm closed.jsonl
 check 'the smear of a sensor is timed' bench --parts=smear --sizes=32 --iterations=1 --out=smear.jsonl
 rm smear.jsonl
+check 'the sinks are timed, and what they send and write is right' bench --parts=sinks --sizes=64 --iterations=1 --frames=3 --out=sinks.jsonl
+is 'beside packing alone' "$(sed -n 's/.*"contestant": "\([^"]*\)".*"to_packing": [0-9].*/\1/p' sinks.jsonl | tr '\n' ';')" \
+	'packing alone;bragg-serve, Stream V2;bragg-write, NXmx;'
+rm sinks.jsonl
 check 'halos are timed' bench --parts=diffuse --sizes=32 --iterations=1 --out=halos.jsonl
 rm halos.jsonl
 check 'the cost of reflections is timed' bench --parts=reflections --sizes=32 --iterations=2 --out=key.jsonl
