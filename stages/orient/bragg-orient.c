@@ -282,13 +282,13 @@ static bool plan_is_coarse(const struct steps_plan *p)
     return p->chosen.phi < p->needed.phi || p->chosen.domains < p->needed.domains;
 }
 
-enum { STEPS_TEXT = 80 };
+enum { STEPS_TEXT = 96 };
 
 /* Writes the numbers that are chosen to `text`, in words or as options. */
 static void name_steps(const struct steps_plan *p, struct steps_counts n, bool options,
                        char text[STEPS_TEXT])
 {
-    char phi[STEPS_TEXT / 2] = "", domains[STEPS_TEXT / 2] = "";
+    char phi[40] = "", domains[40] = "";
     if (p->phi)
         (void)snprintf(phi, sizeof phi, "%s%.0f%s", options ? "--phi-steps=" : "", n.phi,
                        options ? "" : " phi steps");
