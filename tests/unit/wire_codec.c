@@ -120,7 +120,7 @@ static void nothing_is_forgotten(void **state)
              .spindle = {1, 0, 0},
              .dmin_m = 1,
              .water_m = 2,
-             .sampling = {3, true, true, true},
+             .sampling = {3, true, true, true, false},
              .beam = {{1, 2, 3}, {4, 5, 6}, 7, true, 8, 9, 0.5, 3, 10, true, 11, 0, NULL},
              .npanels = 1,
              .panels = &panel,
