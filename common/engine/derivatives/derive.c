@@ -55,13 +55,8 @@ static enum status check_parameter(const struct experiment *x, const struct reci
 static enum status check_dispersion(const struct experiment *x, const struct recipe *r,
                                     struct error *e)
 {
-    const struct source *sources = r->nsources ? r->sources : x->beam.sources;
-    const size_t count = r->nsources ? r->nsources : x->beam.nsources;
-    double *ratios = mem_array(count, sizeof *ratios);
-    bool differ = false;
-    enum status s = ratios ? sensor_ratios(x, sources, count, ratios, &differ, e)
-                           : error_memory(e, "the derivatives");
-    mem_free(ratios);
+    bool differ;
+    enum status s = sensor_waves_differ(x, r, &differ, e);
     if (!s && differ)
         s = error_set(
             e, STATUS_INPUT,

@@ -36,7 +36,7 @@ struct smear_frame {
     float *thin;                     // owned
 };
 
-/* What the calls of one frame share. */
+/* Arguments of smear_frame_run, for the functions that compute one frame. */
 struct frame {
     struct smear_frame *s;
     const struct experiment *x;
@@ -484,13 +484,8 @@ static enum status add_panel(const struct frame *f, const struct panel *p, struc
 static enum status check_wavelengths(const struct experiment *x, const struct recipe *r,
                                      struct error *e)
 {
-    const struct source *sources = r->nsources ? r->sources : x->beam.sources;
-    const size_t count = r->nsources ? r->nsources : x->beam.nsources;
-    double *ratios = mem_array(count, sizeof *ratios);
-    bool differ = false;
-    enum status s = ratios ? sensor_ratios(x, sources, count, ratios, &differ, e)
-                           : error_memory(e, "the sources");
-    mem_free(ratios);
+    bool differ;
+    enum status s = sensor_waves_differ(x, r, &differ, e);
     if (!s && differ)
         s = error_set(e, STATUS_INPUT,
                       "--sensor=smear: the sensor absorbs each wavelength differently; expected "

@@ -165,18 +165,28 @@ enum status sensor_ratios(const struct experiment *x, const struct source *sourc
     const double beam_m = x->beam.wavelength_m;
     enum status s = STATUS_OK;
     *differ = false;
-    for (size_t i = 0; i < n; i++) {
-        ratios[i] = 1.0;
+    for (size_t i = 0; i < n; i++)
         *differ = *differ || fabs(sources[i].wavelength_m / beam_m - 1.0) > SENSOR_WAVE_NEAR;
-    }
     *differ = *differ && p;
+    for (size_t i = 0; i < n && ratios; i++)
+        ratios[i] = 1.0;
     for (size_t i = 0; i < n && *differ && !s; i++) {
+        double ratio;
         const double part = sources[i].wavelength_m / beam_m;
         const double steps = floor((part - 1.0) / SENSOR_WAVE_STEP + 0.5);
         const double rounded = part > 0.5 ? 1.0 + SENSOR_WAVE_STEP * steps : part;
-        s = sensor_ratio(p, beam_m, beam_m * rounded, &ratios[i], e);
+        s = sensor_ratio(p, beam_m, beam_m * rounded, &ratio, e);
+        if (!s && ratios)
+            ratios[i] = ratio;
     }
     return !s && *differ ? check_alike(x, p, e) : s;
+}
+
+enum status sensor_waves_differ(const struct experiment *x, const struct recipe *r, bool *differ,
+                                struct error *e)
+{
+    return r->nsources ? sensor_ratios(x, r->sources, r->nsources, NULL, differ, e)
+                       : sensor_ratios(x, x->beam.sources, x->beam.nsources, NULL, differ, e);
 }
 
 void sensor_absorb(struct panel *p, double absorption_1_m)

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "model/experiment.h"
+#include "model/recipe.h"
 #include "physics/request.h"
 
 #define SENSOR_LAYERS_MAX 16  // layers of a sensor at most, if the request has no number
@@ -44,10 +45,15 @@ enum status sensor_ratio(const struct panel *p, double beam_m, double wavelength
  * on the wavelength, that is, in faithful mode or if all photons are absorbed. */
 const struct panel *sensor_of(const struct experiment *x);
 
-/* Sets ratios[n] of n sources and *differ, whether one of them is not 1.  Fails as sensor_ratio
- * does, and for panels of different materials. */
+/* Sets ratios[n] of n sources (NULL: they are not stored) and *differ, whether one of them is not
+ * 1.  Fails as sensor_ratio does, and for panels of different materials. */
 enum status sensor_ratios(const struct experiment *x, const struct source *sources, size_t n,
                           double *ratios, bool *differ, struct error *e);
+
+/* Sets *differ to true if the sensor absorbs wavelengths of a frame differently from that of the
+ * beam.  Fails as sensor_ratios does. */
+enum status sensor_waves_differ(const struct experiment *x, const struct recipe *r, bool *differ,
+                                struct error *e);
 
 /* Sets the absorption of the sensor of *p, in physical mode. */
 void sensor_absorb(struct panel *p, double absorption_1_m);
@@ -68,10 +74,10 @@ double sensor_slant(const struct panel *p);
 enum status sensor_setup(const struct detector_request *d, bool faithful, struct panel *p,
                          struct error *e);
 
-/* Sets the number of layers of all panels of *x, in physical mode and if the request has no number
- * of layers and no smear.  The most slanted ray to a corner then moves by at most one pixel from
- * one layer to the next; there are at most SENSOR_LAYERS_MAX layers.  Call it when panels are at
- * their places, but not yet cut. */
+/* Sets the number of layers of all panels of *x.  Does nothing in faithful mode, if the request has
+ * a number of layers, or if the sensor is smeared.  The most slanted ray to a corner then moves by
+ * at most one pixel from one layer to the next; there are at most SENSOR_LAYERS_MAX layers.  Call
+ * it when panels are at their places, but not yet cut. */
 void sensor_divide(const struct detector_request *d, struct experiment *x);
 
 #endif
