@@ -8,10 +8,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/clock.h"
 #include "base/units.h"
-#include "bench.h"
-#include "engine/engine.h"
+#include "stills.h"
 #include "workload.h"
 
 #define SPECTRUM "-N 20 -oversample 1 -dispersion 0.2 -dispsteps 50 "
@@ -27,13 +25,6 @@ static const struct workload stills[] = {
 };
 enum { STILLS = sizeof stills / sizeof *stills };
 
-struct still {
-    struct experiment x;
-    struct recipe r;
-    struct plan *plan;
-    struct timing timing;
-};
-
 static enum status open_still(struct still *s, const struct workload *w, int64_t size,
                               struct error *e)
 {
@@ -46,7 +37,7 @@ static enum status open_still(struct still *s, const struct workload *w, int64_t
     c->has_ensemble = strcmp(w->name, "closed") == 0;
     for (int k = 0; k < 3; k++)
         c->mosaic_rms_rad[k] = c->has_ensemble ? RMS_OF_CAP * deg_to_rad(0.1) : 0.0;
-    return engine_cpu.create(&s->plan, &s->x, &(struct engine_options){.threads = 1}, e);
+    return still_open(s, e);
 }
 
 static void report(struct bench *b, const struct still *s, int index, int64_t size)
@@ -66,20 +57,6 @@ static void report(struct bench *b, const struct still *s, int index, int64_t si
     (void)fflush(stdout);
 }
 
-static enum status run_rounds(struct bench *b, struct still *s, float *image, struct error *e)
-{
-    enum status status = STATUS_OK;
-    for (int64_t round = -1; round < b->o.iterations && !status; round++)
-        for (int i = 0; i < STILLS && !status; i++) {
-            const uint64_t cpu = clock_cpu_ns(), wall = clock_ns();
-            status = engine_cpu.run(s[i].plan, &s[i].r, image, NULL, e);
-            if (round >= 0)
-                timing_add(&s[i].timing, (double)(clock_cpu_ns() - cpu),
-                           (double)(clock_ns() - wall));
-        }
-    return status;
-}
-
 enum status bench_closed(struct bench *b, struct error *e)
 {
     const int64_t size = b->o.has_sizes ? b->sizes[0] : stills[0].size;
@@ -89,17 +66,12 @@ enum status bench_closed(struct bench *b, struct error *e)
     for (int i = 0; i < STILLS && !status; i++)
         status = open_still(&s[i], &stills[i], size, e);
     if (!status)
-        status = run_rounds(b, s, image, e);
+        status = stills_run(b, s, STILLS, image, e);
     printf("\n| 25 domains x 50 wavelengths | size | frame, CPU ms | times faster |\n"
            "|---|---|---|---|\n");
-    for (int i = 0; i < STILLS; i++) {
-        if (!status)
-            report(b, s, i, size);
-        if (s[i].plan)
-            engine_cpu.destroy(&s[i].plan);
-        recipe_free(&s[i].r);
-        experiment_free(&s[i].x);
-    }
+    for (int i = 0; i < STILLS && !status; i++)
+        report(b, s, i, size);
+    stills_close(s, STILLS);
     mem_free(image);
     return status;
 }

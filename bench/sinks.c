@@ -1,8 +1,9 @@
 /*
- * What a packed frame costs in the programs at the end of a pipeline: counts of 16 bits, played
- * from a recording, in bragg-serve (Stream V2) and in bragg-write (NXmx), both with bitshuffle and
- * LZ4, beside packing the same pixels in memory.  Every message must end with the packed pixels of
- * its frame, and the files are compared with the recording.
+ * Measures the CPU time of a frame in the two sinks, bragg-serve (Stream V2) and bragg-write
+ * (NXmx). A recording of counts of 16 bits is played.  Both sinks compress the pixels with
+ * bitshuffle and LZ4.  The times are compared with the time of compressing the same pixels in
+ * memory.  Every message must end with the compressed pixels of its frame, and the pixels of the
+ * files must be those of the recording.
  */
 #include <inttypes.h>
 #include <pthread.h>

@@ -1,14 +1,13 @@
 /*
- * What a thick sensor costs: a still of 20 mosaic domains and 3 x 3 subpixels by the loop over all
- * terms, in one layer, in five layers, and smeared, interleaved, one thread.  The last one has an
- * image of its own: that it is right is tests/unit/smear.c.
+ * Measures how much time a thick sensor takes.  One still of 20 mosaic domains and 3 x 3 subpixels
+ * is computed by the loop over all terms with one layer, with five layers, and with --sensor=smear,
+ * in turn, on one thread.  The images differ, so this part does not compare them.
+ * tests/unit/smear.c proves that the smeared image is right.
  */
 #include <inttypes.h>
 
 #include "base/alloc.h"
-#include "base/clock.h"
-#include "bench.h"
-#include "engine/engine.h"
+#include "stills.h"
 #include "workload.h"
 
 #define STILL                                                                              \
@@ -25,13 +24,6 @@ static const struct {
 };
 enum { STILLS = sizeof stills / sizeof *stills };
 
-struct still {
-    struct experiment x;
-    struct recipe r;
-    struct plan *plan;
-    struct timing timing;
-};
-
 static enum status open_still(struct still *s, int index, int64_t size, struct error *e)
 {
     const struct workload *w = &stills[index].workload;
@@ -41,7 +33,7 @@ static enum status open_still(struct still *s, int index, int64_t size, struct e
     if (status)
         return status;
     s->x.sampling.smears = stills[index].smears;
-    return engine_cpu.create(&s->plan, &s->x, &(struct engine_options){.threads = 1}, e);
+    return still_open(s, e);
 }
 
 static void report(struct bench *b, const struct still *s, int index, int64_t size)
@@ -61,20 +53,6 @@ static void report(struct bench *b, const struct still *s, int index, int64_t si
     (void)fflush(stdout);
 }
 
-static enum status run_rounds(struct bench *b, struct still *s, float *image, struct error *e)
-{
-    enum status status = STATUS_OK;
-    for (int64_t round = -1; round < b->o.iterations && !status; round++)
-        for (int i = 0; i < STILLS && !status; i++) {
-            const uint64_t cpu = clock_cpu_ns(), wall = clock_ns();
-            status = engine_cpu.run(s[i].plan, &s[i].r, image, NULL, e);
-            if (round >= 0)
-                timing_add(&s[i].timing, (double)(clock_cpu_ns() - cpu),
-                           (double)(clock_ns() - wall));
-        }
-    return status;
-}
-
 enum status bench_smear(struct bench *b, struct error *e)
 {
     const int64_t size = b->o.has_sizes ? b->sizes[0] : stills[0].workload.size;
@@ -84,17 +62,12 @@ enum status bench_smear(struct bench *b, struct error *e)
     for (int i = 0; i < STILLS && !status; i++)
         status = open_still(&s[i], i, size, e);
     if (!status)
-        status = run_rounds(b, s, image, e);
+        status = stills_run(b, s, STILLS, image, e);
     printf("\n| 20 domains, 3 x 3 subpixels | size | frame, CPU ms | times one layer |\n"
            "|---|---|---|---|\n");
-    for (int i = 0; i < STILLS; i++) {
-        if (!status)
-            report(b, s, i, size);
-        if (s[i].plan)
-            engine_cpu.destroy(&s[i].plan);
-        recipe_free(&s[i].r);
-        experiment_free(&s[i].x);
-    }
+    for (int i = 0; i < STILLS && !status; i++)
+        report(b, s, i, size);
+    stills_close(s, STILLS);
     mem_free(image);
     return status;
 }
