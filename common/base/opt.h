@@ -170,8 +170,9 @@ bool opt_matters(const struct opt *o);
 bool opt_words(const struct opt *table, const void *options, char *text, size_t size);
 
 /* Adds the options that the program has marked as given because it chose their values, see
- * `chosen_without`, to text[size]: words of opt_words from before, which keep the order of the
- * table.  Returns false, with the words unchanged, if there is no room or no memory. */
+ * `chosen_without`, to text[size].  The text contains words of opt_words; all words are then in the
+ * order of the table.  Returns false, and does not change the text, if the words do not fit or if
+ * memory runs out. */
 bool opt_add_chosen(const struct opt *table, const void *options, char *text, size_t size);
 
 /* Checks that the options in argv are only those on which frames depend, or those named in

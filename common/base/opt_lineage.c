@@ -228,7 +228,7 @@ static bool word_gives(const struct opt *o, const char *word)
 }
 
 /* Writes the words of opt_words, and the values that the program chose, to text[size].  Returns
- * false if there is no room or no memory. */
+ * false if the words do not fit or if memory runs out. */
 static bool merge_chosen(const struct opt *table, const void *options, char *const *words,
                          size_t count, char *text, size_t size)
 {

@@ -38,7 +38,8 @@ extern const size_t column_list_length;
 /* Writes the names of a group, separated by tabs, and `before` before them. */
 void columns_write_names(FILE *out, enum column_group group, const char *before);
 
-/* Finds a column of a table of reflections, or else of lattices.  NULL: there is no such column. */
+/* Finds a column by its name, in tables of reflections (`of_reflections`) or in tables of lattices.
+ * NULL: these tables have no such column. */
 const struct column *columns_find(const char *name, bool of_reflections);
 
 #endif

@@ -124,7 +124,8 @@ static void share_special_position(const struct molecule *m, struct molecule_ato
 
 /* Adds the atoms of a small molecule.  The columns of the table `t` are: label, type, x, y, z,
  * occupancy, U, B and the flag of dummy atoms.  The columns of `tensors` are: label, six elements
- * of U and six elements of B.  `types` lists the atom types of the file, if it has such a list. */
+ * of U and six elements of B.  `types` has the atom types that the file lists, and no rows if
+ * the file has no such list. */
 static enum status take_sites(struct molecule_reader *r, const struct gemmi_table *t,
                               const struct gemmi_table *tensors, const struct gemmi_table *types,
                               struct error *e)

@@ -32,8 +32,9 @@ struct smear {
     double deepest;      // thickness_m / (distance_m + thickness_m)
 };
 
-/* What subpixels of the thin image contribute to a subpixel of the thick image: the subpixel
- * `first` + (i, j) away contributes its photons times weight[j][i]. */
+/* The weights with which subpixels of the thin image are summed to one subpixel of the thick image.
+ * weight[j][i] is the weight of the subpixel that is first[0] + i subpixels away along fast and
+ * first[1] + j along slow. */
 struct smear_kernel {
     int first[2], count[2];  // along fast and slow
     double *weight;          // [count[1]][count[0]], in memory of the caller
