@@ -39,8 +39,8 @@ bool run_end(struct run *run, enum ending how, enum status status)
 void run_leave(struct run *run, const char *reason)
 {
     if (run_end(run, ENDING_OUT, STATUS_FAILED) && !atomic_exchange(&run->spoken, true))
-        log_line(LOG_ERROR, "the source %s%s",
-                 *reason ? "excluded this process: " : "presumed this process dead", reason);
+        log_line(LOG_ERROR, *reason ? "the source excluded this process: %s" : "%s",
+                 *reason ? reason : RUN_PRESUMED_DEAD);
 }
 
 void run_stop(struct run *run, enum status status, const char *text, ...)

@@ -100,6 +100,12 @@ struct run {
 void run_stop(struct run *run, enum status status, const char *text, ...)
     __attribute__((cold, format(printf, 3, 4)));
 
+/* The error of a process that the source presumed dead.  Such a process finds out in one of two
+ * ways: the source answers its heartbeat, or its pixels were replaced. */
+#define RUN_PRESUMED_DEAD                                                                    \
+    "the source presumed this process dead and excluded it. See --dead-after and --hang of " \
+    "the source"
+
 /* Ends this process because the source presumed it dead (reason "") or excluded it for another
  * reason.  The process sends no bye. */
 void run_leave(struct run *run, const char *reason);

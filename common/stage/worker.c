@@ -278,9 +278,7 @@ static enum status return_pixels(struct worker *w, enum status s, struct error *
     switch (images_return(&w->images)) {
     case IMAGES_REPLACED:
         atomic_store(&w->rt.outcast, true);
-        return error_set(e, STATUS_FAILED,
-                         "the source presumed this process dead and excluded it. See --dead-after "
-                         "and --hang of the source");
+        return error_set(e, STATUS_FAILED, RUN_PRESUMED_DEAD);
     case IMAGES_DAMAGED:
         return fail_damaged(w->route, e);
     default:

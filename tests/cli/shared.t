@@ -159,8 +159,8 @@ settle
 is 'a long freeze: source and sink end well' "$(statuses source sink)" '0 0'
 is 'a long freeze: the same files' "$(digest out)" "$expected"
 is 'a long freeze: both are told' "$(sort -u errors.make1 errors.relay2)" \
-	'test-make: the source presumed this process dead
-test-relay: the source presumed this process dead'
+	'test-make: the source presumed this process dead and excluded it. See --dead-after and --hang of the source
+test-relay: the source presumed this process dead and excluded it. See --dead-after and --hang of the source'
 
 net 300
 frozen=$(cat sink.pid)

@@ -56,7 +56,7 @@ kill -CONT "$frozen"
 settle
 rm -f out/000[6789]*
 is 'a long freeze: the others end well' "$(statuses source work sink)" '0 0 0'
-is 'a long freeze: the thawed one is told' "$(cat errors.make1)" 'test-make: the source presumed this process dead'
+is 'a long freeze: the thawed one is told' "$(cat errors.make1)" 'test-make: the source presumed this process dead and excluded it. See --dead-after and --hang of the source'
 is 'a long freeze: the source says so' "$(cat errors.source)" \
 	"test-source: warning: test-make (process $frozen) no longer answers; the run continues without it"
 is 'a long freeze: the same files' "$(digest out)" "$expected"
