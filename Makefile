@@ -15,7 +15,7 @@ Q       := $(if $(filter 1,$(V)),,@)
 # Floating point must mean the same on every machine: no contraction, no
 # reassociation, no value-changing options.  See common/engine/engine.h.
 FLOAT    := -ffp-contract=off -fno-math-errno -fno-trapping-math
-WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes $(if $(WERROR),-Werror)
+WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Werror=switch $(if $(WERROR),-Werror)
 OPTIMIZE ?= -O3 -g
 
 # Libraries are found by pkg-config, under the names that releases of Debian and Ubuntu give them.
@@ -28,13 +28,27 @@ HDF5_NAMES := hdf5-serial hdf5
 MSGPACK_NAMES := msgpack-c msgpack
 HEADERS  := $(call headers,$(HDF5_NAMES)) $(call headers,$(MSGPACK_NAMES))
 CPPFLAGS += -Icommon -I. -D_GNU_SOURCE $(HEADERS)
+# Before the first build, one line says what to type if the compiler or headers are missing, except for what
+# installs or needs none.
+SELF_HELP := deps check check-slow check-full gpu-check soak demo bench deb bundle html clean list slow-tests
+ifneq ($(filter-out $(SELF_HELP),$(or $(MAKECMDGOALS),all)),)
+ifeq ($(wildcard $(BUILD)/bin),)
+FOREIGN := zmq.h msgpack.h hdf5.h ccp4/cmtzlib.h png.h lz4.h zlib.h jansson.h cbor.h libwebsockets.h yaml.h
+COMPILER := $(shell for word in $(CC); do command -v $$word >/dev/null || echo $$word; break; done)
+MISSING := $(or $(COMPILER),$(shell printf '\043if !__has_include(<%s>)\n"%s"\n\043endif\n' $(foreach header,$(FOREIGN),$(header) $(header)) | $(CC) $(CPPFLAGS) -E -P -x c - | tr -d '"'))
+ifneq ($(MISSING),)
+$(error not installed: $(MISSING). Type 'make deps && make': it installs the missing packages of Debian or Ubuntu, and builds)
+endif
+endif
+endif
 CFLAGS_ALL = -std=c11 $(OPTIMIZE) $(FLOAT) $(WARNINGS) -fopenmp -MMD -MP $(SANITIZE) $(CFLAGS)
 # BUNDLED=1: programs find their libraries in the folder lib next to theirs, whatever the environment says.
 LDFLAGS_ALL = -fopenmp $(SANITIZE) $(if $(filter 1,$(BUNDLED)),-Wl$(,)--as-needed$(,)--disable-new-dtags$(,)-rpath$(,)'$$ORIGIN/../lib') $(LDFLAGS)
 
 # What each layer links with, beside the C library.
 LIBS_hdf5  := $(call library,$(HDF5_NAMES),-lhdf5)
-LIBS_io    := $(call library,ccp4c libccp4c,-lccp4c) $(call library,libpng,-lpng) $(call library,liblz4,-llz4) $(LIBS_hdf5) $(call library,zlib,-lz) $(call library,jansson,-ljansson)
+LIBS_codec := $(call library,liblz4,-llz4)
+LIBS_io    := $(call library,ccp4c libccp4c,-lccp4c) $(call library,libpng,-lpng) $(LIBS_codec) $(LIBS_hdf5) $(call library,zlib,-lz) $(call library,jansson,-ljansson)
 LIBS_wire  := $(call library,$(MSGPACK_NAMES),-lmsgpackc)
 LIBS_gateway := $(call library,libcbor,-lcbor)
 LIBS_stage := $(call library,libzmq,-lzmq) -lpthread -ldl
@@ -50,8 +64,11 @@ PROGRAMS := $(addprefix $(BUILD)/bin/,$(basename $(notdir $(PROGRAM_SOURCES))))
 SHARED   := $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out $(PROGRAM_SOURCES),$(STAGES)))
 SHARED_LIBRARY := $(BUILD)/lib/libbragg-shared.a
 UNITS    := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%.t,$(wildcard tests/unit/*.c))
-# They take 10 seconds each, and only make check-full runs them.
-SLOW_UNITS := $(patsubst %,$(BUILD)/tests/unit/%.t,cuda_after cuda_go_on footprint_points)
+# Tests that take 5 seconds of CPU and more, and test what others reach in part: `make check-slow` runs them, and
+# with it make check-full and scripts/check-bare.  `make check` keeps to 5 minutes without them.
+SLOW_UNITS := $(patsubst %,$(BUILD)/tests/unit/%.t,cuda_after cuda_go_on footprint_points derive derive_cpu reflections)
+SLOW_CLI   := $(patsubst %,tests/cli/%.t,anomalous coffset crystals cuda detector diffuse disk gather harmonic in-memory machines models nxmx-fields \
+	order panels recover refine-statistics run-blame run-table score-merged shared simulate steps strangers transmission)
 LIBRARIES := $(SHARED_LIBRARY) $(patsubst %,$(BUILD)/lib/libbragg-%.a,$(LAYERS))
 
 # sources LAYERS: what is in their folders, and in folders of these.
@@ -111,9 +128,9 @@ NVCC        ?= $(shell command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/nul
 CUDA        ?= $(if $(NVCC),$(if $(shell command -v $(NVCC) 2>/dev/null),1,0),0)
 CUDA_ARCH   ?= $(if $(filter install deb,$(MAKECMDGOALS))$(wildcard /dev/nvidiactl),all-major,sm_75)
 NVCCFLAGS   := -std=c++17 -O3 -fmad=false -arch=$(CUDA_ARCH) --threads=0 -Xcompiler=-ffp-contract=off,-fno-exceptions,-fno-threadsafe-statics
-CUDA_PARTS  := device run batch
-GPU_SOURCES := $(filter-out gpu/cuda_%.c gpu/%_loop.c,$(wildcard gpu/*.c)) $(patsubst %,gpu/cuda_%.c,$(if $(filter 1,$(CUDA)),$(CUDA_PARTS),absent))
-GPU_OBJECTS := $(patsubst %.c,$(BUILD)/obj/%.o,$(GPU_SOURCES)) $(foreach loop,host slopes slopes_double,$(BUILD)/obj/gpu/$(loop)_loop.baseline.o $(BUILD)/obj/gpu/$(loop)_loop.avx2.o)
+CUDA_PARTS  := device run
+GPU_SOURCES := $(filter-out gpu/cuda_%.c,$(wildcard gpu/*.c)) $(patsubst %,gpu/cuda_%.c,$(if $(filter 1,$(CUDA)),$(CUDA_PARTS),absent))
+GPU_OBJECTS := $(patsubst %.c,$(BUILD)/obj/%.o,$(GPU_SOURCES))
 # CC and SANITIZE have no part in the kernels: builds may share those of another.
 GPU_BUILD   ?= $(BUILD)
 GPU_KERNELS := $(GPU_BUILD)/obj/gpu/$(CUDA_ARCH)
@@ -125,6 +142,12 @@ GPU_OBJECTS += $(patsubst gpu/%.cu,$(GPU_KERNELS)/%.o,$(wildcard gpu/*.cu))
 LIBS_gpu    := $(filter -L%,$(CUDA_DRYRUN)) -lcudart_static -ldl -lrt -lpthread
 $(patsubst %,$(BUILD)/obj/gpu/cuda_%.o,$(CUDA_PARTS)): CPPFLAGS += $(CUDA_HEADERS)
 endif
+
+# The same engine with loops on the CPU as its kernels, for tests.
+HOST_GPU := $(BUILD)/lib/libbragg-hostgpu.a
+$(HOST_GPU): $(patsubst %,$(BUILD)/obj/tests/hostgpu/%.o,host_engine shared_file) $(foreach isa,baseline avx2,$(patsubst %,$(BUILD)/obj/tests/hostgpu/%_loop.$(isa).o,host slopes slopes_double))
+	@mkdir -p $(@D)
+	$(Q)rm -f $@ && ar rcs $@ $^
 
 # A kernel that spills registers into memory is told of, and with WERROR=1 it is no build.
 define kernel_rule
@@ -176,7 +199,7 @@ $(BUILD)/obj/common/web/http.o: $(wildcard common/web/page/*)
 
 LINK = $(CC) $(LDFLAGS_ALL) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LIBS_io) $(LIBS_wire) $(LIBS_gateway) $(LIBS_stage) $(LIBS_gpu) $(LIBS_more) -lm
 
-$(BUILD)/bin/bragg-run $(BUILD)/tests/unit/pipeline.t: LIBS_more = $(LIBS_run)
+$(BUILD)/bin/bragg-run $(BUILD)/bin/bragg-eiger $(BUILD)/tests/unit/pipeline.t: LIBS_more = $(LIBS_run)
 
 $(BUILD)/bin/bragg-view: LIBS_more = $(LIBS_web)
 
@@ -187,27 +210,43 @@ $(BUILD)/bin/$(basename $(notdir $(1))): $(BUILD)/obj/$(1:.c=.o) $(LIBRARIES)
 endef
 $(foreach source,$(PROGRAM_SOURCES),$(eval $(call program_rule,$(source))))
 
-$(BUILD)/tests/unit/%.t: $(BUILD)/obj/tests/unit/%.o $(LIBRARIES)
+$(BUILD)/tests/unit/%.t: $(BUILD)/obj/tests/unit/%.o $(LIBRARIES) $(HOST_GPU)
 	@mkdir -p $(@D)
 	$(Q)$(LINK) -lcmocka
+
+# A program outside this folder.  Without a suffix .c make would write the program over its source.
+stage: $(LIBRARIES)  ## a stage of your own, outside this folder: SOURCE=/PATH/NAME.c makes /PATH/NAME
+	@case '$(firstword $(SOURCE))' in *.c) ;; *) echo "stage: SOURCE is '$(SOURCE)'; expected SOURCE=/PATH/NAME.c" >&2; exit 1 ;; esac
+	$(Q)$(CC) $(CPPFLAGS) $(filter-out -MMD -MP,$(CFLAGS_ALL)) $(LDFLAGS_ALL) -o '$(basename $(firstword $(SOURCE)))' $(SOURCE) \
+		-Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LIBS_io) $(LIBS_wire) $(LIBS_gateway) $(LIBS_stage) $(LIBS_gpu) -lm
+
+# For stages in C outside this folder, once installed: the layers that a stage needs as one library, and
+# their headers.  LIBDIR is where they go, for a pkg-config that searches elsewhere.
+LIBDIR       ?= $(PREFIX)/lib
+STAGE_LAYERS := stage control link wire codec physics model base
+STAGE_LIBRARY := $(BUILD)/lib/libbragg.a
+STAGE_HEADERS = $(sort $(patsubst common/%,%,$(filter %.h,$(shell $(CC) $(CPPFLAGS) -MM common/stage/stage.h $(wildcard common/base/*.h common/model/*.h common/physics/*/*.h)))))
+STAGE_SOURCES := $(wildcard stages/skeleton/*.c)
+$(STAGE_LIBRARY): $(patsubst %,$(BUILD)/lib/libbragg-%.a,$(STAGE_LAYERS))
+	$(Q)rm -f $@ && printf '%s\n' 'create $@' $(patsubst %,'addlib %',$^) save end | ar -M
 
 # Test programs that scripts use beside the real ones.  They compute no image.
 HELPER_LIBRARIES := $(patsubst %,$(BUILD)/lib/libbragg-%.a,stage control link wire io model codec base)
 HELPERS := $(patsubst tests/programs/%.c,$(BUILD)/tests/bin/%,$(wildcard tests/programs/*.c))
-$(BUILD)/tests/bin/%: $(BUILD)/obj/tests/programs/%.o $(HELPER_LIBRARIES)
+$(BUILD)/tests/bin/%: $(BUILD)/obj/tests/programs/%.o $(HELPER_LIBRARIES) $(HOST_GPU)
 	@mkdir -p $(@D)
 	$(Q)$(LINK)
 
 # The simulator: the code of link, control and stage/turn.c with a network and a clock of its own.
 SIMULATE := $(BUILD)/tests/bin/simulate
-SIMULATE_WRAPPED := mem_array mem_copy mem_grow mem_free clock_ns clock_gettime eventfd write close getpid endpoint_is_refused endpoint_remove restart outlaw log_line \
+SIMULATE_WRAPPED := mem_array mem_try_array mem_copy mem_grow mem_free clock_ns clock_gettime eventfd write close getpid endpoint_is_refused endpoint_remove restart outlaw log_line \
 	$(addprefix pthread_,mutex_lock mutex_trylock mutex_unlock cond_broadcast)
 # gcc compiles it once more for it alone and as one, with memory and moves of bytes in line: a quarter
 # faster.  Not so what the linker replaces, which must not be inlined, nor builds with sanitizers, or
 # for gcov.
 SIMULATE_PLAIN := tests/simulate/seam.c $(patsubst %,common/%.c,base/alloc base/clock base/log link/endpoint control/restart control/fence)
 SIMULATE_ONE   := $(filter-out $(SIMULATE_PLAIN),$(wildcard tests/simulate/*.c) $(call sources,control link wire base) $(patsubst %,common/stage/%.c,turn))
-SIMULATE_NAMES := $(foreach name,array copy grow free,-Dmem_$(name)=__wrap_mem_$(name))
+SIMULATE_NAMES := $(foreach name,array try_array copy grow free,-Dmem_$(name)=__wrap_mem_$(name))
 MOVES          := unrolled_loop:256:noalign$(,)libcall:-1:noalign
 SIMULATE_FLAGS := -flto=2 -fno-pie -fno-plt --param inline-unit-growth=300 --param max-inline-insns-auto=100 -mmemset-strategy=$(MOVES) -mmemcpy-strategy=$(MOVES) $(SIMULATE_PROFILE)
 SIMULATE_PARTS := $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard tests/simulate/*.c))
@@ -241,9 +280,10 @@ simulate-profiled:
 ENGINECHECK := $(BUILD)/tests/bin/enginecheck
 ENGINECHECK_PEAK := $(if $(filter 1,$(CUDA)),$(GPU_KERNELS)/peak.o,$(BUILD)/obj/tests/enginecheck/peak_absent.o)
 ENGINECHECK_OBJECTS := $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out %/peak_absent.c,$(wildcard tests/enginecheck/*.c)) bench/workload.c common/link/pool.c \
-	$(addprefix stages/nanobragg/,nanobragg_options.c legacy_options.c) \
-	$(addprefix common/io/,structure_factors/hkl.c beam/nanobragg_text.c text/textfile.c images/smv.c images/header_text.c))
-ENGINECHECK_LIBRARIES := $(patsubst %,$(BUILD)/lib/libbragg-%.a,gpu engine physics model base)
+	$(addprefix stages/nanobragg/,nanobragg_options.c legacy.c) \
+	$(addprefix common/io/,structure_factors/hkl.c beam/nanobragg_text.c text/textfile.c images/smv.c images/header_text.c \
+	images/nanobragg_files.c output/output_file.c))
+ENGINECHECK_LIBRARIES := $(patsubst %,$(BUILD)/lib/libbragg-%.a,hostgpu gpu engine physics model base)
 $(ENGINECHECK): $(ENGINECHECK_OBJECTS) $(ENGINECHECK_PEAK) $(ENGINECHECK_LIBRARIES)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $(ENGINECHECK_OBJECTS) $(ENGINECHECK_PEAK) -Wl,--start-group $(ENGINECHECK_LIBRARIES) -Wl,--end-group $(LIBS_gpu) -lm
@@ -254,7 +294,7 @@ STANDIN := $(patsubst %,$(BUILD)/obj/tests/standin/%.o,cuda_runtime kernels)
 STANDINS := $(patsubst %,$(BUILD)/tests/standin/%,bragg-intensity bragg-background bragg-noise bragg-fisher enginecheck)
 $(STANDIN): CPPFLAGS += $(CUDA_HEADERS)
 define standin_rule
-$(BUILD)/tests/standin/bragg-$(1): $(BUILD)/obj/stages/$(1)/bragg-$(1).o $(STANDIN) $(LIBRARIES)
+$(BUILD)/tests/standin/bragg-$(1): $(BUILD)/obj/stages/$(1)/bragg-$(1).o $(STANDIN) $(HOST_GPU) $(LIBRARIES)
 	@mkdir -p $$(@D)
 	$$(Q)$$(LINK)
 endef
@@ -280,7 +320,7 @@ FUZZ := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/*.c))
 FUZZ_SOURCES := $(filter-out %_loop.c common/link/port.c,$(call sources,base codec model io wire link control stage run page refine score))
 FUZZ_OBJECTS := $(patsubst %.c,$(BUILD)/fuzz/obj/%.o,$(FUZZ_SOURCES)) $(patsubst $(BUILD)/obj/%,$(BUILD)/fuzz/obj/%,$(call isa_objects,$(filter %_loop.c,$(call sources,codec io))))
 FUZZ_LIBRARY := $(BUILD)/fuzz/obj/library.a
-$(BUILD)/fuzz/parsers: FUZZ_MORE = -Wl,--wrap=mem_array $(BUILD)/fuzz/obj/stages/replay/provenance.o
+$(BUILD)/fuzz/parsers: FUZZ_MORE = -Wl,--wrap=mem_try_array $(BUILD)/fuzz/obj/stages/replay/provenance.o
 $(BUILD)/fuzz/stream: FUZZ_MORE = -Wl,--wrap=execv,--wrap=exchange_await_main,--wrap=memfd_create
 $(BUILD)/fuzz/obj/%.o: %.c
 	@mkdir -p $(@D)
@@ -303,7 +343,14 @@ JOBS  ?= 2
 
 check: deps  ## build everything and run the core tests
 	@$(MAKE) --no-print-directory -j$(JOBS) all units
-	@scripts/run-tests $(BUILD) $(filter-out $(SLOW_UNITS),$(UNITS)) $(sort $(wildcard tests/cli/*.t))
+	@scripts/run-tests $(BUILD) $(filter-out $(SLOW_UNITS),$(UNITS)) $(filter-out $(SLOW_CLI),$(sort $(wildcard tests/cli/*.t)))
+
+check-slow: deps  ## the tests of tests/unit and tests/cli that make check leaves out: 3 minutes more
+	@$(MAKE) --no-print-directory -j$(JOBS) all units
+	@scripts/run-tests $(BUILD) $(SLOW_UNITS) $(SLOW_CLI)
+
+slow-tests:
+	@echo $(SLOW_UNITS) $(SLOW_CLI)
 
 check-full: deps  ## the rest: clang, sanitizers, DIALS, manual pages
 	@scripts/install-deps full
@@ -343,17 +390,26 @@ SKELETONS := $(addprefix bragg-,skeleton skeleton-sink)
 INSTALLED := $(filter-out $(addprefix %/,$(SKELETONS)),$(PROGRAMS))
 # Where Debian's Python looks: three folders below PREFIX, so that the link to the module leads there.
 PYTHONDIR ?= $(PREFIX)/lib/$(if $(filter /usr,$(PREFIX)),python3,python$(shell python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null || echo 3))/dist-packages
-install: all  ## install programs, manual pages, pipelines, the Python module and completion (PREFIX, DESTDIR)
+install: all $(STAGE_LIBRARY)  ## install programs, manual pages, pipelines, completion, the Python module and what stages in C need (PREFIX, DESTDIR)
 	@case '$(DESTDIR)$(PREFIX)' in *' '*) echo 'install: no blanks in DESTDIR and PREFIX' >&2; exit 1 ;; esac
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PYTHONDIR) $(addprefix $(SHARE)/,man/man1 man/man5 man/man7 braggpipe/pipelines/braggpipe bash-completion/completions)
 	install -m 755 $(INSTALLED) $(DESTDIR)$(PREFIX)/bin
 	install -m 644 $(filter-out $(addprefix %/,$(addsuffix .1,$(SKELETONS))),$(wildcard stages/*/*.1)) $(SHARE)/man/man1
 	install -m 644 common/wire/*.5 stages/pages/*.5 $(SHARE)/man/man5
 	install -m 644 stages/pages/*.7 $(SHARE)/man/man7
-	install -m 644 pipelines/*.yaml pipelines/*.pdb pipelines/*.txt $(SHARE)/braggpipe/pipelines
+	install -m 644 pipelines/*.yaml pipelines/*.pdb pipelines/*.txt pipelines/*.ipynb $(SHARE)/braggpipe/pipelines
 	install -m 755 $(filter-out pipelines/setup.py,$(wildcard pipelines/*.py)) $(SHARE)/braggpipe/pipelines
 	install -m 644 pipelines/braggpipe/*.py pipelines/braggpipe/*.pyi pipelines/braggpipe/py.typed $(SHARE)/braggpipe/pipelines/braggpipe
 	ln -sfnT ../../../share/braggpipe/pipelines/braggpipe $(DESTDIR)$(PYTHONDIR)/braggpipe
+	for header in $(STAGE_HEADERS); do install -D -m 644 common/$$header $(DESTDIR)$(PREFIX)/include/braggpipe/$$header; done
+	install -d $(DESTDIR)$(LIBDIR)/pkgconfig $(SHARE)/braggpipe/stages
+	install -m 644 $(STAGE_LIBRARY) $(DESTDIR)$(LIBDIR)
+	install -m 644 $(STAGE_SOURCES) $(SHARE)/braggpipe/stages
+	printf '%s\n' 'prefix=$${pcfiledir}/$(shell realpath -m --relative-to=/$(LIBDIR)/pkgconfig /$(PREFIX))' \
+		'libdir=$${pcfiledir}/..' 'Name: braggpipe' 'Description: stages in C for pipelines of braggpipe' \
+		'Version: $(shell sed -n 's/^.define BRAGG_VERSION "\(.*\)"/\1/p' common/base/program.h)' \
+		'Cflags: -I$${prefix}/include/braggpipe -D_GNU_SOURCE' \
+		'Libs: -L$${libdir} -lbragg -fopenmp $(LIBS_wire) $(LIBS_codec) $(LIBS_stage) -lm' >$(DESTDIR)$(LIBDIR)/pkgconfig/braggpipe.pc
 	scripts/make-completion $(INSTALLED) >$(SHARE)/bash-completion/completions/braggpipe
 	for program in $(filter-out braggpipe,$(notdir $(INSTALLED))); do ln -sf braggpipe $(SHARE)/bash-completion/completions/$$program; done
 
@@ -374,7 +430,7 @@ clean:  ## remove what was built
 list:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*##  *\(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-22s%s\n", $$1, $$2}'
 
-.PHONY: FORCE all units simulate-profiled fuzz deps check check-full gpu-check soak demo bench install deb bundle html clean list
+.PHONY: FORCE all stage units simulate-profiled fuzz deps check check-slow slow-tests check-full gpu-check soak demo bench install deb bundle html clean list
 # Make would delete the object of a program of one source after linking.  All objects are listed by
 # their rules, because a bare .SECONDARY would let make skip a new source that is older than its library.
 .PRECIOUS: $(BUILD)/obj/%.o $(BUILD)/fuzz/obj/%.o

@@ -1,7 +1,7 @@
 /*
- * Background of water and air, for frames with spectra of their own: as it is defined, pixel by
- * pixel, and by the loop of each instruction set, in the same rounds, one thread.  Bytes must be
- * the same.
+ * Measures the background of water and air for frames with spectra of their own: pixel by pixel, as
+ * the formula defines it, and with the loop of each instruction set, in turn, on one thread.  The
+ * bytes must be the same.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -33,7 +33,7 @@ static void define(const struct studio *s, float *photons)
     const struct panel *p = s->x.panels;
     for (int64_t i = 0; i < (int64_t)s->count; i++) {
         double position[3];
-        background_position(&s->scene, p, i % s->edge, i / s->edge, position);
+        background_point(p, s->scene.physics, s->scene.beam, i % s->edge, i / s->edge, position);
         photons[i] = (float)background_photons(&s->scene, p, position);
     }
 }
@@ -91,7 +91,7 @@ static void report(struct studio *s, const char *name)
     (void)fflush(stdout);
 }
 
-/* So many materials of two, and sources. */
+/* Times one scene: `nmaterials` of the two materials, and the sources of the beam. */
 static enum status run_scene(struct studio *s, const char *name,
                              const struct background_material *materials, size_t nmaterials,
                              size_t nsources, struct error *e)
@@ -143,8 +143,7 @@ enum status bench_background(struct bench *b, struct error *e)
     workload_words(&workloads[0], edge, &words);
     enum status status = workload_build(&workloads[0], &words, PHYSICS_PHYSICAL, &s.x, &r, e);
     for (int way = 0; way < WAYS && !status; way++)
-        if (!(s.image[way] = mem_array(s.count, sizeof(float))))
-            status = error_memory(e, "the images");
+        s.image[way] = mem_array(s.count, sizeof(float));
     status = status ? status : run_scenes(&s, e);
     for (int way = 0; way < WAYS; way++)
         mem_free(s.image[way]);

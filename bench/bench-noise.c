@@ -1,9 +1,9 @@
 /*
- * bench-noise: CPU time per pixel of the noise, one thread, in one interleaved run:
- * Poisson deviates, normal deviates, point spread and the whole chain, for every
- * instruction set, beside the faithful generators and point spread (nanoBragg's
- * algorithms, whose bytes are its own).  Means and images are compared before a time is
- * believed.  One JSON line per case and contestant on stdout; ratios are to "faithful".
+ * bench-noise: measures the CPU time per pixel of the noise in one run, in turn, on one thread:
+ * Poisson deviates, normal deviates, point spread and the whole chain, for every instruction set.
+ * They are compared with the faithful generators and point spread, which have nanoBragg's
+ * algorithms and therefore other bytes.  Means and images are verified before a time counts.
+ * Prints one line of JSON per case and contestant.  Ratios are relative to "faithful".
  */
 #include <math.h>
 #include <stddef.h>
@@ -72,7 +72,9 @@ static const struct opt table[] = {
     {0},
 };
 
-/* What one run needs: `photons` comes anew for each, `counts` is what it makes. */
+/* The workload of a run and its arrays, of edge x edge pixels.  `expected` is copied to `photons`
+ * before each run.  The run writes its result to `result`, or to `photons` or `adu`, from where
+ * `run` copies it to `result`. */
 struct job {
     const struct workload *w;
     int64_t edge, count;
@@ -95,7 +97,7 @@ static void run_faithful(const struct job *j)
         j->result[i] = (float)v;
     }
     if (j->w->work == WORK_SPREAD)
-        (void)psf_apply(&j->w->psf, j->result, j->edge, j->edge, NULL);
+        psf_apply(&j->w->psf, j->result, j->edge, j->edge);
 }
 
 static void run_kernels(const struct job *j, const char *isa)
@@ -150,7 +152,7 @@ static enum status run(const struct job *j, int who, double *ns, struct error *e
     if (who == 0)
         run_faithful(j);
     else if (spread)
-        s = spread_apply(spread, j->photons, j->edge, j->edge, e);
+        spread_apply(spread, j->photons, j->edge, j->edge);
     else if (j->w->work == WORK_CHAIN)
         s = run_chain(j, contestants[who], e);
     else

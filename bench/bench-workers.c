@@ -1,10 +1,10 @@
 /*
- * bench-workers COUNT DATA CONTROL REPORT: so many bare workers of a source in one thread, which
- * do nothing but what bragg-wire(5) asks of a last stage: they take recipes, and acknowledge them
+ * bench-workers COUNT DATA CONTROL REPORT: COUNT minimal workers of a source in one thread.  They
+ * do what bragg-wire(5) requires of a sink and nothing else: they receive recipes, acknowledge them
  * and return their credit every few milliseconds.
  *
- * At the end it appends a line to the file REPORT, as bench-hop does: "workers"; ns of CPU and of
- * wall time a frame; KiB of its largest resident memory.
+ * At the end the program appends a line to the file REPORT, as bench-hop does: "workers"; ns of CPU
+ * time and of wall time per frame; KiB of its largest resident memory.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,7 +42,9 @@ static void send_as(const struct crowd *c, struct port *port, enum message_type 
 {
     static const struct address source = {0};
     struct route r = {.type = type, .run = c->run, .incarnation = 1, .stage = "bare"};
-    if (s || route_seal(&r, m, NULL) != STATUS_OK || !port_send(port, &source, m, NULL)) {
+    if (!s)
+        route_seal(&r, m);
+    if (s || !port_send(port, &source, m, NULL)) {
         (void)fprintf(stderr, "bench-workers: cannot send a %s\n", message_type_name(type));
         exit(STATUS_FAILED);
     }
@@ -56,7 +58,8 @@ static void say(const struct crowd *c, struct port *port, enum message_type type
     send_as(c, port, type, &m, s);
 }
 
-/* `up`: the source, where it is told that this worker is after it; "": on the data plane. */
+/* Says hello. `up` is the uuid of the process before the worker, for the source; "": on the data
+ * plane. */
 static void say_hello(const struct crowd *c, const struct worker *w, struct port *port,
                       const char *up)
 {
@@ -94,7 +97,7 @@ static void take(struct crowd *c, struct worker *w, const struct route *r)
     c->last_ns = clock_ns();
     w->frames++;
     w->grant++;
-    (void)id_set_add(&w->done, r->frame);
+    id_set_add(&w->done, r->frame);
 }
 
 /* All are there: frames may come. */

@@ -1,6 +1,6 @@
 /*
- * bench: times the engines, the noise, the wire, the writers, and whole pipelines,
- * beside peer programs if there are any.  See bench.h for how.
+ * bench: measures the engines, the noise, the messages, the writers and whole pipelines, and peer
+ * programs if there are any.  bench.h describes the method.
  */
 #include "bench.h"
 
@@ -21,23 +21,23 @@ static const struct opt OPTIONS[] = {
      .max = ROUNDS_MAX},
     {"processes", "N", "Cold runs: new processes to the first frame (5)", OPT_INT, AT(processes),
      .min = 1, .max = ROUNDS_MAX},
-    {"frames", "N", "Of the pipelines (12)", OPT_INT, AT(frames), .min = 3, .max = 10000},
+    {"frames", "N", "Frames of the pipelines (12)", OPT_INT, AT(frames), .min = 3, .max = 10000},
     {"threads", "N",
-     "Of the last row of the cpu engine (as many as processors), the reference and the peer (1)",
+     "Threads in the last row of the cpu engine (number of CPU cores), of the reference and of the "
+     "peer (1)",
      OPT_INT, AT(threads), .min = 1, .max = 1024, .usual = "1"},
-    {"engine", "all|reference|cpu",
-     "Which engine; all leaves out the reference beside a peer (all)", OPT_CHOICE, AT(engine),
-     .choices = "all|reference|cpu"},
+    {"engine", "all|reference|cpu", "Engine; all leaves out the reference if there is a peer (all)",
+     OPT_CHOICE, AT(engine), .choices = "all|reference|cpu"},
     {"isa", "all|baseline|avx2|avx512", "Instruction sets of the cpu engine (all)", OPT_CHOICE,
      AT(isa), .choices = "all|baseline|avx2|avx512"},
-    {"precision", "mixed|double", "Of the cpu engine (mixed)", OPT_CHOICE, AT(precision),
+    {"precision", "mixed|double", "Precision of the cpu engine (mixed)", OPT_CHOICE, AT(precision),
      .choices = "mixed|double"},
     {"workload", "TEXT", "Only workloads whose name holds this; may be repeated", OPT_TEXTS,
      AT(workloads)},
     {"parts", "NAME,...",
      "kernel, closed, smear, diffuse, reflections, derivatives, background, noise, stream, "
-     "transport, output, sinks, cold, pipeline, score, refine, boundary, compress, workers, "
-     "diagnose, python, gather (all but the last five)",
+     "transport, output, sinks, cold, pipeline, score, refine, boundary, compress, workers, pace, "
+     "diagnose, python, gather (all but the last six)",
      OPT_TEXT, AT(parts)},
     {"peer", "PATH", "A nanoBragg-compatible program to run in the same rounds", OPT_TEXT,
      AT(peer)},
@@ -80,6 +80,7 @@ static const struct part {
     {"diffuse", bench_diffuse},
     {"compress", bench_compress},
     {"workers", bench_workers},
+    {"pace", bench_pace},
     {"background", bench_background},
     {"python", bench_python},
     {"score", bench_score},

@@ -1,7 +1,7 @@
 /*
- * The benchmark: what its parts share.  Every part times contestants in rounds,
- * A B A B, because the machine is rarely one's own: only ratios of one run count.
- * A part prints a Markdown table on stdout and writes one JSON line per result.
+ * The declarations that the parts of the benchmark share.  Every part times its contestants in
+ * rounds, A B A B, because other programs often use the machine: only ratios of one run count.
+ * A part prints a Markdown table on stdout and writes one line of JSON per result.
  */
 #ifndef BRAGG_BENCH_BENCH_H
 #define BRAGG_BENCH_BENCH_H
@@ -135,7 +135,8 @@ enum status floats_read(const char *path, float *pixels, size_t count, struct er
 
 /* --- parts ---------------------------------------------------------------- */
 
-enum status bench_machine(struct bench *b, struct error *e);  // who is measured, and its peak
+enum status bench_machine(struct bench *b,
+                          struct error *e);  // the machine, and its peak performance
 enum status bench_kernel(struct bench *b, struct error *e);
 enum status bench_background(struct bench *b, struct error *e);
 enum status bench_noise(struct bench *b, struct error *e);
@@ -155,6 +156,7 @@ enum status bench_derivatives(struct bench *b, struct error *e);
 enum status bench_refine(struct bench *b, struct error *e);
 enum status bench_compress(struct bench *b, struct error *e);
 enum status bench_workers(struct bench *b, struct error *e);
+enum status bench_pace(struct bench *b, struct error *e);
 enum status bench_python(struct bench *b, struct error *e);
 enum status bench_gather(struct bench *b, struct error *e);
 enum status bench_diagnose(struct bench *b, struct error *e);

@@ -1,12 +1,12 @@
 /*
- * What the boundary between processes costs: the same pipeline as processes that share memory, and
- * as processes that send pixels in messages, in rounds.  Of each further frame, once all runs, as
- * in the pipeline part.
+ * Measures what the boundary between processes costs.  The same pipeline runs as processes that
+ * share memory, and as processes that send pixels in messages, in turn.  The times are those of a
+ * further frame when all processes run, as in the part `pipeline`.
  *
- * Computing is the CPU time of the stages' callbacks, which also form the sums of pixels that they
- * have at hand; all other CPU time of the processes is the price of being a pipeline.  What a
- * pipeline can reach at best is its slowest stage alone on a processor, or, with fewer processors
- * than busy stages, the computing of all stages over the processors.
+ * Computing is the CPU time of the callbacks of the stages, with the checksums of pixels that they
+ * compute.  All other CPU time of the processes is the cost of the pipeline.  The fastest possible
+ * pipeline is as fast as its slowest stage on a CPU core of its own.  With fewer cores than busy
+ * stages, the limit is the computing time of all stages divided by the number of cores.
  */
 #include <inttypes.h>
 #include <math.h>

@@ -1,9 +1,13 @@
-/* Stage programs in a shell pipe, found on PATH, and what they say they cost. */
+/* Runs the programs of stages, found on PATH, in a shell pipe, and reads the times that they
+ * report. */
 #include "chain.h"
 
 #include <inttypes.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 static double field(const char *line, const char *name)
 {
@@ -98,6 +102,17 @@ enum status chain_run(const struct bench *b, const char *name, const char *comma
     if (!b->o.keep_artifacts && !b->o.profile)
         folder_remove(folder);
     return s;
+}
+
+int chain_port(void)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof at;
+    const int fd = socket(AF_INET, SOCK_STREAM, 0);
+    if (bind(fd, (const struct sockaddr *)&at, sizeof at) == 0)
+        (void)getsockname(fd, (struct sockaddr *)&at, &size);
+    (void)close(fd);
+    return ntohs(at.sin_port);
 }
 
 const struct cost *chain_find(const struct run *r, const char *stage)

@@ -1,4 +1,5 @@
-/* Stage programs in a shell pipe, found on PATH, and what they say they cost. */
+/* Runs the programs of stages, found on PATH, in a shell pipe, and reads the times that they
+ * report. */
 #ifndef BRAGG_BENCH_CHAIN_H
 #define BRAGG_BENCH_CHAIN_H
 
@@ -40,6 +41,9 @@ void chain_rest(const struct bench *b, char *command, const char *water_um, cons
 /* Runs it by sh in a folder of its own, `name`, and reads what the stages say they cost. */
 enum status chain_run(const struct bench *b, const char *name, const char *command, struct run *r,
                       struct error *e);
+
+/* Returns a port of tcp that no program uses. */
+int chain_port(void);
 
 /* The line of a stage, or one of zeros. */
 const struct cost *chain_find(const struct run *r, const char *stage);

@@ -1,15 +1,12 @@
 /*
- * Packed pixels (--compress) against pixels as they are, through tcp: bragg-replay sends frames
- * that were computed before to a bragg-tap that only counts them.  A link of 1 Gb/s is the
- * loopback of a network namespace behind a token bucket; where that is not allowed its frames a
- * second are reckoned from the bytes.
+ * Compares compressed pixels (--compress) with plain pixels over tcp.  bragg-replay sends the
+ * frames of a recording, and bragg-tap counts them.  A network of 1 Gb/s is simulated: a token
+ * bucket slows down the loopback interface of a network namespace.  If namespaces are not allowed,
+ * the frames per second of this network are computed from the bytes.
  */
 #include <inttypes.h>
 #include <math.h>
-#include <netinet/in.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "chain.h"
 
@@ -51,18 +48,6 @@ struct compress {
     double bytes[NWAYS];  // of a frame on the wire
 };
 
-/* A port that nobody uses. */
-static int free_port(void)
-{
-    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t size = sizeof at;
-    const int fd = socket(AF_INET, SOCK_STREAM, 0);
-    if (bind(fd, (const struct sockaddr *)&at, sizeof at) == 0)
-        (void)getsockname(fd, (struct sockaddr *)&at, &size);
-    (void)close(fd);
-    return ntohs(at.sin_port);
-}
-
 static enum status record_frames(const struct compress *c, struct error *e)
 {
     char command[COMMAND_MAX], options[128];
@@ -80,7 +65,7 @@ static enum status send_frames(const struct compress *c, const struct link *l, c
                                int64_t loops, struct run *r, struct error *e)
 {
     char command[COMMAND_MAX];
-    const int port = free_port();
+    const int port = chain_port();
     (void)snprintf(
         command, sizeof command,
         "TIMED='bragg-tap --count --hold=yes --quiet --stats=stats --in=tcp://127.0.0.1:%d %s & "

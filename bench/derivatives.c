@@ -1,7 +1,7 @@
 /*
- * What derivatives cost: an image of the cpu engine, the same with planes of derivatives, and the
- * sums of a refinement near spots, interleaved.  A still of 1024 x 1024 pixels, 10 domains, 4
- * subpixels.
+ * Measures how much time derivatives take: an image of the cpu engine, the same image with
+ * derivative images, and the sums of a refinement near spots, in turn.  The still has 1024 x 1024
+ * pixels, 10 domains and 4 subpixels.
  */
 #include <inttypes.h>
 #include <stdlib.h>

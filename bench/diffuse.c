@@ -1,8 +1,8 @@
 /*
- * What diffuse halos cost beside spots: the halos of one crystal of molecules that move by 0.4 A,
- * alike over 25 A, on pixels that are close enough for a mesh (0.05 mm) and on ones that are not
- * (0.1 mm), and a still of 25 mosaic domains x 5 wavelengths by the loop over pixels; interleaved,
- * one thread.  That halos are right is tests/unit/diffuse.c.
+ * Measures how much time diffuse halos take, in turn with a still of 25 mosaic domains x 5
+ * wavelengths by the loop over pixels, on one thread.  The molecules of one crystal move by 0.4 A,
+ * with a correlation length of 25 A.  The pixels are small enough for a mesh (0.05 mm) or too large
+ * for it (0.1 mm).  tests/unit/diffuse.c tests that the halos are right.
  */
 #include <inttypes.h>
 
@@ -106,8 +106,6 @@ enum status bench_diffuse(struct bench *b, struct error *e)
         most = all[i].size > most ? all[i].size : most;
     }
     float *image = mem_array((size_t)(most * most), sizeof *image);
-    if (!image)
-        return error_memory(e, "the image");
     for (int i = 0; i < WORKS && !s; i++)
         s = open_work(&all[i], i, e);
     if (!s)

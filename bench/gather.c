@@ -1,6 +1,6 @@
 /*
- * Fits of many frames by bragg-refine --part, in one process and in two, and what it takes to put
- * them together: bragg-refine --gather, of one parameter that all frames share.
+ * Measures fits of many frames by bragg-refine --part, in one process and in two, and the time in
+ * which bragg-refine --gather combines the fits, for one parameter that all frames share.
  */
 #include <inttypes.h>
 

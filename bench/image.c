@@ -1,4 +1,4 @@
-/* Whether an image is the one that was asked for. */
+/* Tests whether an image is the expected one. */
 #include <math.h>
 
 #include "bench.h"

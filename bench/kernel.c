@@ -1,12 +1,12 @@
 /*
- * The physics loop: every workload, engine and instruction set, and the peer.
+ * Measures the physics loop: every workload, engine and instruction set, and the peer.
  *
- * Our loop is timed by the CPU time of the process around engine->run.  A peer is a
- * whole process: it is run once with all pixels and once with `-roi 0 0 0 0`, in the
- * same round and an empty folder, and the difference of the CPU times is its physics
- * loop; start, reading of the F table and writing of the (equally large) files
- * cancel.  Before any round, the first image of each contestant is compared with that
- * of the reference engine, and another image ends the run.
+ * Our loop is timed with the CPU time of the process around engine->run.  A peer is a whole
+ * process: it is run once with all pixels and once with `-roi 0 0 0 0`, in the same round and in an
+ * empty folder.  The difference of the two CPU times is its physics loop, because the start, the
+ * reading of the F table and the writing of files of equal size cancel.  Before the first round,
+ * the first image of each contestant is compared with that of the reference engine.  Another image
+ * ends the run.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -16,7 +16,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "base/crc32c.h"
+#include "base/hash.h"
 #include "bench.h"
 #include "engine/engine.h"
 #include "workload.h"
@@ -187,8 +187,7 @@ static enum status qualify(struct race *race, struct error *e)
     float *faithful = NULL;
     if (!s && race->b->o.peer && race->w->quirks) {
         faithful = mem_array(race->count, sizeof *faithful);
-        s = faithful ? believe(race, PHYSICS_FAITHFUL, faithful, e)
-                     : error_memory(e, "the faithful image");
+        s = believe(race, PHYSICS_FAITHFUL, faithful, e);
     }
     for (size_t i = 0; i < race->n && !s; i++) {
         struct contestant *c = &race->contestants[i];
@@ -300,7 +299,7 @@ static enum status run_workload(struct bench *b, const struct workload *w, int64
     if (!s) {
         line_up(&race);
         s = race.n ? run_rounds(&race, e)
-                   : error_set(e, STATUS_USAGE, "this processor lacks the instructions of --isa");
+                   : error_set(e, STATUS_USAGE, "this CPU does not have the instructions of --isa");
     }
     mem_free(race.image);
     mem_free(race.believed);

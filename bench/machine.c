@@ -1,4 +1,4 @@
-/* Who is measured, by what build, and what it could do at best. */
+/* Describes the machine, the build and the peak performance. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>

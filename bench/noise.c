@@ -1,9 +1,8 @@
 /*
- * Noise: the chain that bragg-noise runs, from float32 photons to 16 bits, and a
- * noisify-compatible peer in the same rounds.  The peer is a whole process; the same
- * command with -nonoise (and without a point spread) is taken off, so that start,
- * reading and the other files cancel.  Mean and variance of both results are checked
- * before a time is believed.
+ * Measures the noise: the chain of bragg-noise, from float32 photons to 16 bits, and a peer that is
+ * compatible with noisify, in the same rounds.  The peer is a whole process.  The time of the same
+ * command with -nonoise and without a point spread is subtracted, so that start, reading and the
+ * other files cancel.  Mean and variance of both results are verified before a time counts.
  */
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,7 @@
 /*
- * The writers: noisy frames of 16 and 32 bits and float32 photons into files, beside plain
- * write(2) of the same pixels; and the packers alone, in memory, for every instruction set.
+ * Measures the writers: frames with noise of 16 and 32 bits and float32 photons are written to
+ * files, and compared with write(2) of the same pixels.  Also measures compression alone, in
+ * memory, with every instruction set.
  */
 
 #include <fcntl.h>
@@ -15,7 +16,7 @@
 #include "base/rng.h"
 #include "bench.h"
 #include "codec/bslz4.h"
-#include "io/images/byte_offset.h"
+#include "io/images/cbf.h"
 #include "stages/write/output.h"
 #include "workload.h"
 
@@ -152,7 +153,7 @@ static void report(struct bench *b, const struct run *r, int64_t edge)
     (void)fflush(stdout);
 }
 
-/* Lines for all contestants; returns how many. */
+/* Makes the rows of all contestants, and returns their number. */
 static int list_runs(const struct bench *b, struct run runs[RUNS_MAX])
 {
     int n = 0;

@@ -1,4 +1,4 @@
-/* Kernels that do nothing but load the machine. */
+/* Kernels that only load the CPU, to measure its peak performance. */
 #ifndef BRAGG_BENCH_PEAK_H
 #define BRAGG_BENCH_PEAK_H
 

@@ -1,7 +1,7 @@
 /*
- * The most that one core does, compiled once per instruction set: independent
- * fused multiply-adds (a multiplication and an addition where there are none) in
- * registers, two operations each.
+ * Measures the peak performance of one core, and is compiled once per instruction set.  It computes
+ * independent fused multiply-adds in registers, which count as two operations each.  Without such
+ * instructions it computes a multiplication and an addition.
  */
 
 #include "base/isa.h"

@@ -1,11 +1,13 @@
 /*
- * Stage programs as a user runs them, found on PATH, and a nanoBragg-compatible peer
- * that makes the same kind of frame in one process.
+ * Measures the programs of stages as a user runs them, found on PATH, and a peer that is compatible
+ * with nanoBragg and makes the same kind of frame in one process.
  *
- * Cold: new processes to one frame on the disk.  The parts come from the statistics of
- * the stages: start is what passes before the last stage is connected, load the
- * geometry stage's work, compute that of the intensity stage, and the rest is meeting
- * and handing on.  Warm: what each further frame of the same processes costs.
+ * Cold: the time from the start of the processes to one frame on the disk.  The statistics of the
+ * stages divide this time.  `start` ends when the sink is connected.  `load` is the time in which
+ * bragg-geometry works.  `compute` is the time in which bragg-intensity works.  In the rest of the
+ * time, stages connect and pass messages.
+ *
+ * Warm: the time of each further frame of the same processes.
  */
 #include <inttypes.h>
 #include <math.h>

@@ -1,4 +1,4 @@
-/* Other programs, timed as whole processes in folders of their own. */
+/* Runs and times other programs, as whole processes in folders of their own. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

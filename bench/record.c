@@ -1,4 +1,4 @@
-/* Statistics of rounds, and results as JSON lines. */
+/* Statistics of rounds, and the results as lines of JSON. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

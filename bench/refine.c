@@ -1,6 +1,6 @@
 /*
- * Refinement of stills by bragg-refine and, where Python has it, by diffBragg of simtbx: what one
- * takes, and how large errors are.  bench/diffbragg.py, found on PATH, does both.
+ * Measures the refinement of stills by bragg-refine and, if Python has it, by diffBragg of simtbx:
+ * the time of a still, and the size of the errors.  bench/diffbragg.py, found on PATH, runs both.
  */
 #include <inttypes.h>
 

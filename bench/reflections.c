@@ -48,8 +48,7 @@ static enum status run_rounds(struct keyed *k, const char *isa, struct error *e)
     for (int with = 0; with < 2 && !s; with++) {
         const struct engine_options how = {.threads = 1, .isa = isa, .reflections = with};
         k->image[with] = mem_array(k->count, sizeof **k->image);
-        s = k->image[with] ? engine_cpu.create(&k->plan[with], &k->x, &how, e)
-                           : error_memory(e, "the images");
+        s = engine_cpu.create(&k->plan[with], &k->x, &how, e);
         if (!s)
             s = one_frame(k, with, false, e);
     }

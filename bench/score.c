@@ -1,7 +1,7 @@
 /*
- * bragg-score: frames of about 100 spots a second on one core, which is that of the frames that a
- * longer result has more, without the start; and the memory that it has while it follows a result,
- * which must not grow with it.
+ * Measures bragg-score: how many frames of about 100 spots it scores per second on one core.  The
+ * rate comes from the difference between a short and a long result, so the start does not count.
+ * Also measures its memory while it follows a result, which must not grow with the result.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 #include "bench.h"
 
-/* The same 100 stills, once and 20 times, as key and as result. */
+/* The same 100 stills, once and 20 times, as ground truth and as result. */
 static const char MAKE[] =
     "bragg-geometry --quiet --detpixels=128 --pixel=0.8 --distance=120 --ncells=20 --oversample=1 |"
     " bragg-orient --quiet --frames=100 --random --seed=3 |"
@@ -20,12 +20,12 @@ static const char MAKE[] =
 
 enum { FEW, MANY, BEGUN, FOLLOWED, RUNS };
 static const struct {
-    const char *name, *option, *key, *result;
+    const char *name, *option, *truth, *result;
 } runs[RUNS] = {
-    [FEW] = {"of a short key", "--angle=1", "few.nxs", "few.stream"},
-    [MANY] = {"of a long key", "--angle=1", "many.nxs", "many.stream"},
-    [BEGUN] = {"of a long key, followed", "--follow=0.5", "many.nxs", "few.stream"},
-    [FOLLOWED] = {"of a long key, followed", "--follow=0.5", "many.nxs", "many.stream"},
+    [FEW] = {"of short ground truth", "--angle=1", "few.nxs", "few.stream"},
+    [MANY] = {"of long ground truth", "--angle=1", "many.nxs", "many.stream"},
+    [BEGUN] = {"of long ground truth, followed", "--follow=0.5", "many.nxs", "few.stream"},
+    [FOLLOWED] = {"of long ground truth, followed", "--follow=0.5", "many.nxs", "many.stream"},
 };
 
 struct scored {
@@ -52,8 +52,8 @@ static enum status run_once(const char *folder, int run, bool timed, struct scor
                             struct error *e)
 {
     struct process_cost cost;
-    const char *const argv[] = {"bragg-score", runs[run].option, "--json=score.json",
-                                runs[run].key, runs[run].result, NULL};
+    const char *const argv[] = {"bragg-score",   runs[run].option, "--json=score.json",
+                                runs[run].truth, runs[run].result, NULL};
     const enum status s = process_measure(argv, folder, 1, &cost, e);
     if (s)
         return s;

@@ -1,9 +1,9 @@
 /*
  * Measures the CPU time of a frame in the two sinks, bragg-serve (Stream V2) and bragg-write
  * (NXmx). A recording of counts of 16 bits is played.  Both sinks compress the pixels with
- * bitshuffle and LZ4.  The times are compared with the time of compressing the same pixels in
- * memory.  Every message must end with the compressed pixels of its frame, and the pixels of the
- * files must be those of the recording.
+ * bitshuffle and LZ4, or get them compressed through tcp (--compress) and keep them so.  The times
+ * are compared with the time of compressing the same pixels in memory.  Every message must end with
+ * the compressed pixels of its frame, and the pixels of the files must be those of the recording.
  */
 #include <inttypes.h>
 #include <pthread.h>
@@ -18,9 +18,25 @@
 
 enum { RECORDED = 4, FACTOR = 5, IDLE_MS = 20000 };
 
-enum { PACKING, SERVE, WRITE, CONTESTANTS };
-static const char *const names[CONTESTANTS] = {"packing alone", "bragg-serve, Stream V2",
-                                               "bragg-write, NXmx"};
+struct sinks;
+typedef enum status sink(const struct sinks *s, int contestant, int64_t loops, struct run *r,
+                         struct error *e);
+static sink serve, write_files;
+
+enum { PACKING, CONTESTANTS = 5 };
+
+/* The sinks; the first contestant is the compression in memory. */
+static const struct contestant {
+    const char *name, *stage;
+    bool packed;  // frames come compressed
+    sink *run;
+} all[CONTESTANTS] = {
+    {.name = "packing alone"},
+    {"bragg-serve, Stream V2", "bragg-serve", false, serve},
+    {"bragg-write, NXmx", "bragg-write", false, write_files},
+    {"bragg-serve, Stream V2, packed frames", "bragg-serve", true, serve},
+    {"bragg-write, NXmx, packed frames", "bragg-write", true, write_files},
+};
 
 struct sinks {
     struct bench *b;
@@ -81,6 +97,22 @@ static void free_frames(struct sinks *s)
     }
 }
 
+/* Makes the command that plays the recording `loops` times into a sink. */
+static void play(char *command, int contestant, int64_t loops, const char *sink_command)
+{
+    const int port = chain_port();
+    if (all[contestant].packed)
+        (void)snprintf(command, COMMAND_MAX,
+                       "%s --insecure --in=tcp://127.0.0.1:%d >/dev/null & sink=$!; "
+                       "bragg-replay --quiet --insecure --compress --loop=%" PRId64
+                       " --out=@tcp://127.0.0.1:%d ../frames.rec && wait $sink",
+                       sink_command, port, loops, port);
+    else
+        (void)snprintf(command, COMMAND_MAX,
+                       "bragg-replay --quiet --loop=%" PRId64 " ../frames.rec | %s >/dev/null",
+                       loops, sink_command);
+}
+
 /* --- a client of Stream V2 ------------------------------------------------------- */
 
 /* A client that compares the end of each message with the packed pixels of its frame. */
@@ -113,20 +145,19 @@ static void *receive_all(void *argument)
 }
 
 /* Runs bragg-serve for `loops` times the recording, with a client that receives all frames. */
-static enum status serve(const struct sinks *s, int64_t loops, struct run *r, struct error *e)
+static enum status serve(const struct sinks *s, int contestant, int64_t loops, struct run *r,
+                         struct error *e)
 {
-    char command[COMMAND_MAX], endpoint[96];
+    char command[COMMAND_MAX], endpoint[96], server[256];
     const int idle_ms = IDLE_MS;
     pthread_t thread;
     void *context = zmq_ctx_new();
     struct client client = {.s = s, .images = loops * RECORDED};
     client.socket = zmq_socket(context, ZMQ_PULL);
     (void)snprintf(endpoint, sizeof endpoint, "ipc://%s/clients", s->b->scratch);
-    (void)snprintf(command, sizeof command,
-                   "bragg-replay --quiet --loop=%" PRId64
-                   " ../frames.rec | bragg-serve --quiet --stats=stats --protocol=dectris2 "
-                   "--bind=%s >/dev/null",
-                   loops, endpoint);
+    (void)snprintf(server, sizeof server,
+                   "bragg-serve --quiet --stats=stats --protocol=dectris2 --bind=%s", endpoint);
+    play(command, contestant, loops, server);
     enum status status = STATUS_FAILED;
     if (!client.socket || zmq_setsockopt(client.socket, ZMQ_RCVTIMEO, &idle_ms, sizeof idle_ms) ||
         zmq_connect(client.socket, endpoint) || pthread_create(&thread, NULL, receive_all, &client))
@@ -145,24 +176,23 @@ static enum status serve(const struct sinks *s, int64_t loops, struct run *r, st
 
 /* --- files ----------------------------------------------------------------------- */
 
-static enum status write_files(const struct sinks *s, int64_t loops, struct run *r, struct error *e)
+static enum status write_files(const struct sinks *s, int contestant, int64_t loops, struct run *r,
+                               struct error *e)
 {
     char command[COMMAND_MAX];
-    (void)snprintf(command, sizeof command,
-                   "bragg-replay --quiet --loop=%" PRId64
-                   " ../frames.rec | bragg-write --quiet --stats=stats w.nxs",
-                   loops);
+    play(command, contestant, loops, "bragg-write --quiet --stats=stats w.nxs");
     return chain_run(s->b, "written", command, r, e);
 }
 
 /* Compares the pixels of NXmx files with those of the recording. */
-static enum status check_files(const struct sinks *s, struct error *e)
+static enum status check_files(const struct sinks *s, int contestant, struct error *e)
 {
     char command[COMMAND_MAX];
     struct run r;
-    (void)snprintf(command, sizeof command,
-                   "bragg-replay --quiet ../frames.rec | bragg-write --quiet w.nxs && "
-                   "bragg-replay --quiet w.nxs | bragg-write --quiet g_%%d.img 2>/dev/null && "
+    play(command, contestant, 1, "bragg-write --quiet w.nxs");
+    const size_t length = strlen(command);
+    (void)snprintf(command + length, sizeof command - length,
+                   " && bragg-replay --quiet w.nxs | bragg-write --quiet g_%%d.img 2>/dev/null && "
                    "for i in 0 1 2 3; do tail -c %zu ../f_$i.img >a; "
                    "tail -c %zu g_$i.img | cmp - a || exit 1; done",
                    2 * s->count, 2 * s->count);
@@ -181,19 +211,16 @@ static void pack_frames(struct sinks *s, uint8_t *out, int64_t frames)
                (double)(clock_ns() - wall) / (double)frames);
 }
 
-typedef enum status sink(const struct sinks *s, int64_t loops, struct run *r, struct error *e);
-
 /* A few frames, and more of them: the difference is what a frame costs once all runs. */
 static enum status run_sink(struct sinks *s, int contestant, int64_t more, struct error *e)
 {
-    static sink *const sinks[CONTESTANTS] = {[SERVE] = serve, [WRITE] = write_files};
-    const char *stage = contestant == SERVE ? "bragg-serve" : "bragg-write";
+    const struct contestant *c = &all[contestant];
     const double frames = (double)(more * RECORDED);
     struct run few, many;
-    enum status status = sinks[contestant](s, 1, &few, e);
-    if (status || (status = sinks[contestant](s, 1 + more, &many, e)))
+    enum status status = c->run(s, contestant, 1, &few, e);
+    if (status || (status = c->run(s, contestant, 1 + more, &many, e)))
         return status;
-    const double cpu_s = chain_find(&many, stage)->cpu_s - chain_find(&few, stage)->cpu_s;
+    const double cpu_s = chain_find(&many, c->stage)->cpu_s - chain_find(&few, c->stage)->cpu_s;
     timing_add(&s->times[contestant], 1e9 * cpu_s / frames, (many.wall_ns - few.wall_ns) / frames);
     return STATUS_OK;
 }
@@ -205,13 +232,13 @@ static void report(struct sinks *s, int contestant)
     const double cpu_ns = timing_median(t->cpu_ns, t->count);
     const double alone_ns = timing_median(s->times[PACKING].cpu_ns, t->count);
     record_open(b, "sinks");
-    record_text(b, "contestant", names[contestant]);
+    record_text(b, "contestant", all[contestant].name);
     record_real(b, "size", (double)s->edge);
     record_real(b, "packed_bytes", (double)s->length[0]);
     record_real(b, "to_packing", cpu_ns / alone_ns);
     record_timing(b, t);
     record_close(b);
-    printf("| %s | %" PRId64 " | %.2f%s | %.2f | %.1f |\n", names[contestant], s->edge,
+    printf("| %s | %" PRId64 " | %.2f%s | %.2f | %.1f |\n", all[contestant].name, s->edge,
            cpu_ns / 1e6, timing_mark(t), cpu_ns / alone_ns,
            1e9 / timing_median(t->wall_ns, t->count));
     (void)fflush(stdout);
@@ -222,12 +249,13 @@ static enum status run_size(struct bench *b, int64_t edge, struct error *e)
     struct sinks s = {.b = b, .edge = edge, .count = (size_t)(edge * edge)};
     const int64_t more = (b->o.frames * FACTOR + RECORDED - 1) / RECORDED;
     uint8_t *out = mem_room(bslz4_bound(s.count, sizeof(uint16_t)));
-    enum status status = out ? make_frames(&s, e) : error_memory(e, "packed pixels");
-    if (!status)
-        status = check_files(&s, e);
+    enum status status = make_frames(&s, e);
+    for (int i = 0; i < CONTESTANTS && !status; i++)
+        if (all[i].run == write_files)
+            status = check_files(&s, i, e);
     for (int64_t round = 0; round < b->o.iterations && !status; round++) {
         pack_frames(&s, out, more * RECORDED);
-        for (int i = SERVE; i < CONTESTANTS && !status; i++)
+        for (int i = PACKING + 1; i < CONTESTANTS && !status; i++)
             status = run_sink(&s, i, more, e);
     }
     for (int i = 0; i < CONTESTANTS && !status; i++)

@@ -1,8 +1,8 @@
 /*
  * Measures how much time a thick sensor takes.  One still of 20 mosaic domains and 3 x 3 subpixels
  * is computed by the loop over all terms with one layer, with five layers, and with --sensor=smear,
- * in turn, on one thread.  The images differ, so this part does not compare them.
- * tests/unit/smear.c proves that the smeared image is right.
+ * without and with --faint, in turn, on one thread.  The images differ, so this part does not
+ * compare them.  tests/unit/smear.c and tests/unit/faint.c prove that the images are right.
  */
 #include <inttypes.h>
 
@@ -10,17 +10,22 @@
 #include "stills.h"
 #include "workload.h"
 
-#define STILL                                                                              \
-    "-N 10 -default_F 100 -oversample 3 -mosaic 0.3 -mosaic_domains 20 -detector_abs 235 " \
+#define STILL                                                                          \
+    "-N 20 -fluence 1e25 -default_F 100 -oversample 3 -mosaic 0.3 -mosaic_domains 20 " \
+    "-detector_abs 235 "                                                               \
     "-detector_thick 450 -detector_thicksteps "
 
 static const struct {
     struct workload workload;
     bool smears;
+    double faint;
 } stills[] = {
-    {{"one layer", STILL "1", .size = 1024}, false},
-    {{"five layers", STILL "5", .size = 1024}, false},
-    {{"smear", STILL "1", .size = 1024}, true},
+    {{"one layer", STILL "1", .size = 1024}, false, 0.0},
+    {{"five layers", STILL "5", .size = 1024}, false, 0.0},
+    {{"smear", STILL "1", .size = 1024}, true, 0.0},
+    {{"smear, faint 1e-4", STILL "1", .size = 1024}, true, 1e-4},
+    {{"smear, gauss", STILL "1 -gauss_xtal", .size = 1024}, true, 0.0},
+    {{"smear, gauss, faint 1e-4", STILL "1 -gauss_xtal", .size = 1024}, true, 1e-4},
 };
 enum { STILLS = sizeof stills / sizeof *stills };
 
@@ -33,6 +38,7 @@ static enum status open_still(struct still *s, int index, int64_t size, struct e
     if (status)
         return status;
     s->x.sampling.smears = stills[index].smears;
+    s->faint = stills[index].faint;
     return still_open(s, e);
 }
 
@@ -58,7 +64,7 @@ enum status bench_smear(struct bench *b, struct error *e)
     const int64_t size = b->o.has_sizes ? b->sizes[0] : stills[0].workload.size;
     struct still s[STILLS] = {0};
     float *image = mem_array((size_t)(size * size), sizeof *image);
-    enum status status = image ? STATUS_OK : error_memory(e, "the image");
+    enum status status = STATUS_OK;
     for (int i = 0; i < STILLS && !status; i++)
         status = open_still(&s[i], i, size, e);
     if (!status)

@@ -4,7 +4,8 @@
 
 enum status still_open(struct still *s, struct error *e)
 {
-    return engine_cpu.create(&s->plan, &s->x, &(struct engine_options){.threads = 1}, e);
+    return engine_cpu.create(&s->plan, &s->x,
+                             &(struct engine_options){.threads = 1, .faint = s->faint}, e);
 }
 
 enum status stills_run(struct bench *b, struct still *stills, int count, float *image,

@@ -11,6 +11,7 @@
 struct still {
     struct experiment x;
     struct recipe r;
+    double faint;  // photons that a pixel may lose
     struct plan *plan;
     struct timing timing;
 };

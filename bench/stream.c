@@ -1,6 +1,6 @@
 /*
- * The wire: a frame to a message with its checksum and back, as the sender and the
- * receiver of every hop do.  Sockets are in the pipeline table.
+ * Measures messages: a frame becomes a message with its checksum, and a frame again, as in the
+ * sender and the receiver on every link.  The part `pipeline` measures sockets.
  */
 
 #include "base/alloc.h"
@@ -18,7 +18,7 @@ static enum status hop(struct frame *f, const struct codec_expected *expected, s
     uint64_t cpu = clock_cpu_ns(), wall = clock_ns();
     enum status s = codec_frame_encode(f, expected->lineage, &m, e);
     if (!s)
-        s = route_seal(&r, &m, e);
+        route_seal(&r, &m);
     timing_add(send, (double)(clock_cpu_ns() - cpu), (double)(clock_ns() - wall));
     cpu = clock_cpu_ns();
     wall = clock_ns();

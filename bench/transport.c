@@ -1,7 +1,7 @@
 /*
- * The transport: images between processes that compute nothing (bench-hop.c), in
- * messages and in shared memory, beside a bare pair of sockets.  Times are of one
- * process, without its first frames: starting costs nothing.
+ * Measures the transport of images between processes that compute nothing (bench-hop.c), in
+ * messages and in shared memory, and compares it with a pair of plain sockets.  Times are those of
+ * one process without its first frames, so that the start does not count.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -11,7 +11,7 @@
 
 enum { WARM_FRAMES = 10, LONG_FACTOR = 20, MESSAGES_FACTOR = 4 };
 
-/* A pipeline: who takes part, and the process whose CPU time and memory count. */
+/* A pipeline, and the process whose CPU time and memory count. */
 static const struct contestant {
     const char *name, *script, *role;
     int factor;  // frames beyond WARM_FRAMES, in units of --frames

@@ -1,6 +1,6 @@
 /*
- * How many workers one source bears: a source of small frames and bare workers (bench-workers.c),
- * as fast as it goes.
+ * Measures how many workers one source can serve: a source of small frames and minimal workers
+ * (bench-workers.c) run as fast as possible.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -10,7 +10,7 @@
 
 #include "bench.h"
 
-/* Of 72 bytes each, so that a frame has 4 KiB; frames in units of --frames. */
+/* A domain has 72 bytes, so a frame has 4 KiB. FACTOR: frames per unit of --frames. */
 enum { DOMAINS = 51, FACTOR = 1000, WINDOW_EACH = 8 };
 
 static const int64_t COUNTS[] = {1, 10, 100, 200, 400, 1000};

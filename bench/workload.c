@@ -62,7 +62,7 @@ static void print(void *context, const int hkl[3], double F)
     (void)fprintf(context, "%d %d %d %g\n", hkl[0], hkl[1], hkl[2], F);
 }
 
-static enum status table_make(struct hkl_table *t, struct error *e)
+static void table_make(struct hkl_table *t)
 {
     size_t count = 1;
     for (int i = 0; i < 3; i++) {
@@ -71,10 +71,7 @@ static enum status table_make(struct hkl_table *t, struct error *e)
         count *= (size_t)t->count[i];
     }
     double *next = t->F = mem_array(count, sizeof *t->F);
-    if (!t->F)
-        return error_memory(e, "the structure factors");
     table_each(append, &next);
-    return STATUS_OK;
 }
 
 enum status workload_write_table(const char *path, struct error *e)
@@ -112,7 +109,7 @@ enum status workload_build(const struct workload *w, const struct words *words,
     enum status s = nanobragg_parse(&n, words->argc, (char **)words->argv, e);
     n.crystal.table.default_F = n.default_F;
     if (!s && w->table)
-        s = table_make(&n.crystal.table, e);
+        table_make(&n.crystal.table);
     if (s)
         return s;
     n.request.ncrystals = 1;
@@ -120,8 +117,6 @@ enum status workload_build(const struct workload *w, const struct words *words,
     if ((s = setup_experiment(&n.request, x, e)))
         return s;
     r->lattices = mem_array(1, sizeof *r->lattices);
-    if (!r->lattices)
-        return error_memory(e, "the lattice");
     r->nlattices = 1;
     return setup_lattice(x, 0, &n.orientation, &r->lattices[0], e);
 }

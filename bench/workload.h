@@ -1,6 +1,6 @@
 /*
- * A workload is a nanoBragg command line.  The peer gets its words; we parse the
- * same words, so that both are asked the same thing.
+ * A workload is a command line of nanoBragg.  The peer gets this command line, and bench parses the
+ * same command line, so that both compute the same image.
  */
 #ifndef BRAGG_BENCH_WORKLOAD_H
 #define BRAGG_BENCH_WORKLOAD_H
@@ -13,7 +13,7 @@ enum { WORDS_MAX = 64 };
 
 struct workload {
     const char *name;
-    const char *words;  // beside what all share, see workload.c
+    const char *words;  // besides the words of all workloads, see workload.c
     bool table;         // with an F table that holds every index of the detector
     bool sweep;         // over all sizes, not only its own
     bool quirks;        // nanoBragg's image is the faithful one, not the physical one

@@ -66,15 +66,13 @@ static enum status upload_scene(struct plan *p, const struct engine_after *after
     if ((s = p->device->reserve(p->context, pack.bytes, &a->resident, e)))
         return s;
     pack = gpu_pack_into(p, BLOCK_AFTER, mem_array(pack.bytes, 1), a->resident);
-    if (!pack.to)
-        return error_memory(e, "the background");
     a->scene = background_scene(p->experiment, beam->sources, beam->nsources, a->ratios,
                                 after->materials, after->nmaterials);
     gpu_pack_scene(&pack, &a->scene);
     s = gpu_pack_send(p, &pack, e);
     mem_free(pack.to);
     a->gathered = mem_array(beam->nsources, sizeof *a->gathered);
-    return !s && !a->gathered ? error_memory(e, "the background") : s;
+    return s;
 }
 
 enum status gpu_after_prepare(struct plan *p, struct engine_after *after, struct error *e)

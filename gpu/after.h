@@ -1,8 +1,8 @@
 /*
  * What one thread of the GPU does after the photons of a pixel are computed: it adds background and
  * applies the noise of the detector.  The same text is compiled as a kernel (gpu/after_kernel.cu)
- * and as a loop for the CPU (gpu/host_device.c).  No multiplication is fused with an addition, so
- * that the bits are those of background_image and noise_apply.
+ * and as a loop for the CPU (tests/hostgpu/host_engine.c).  No multiplication is fused with an
+ * addition, so that the bits are those of background_image and noise_apply.
  */
 #ifndef BRAGG_GPU_AFTER_H
 #define BRAGG_GPU_AFTER_H

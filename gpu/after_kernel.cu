@@ -4,7 +4,7 @@
  * addition.
  */
 #include "gpu/after.h"
-#include "gpu/layout.h"
+#include "gpu/kernel.h"
 
 #include <cuda_runtime.h>
 

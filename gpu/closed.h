@@ -1,9 +1,9 @@
 /*
  * What one thread of the GPU computes in closed form: one pixel, from the reflections that reach
  * it.  The same text is compiled as a kernel (gpu/closed_kernel.cu) and as a loop for the CPU
- * (gpu/host_device.c).
+ * (tests/hostgpu/host_engine.c).
  *
- * Operations and their order are those of engine/closed/closed_rows.c, with two exceptions:
+ * Operations and their order are those of engine/closed/closed.c, with two exceptions:
  *   - wavelengths that contribute only to neighbours of the pixel are left out;
  *   - the exponentials of absorption in the sensor are those of the GPU.
  */

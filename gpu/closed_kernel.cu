@@ -7,7 +7,6 @@
 #include <cuda_runtime.h>
 
 #include "gpu/kernel.h"
-#include "gpu/layout.h"
 
 __global__ void __launch_bounds__(GPU_THREADS, 3)
     gpu_closed_pixels(const struct gpu_closed frame, const struct gpu_closed_batch batch)

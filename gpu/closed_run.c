@@ -5,7 +5,7 @@
 #include "base/vec.h"
 #include "engine/closed/closed.h"
 #include "engine/reflections/photons.h"
-#include "gpu/layout.h"
+#include "gpu/kernel.h"
 
 enum { CLOSED_BATCH = 1 << 22 };  // maximum number of pixels of a batch
 
@@ -87,9 +87,8 @@ static enum status upload(struct plan *p, const struct closed *c, struct gpu_clo
 {
     struct gpu_pack pack = {0};
     struct closed_row_places sorted = {0};
-    enum status s = c->nspots < UINT32_MAX && closed_sort_places(c, &sorted)
-                        ? STATUS_OK
-                        : error_memory(e, "the reflections");
+    enum status s = c->nspots < UINT32_MAX ? STATUS_OK : error_memory(e, "the reflections");
+    closed_sort_places(c, &sorted);
     if (!s) {
         pack_frame(&pack, p, c, &sorted, f);
         s = gpu_grow_recipe(p, pack.bytes, e);

@@ -1,5 +1,5 @@
 /* The state of an open GPU, for the files of the CUDA runtime: cuda_device.c opens the GPU,
- * cuda_run.c and cuda_batch.c compute with it, cuda_device.c also shares its memory. */
+ * cuda_run.c computes with it, cuda_device.c also shares its memory. */
 #ifndef BRAGG_GPU_CUDA_CONTEXT_H
 #define BRAGG_GPU_CUDA_CONTEXT_H
 
@@ -72,7 +72,7 @@ enum status cuda_failed(cudaError_t code, const char *what, struct error *e);
 /* Fills in *c for the GPU that the calling thread uses. */
 enum status cuda_card_open(struct cuda_card *c, struct error *e);
 
-/* The operations of struct gpu_device that cuda_run.c and cuda_batch.c define. */
+/* The operations of struct gpu_device that cuda_run.c defines. */
 enum status cuda_run(void *context, const struct gpu_run *r, void *to, struct gpu_times *times,
                      struct gpu_verdict *verdict, struct error *e);
 enum status cuda_slopes(void *context, const struct gpu_slopes *frame,
@@ -88,9 +88,6 @@ enum status cuda_shares(void *context, const struct gpu_shares *frame,
 
 /* Returns true if all of these bytes of host memory are pinned. */
 bool cuda_is_pinned(const struct cuda *c, const char *at, size_t bytes);
-
-/* Enlarges the pinned memory at c->pinned to at least `bytes`. */
-enum status cuda_grow_pinned(struct cuda *c, size_t bytes, struct error *e);
 
 /* Named ranges of time for NVIDIA's profilers.  Without the header of NVTX these functions do
  * nothing. */

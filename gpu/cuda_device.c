@@ -1,6 +1,6 @@
 /*
- * The GPU through the CUDA runtime: opening it, memory, and uploads.  cuda_run.c and cuda_batch.c
- * compute frames.
+ * The GPU through the CUDA runtime: opening it, memory, and uploads.  cuda_run.c
+ * computes frames.
  *
  * The runtime is linked statically, so that on a host without a driver a program starts and its
  * other engines work.
@@ -148,8 +148,6 @@ static enum status cuda_attach(void **context, const struct engine_options *opti
     if (status)
         return status;
     struct cuda *c = mem_array(1, sizeof *c);
-    if (!c)
-        return error_memory(e, "the plan");
     c->threads = options->threads < 1 ? 1 : options->threads;
     status = cuda_card_open(&c->card, e);
     if (!status)
@@ -239,7 +237,9 @@ static enum status cuda_pin(void *context, void *memory, size_t bytes, struct er
 {
     struct cuda *c = context;
     if (c->nplaces == PLACES_MAX)
-        return error_set(e, STATUS_FAILED, "more than %d places to pin", PLACES_MAX);
+        return error_set(e, STATUS_FAILED,
+                         "the GPU driver would have to pin more than %d memory regions",
+                         PLACES_MAX);
     const enum status status =
         cuda_failed(cudaHostRegister(memory, bytes, cudaHostRegisterDefault), "pinning memory", e);
     if (!status)
@@ -300,19 +300,19 @@ _Static_assert(sizeof(cudaIpcMemHandle_t) == CARD_HANDLE, "names of memory");
 _Static_assert(sizeof(cudaUUID_t) == CARD_UUID, "names of GPUs");
 
 /* Makes this GPU the one that the calling thread uses from now on. */
-static enum status take(const struct card *card, struct error *e)
+static enum status select_card(const struct card *card, struct error *e)
 {
     const struct cuda_card *c = (const struct cuda_card *)(const void *)card;
     return cuda_failed(cudaSetDevice(c->number), "taking it", e);
 }
 
-static enum status reserve(const struct card *card, size_t bytes, void **memory,
-                           struct card_handle *handle, struct error *e)
+static enum status reserve_memory(const struct card *card, size_t bytes, void **memory,
+                                  struct card_handle *handle, struct error *e)
 {
     cudaIpcMemHandle_t name;
     const size_t whole = (bytes + WHOLE_BLOCKS - 1) / WHOLE_BLOCKS * WHOLE_BLOCKS;
     *memory = NULL;
-    enum status status = take(card, e);
+    enum status status = select_card(card, e);
     if (!status)
         status = cuda_failed(cudaMalloc(memory, whole), "memory for images", e);
     if (status) {
@@ -331,7 +331,7 @@ static enum status reserve(const struct card *card, size_t bytes, void **memory,
 
 static void release(const struct card *card, void *memory)
 {
-    if (!take(card, NULL))
+    if (!select_card(card, NULL))
         (void)cudaFree(memory);
 }
 
@@ -344,7 +344,7 @@ static enum status open_named(const struct card *card, const struct card_handle 
     (void)bytes;
     memcpy(&name, handle, sizeof name);
     *memory = NULL;
-    enum status status = take(card, e);
+    enum status status = select_card(card, e);
     if (!status)
         status = cuda_failed(cudaIpcOpenMemHandle(memory, name, cudaIpcMemLazyEnablePeerAccess),
                              "memory of another process", e);
@@ -355,7 +355,7 @@ static enum status open_named(const struct card *card, const struct card_handle 
 
 static void close_named(const struct card *card, void *memory)
 {
-    if (memory && !take(card, NULL))
+    if (memory && !select_card(card, NULL))
         (void)cudaIpcCloseMemHandle(memory);
 }
 
@@ -364,7 +364,7 @@ static void close_named(const struct card *card, void *memory)
 static enum status fetch(const struct card *card, void *to, const void *from, size_t bytes,
                          struct error *e)
 {
-    const enum status status = take(card, e);
+    const enum status status = select_card(card, e);
     return status ? status
                   : cuda_failed(cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToHost),
                                 "copying an image from it", e);
@@ -378,7 +378,7 @@ enum status cuda_card_open(struct cuda_card *c, struct error *e)
         code = cudaGetDeviceProperties(&about, c->number);
     if (code != cudaSuccess)
         return cuda_failed(code, "its name", e);
-    c->card = (struct card){.reserve = reserve,
+    c->card = (struct card){.reserve = reserve_memory,
                             .release = release,
                             .open = open_named,
                             .close = close_named,

@@ -9,7 +9,6 @@
 
 #include "gpu/dense.h"
 #include "gpu/kernel.h"
-#include "gpu/layout.h"
 
 /* Number of blocks that a multiprocessor runs at a time.  It limits the registers of a thread: 10
  * blocks leave 48 registers, 8 blocks leave 64.  GPUs from 2025 on need 64. */
@@ -36,7 +35,7 @@ __global__ void __launch_bounds__(GPU_THREADS, LONE  ? 10
 
 typedef void kernel(const struct gpu_frame, const struct gpu_rows, float *, uint64_t *);
 
-static kernel *choose(struct gpu_dense_kind kind)
+static kernel *choose_kernel(struct gpu_dense_kind kind)
 {
     static kernel *const lone[2][2] = {
         {gpu_dense<true, false, false, false>, gpu_dense<true, false, false, true>},
@@ -56,7 +55,7 @@ extern "C" int gpu_dense_launch(const struct gpu_frame *frame, const struct gpu_
 {
     const int pixels = gpu_dense_pixels(frame->dense_kind, rows->each);
     const dim3 grid((unsigned)rows->count, (unsigned)((rows->widest + pixels - 1) / pixels));
-    choose(frame->dense_kind)<<<grid, GPU_THREADS, 0, (cudaStream_t)stream>>>(*frame, *rows, out,
-                                                                              worst);
+    choose_kernel(frame->dense_kind)<<<grid, GPU_THREADS, 0, (cudaStream_t)stream>>>(*frame, *rows,
+                                                                                     out, worst);
     return (int)cudaGetLastError();
 }

@@ -6,17 +6,16 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/units.h"
 #include "base/vec.h"
 #include "engine/closed/closed.h"
 #include "engine/derivatives/cpu_slopes.h"
 #include "engine/derivatives/slopes.h"
 #include "gpu/frame.h"
-#include "gpu/layout.h"
-#include "gpu/pack.h"
+#include "gpu/kernel.h"
 #include "gpu/plan.h"
-#include "physics/constants.h"
 
-/* ---- what a frame needs, packed for upload, see gpu/pack.h ------------------------------ */
+/* ---- what a frame needs, packed for upload, see gpu/plan.h ------------------------------ */
 
 /* Packs the moves of the panels, with the panels in the order of their pixels. */
 static const struct panel_move *pack_moves(struct gpu_pack *pack, const struct slopes_frame *slopes)
@@ -102,16 +101,13 @@ static struct gpu_slopes_lattice pack_lattice(struct gpu_pack *pack, const struc
     return l;
 }
 
-static enum status pack_lattices(struct gpu_pack *pack, const struct cpu_job *job,
-                                 const struct slopes_frame *slopes, const struct cpu_table *tables,
-                                 const struct cpu_table *on_card, struct gpu_slopes *to,
-                                 struct error *e)
+static void pack_lattices(struct gpu_pack *pack, const struct cpu_job *job,
+                          const struct slopes_frame *slopes, const struct cpu_table *tables,
+                          const struct cpu_table *on_card, struct gpu_slopes *to)
 {
     const size_t count = job->nlattices;
     void *memory;
     double *none = mem_array(slopes->set->count + 1, 9 * sizeof *none);
-    if (!none)
-        return error_memory(e, "the derivatives");
     to->nlattices = count + (job->water > 0.0);
     to->lattices = gpu_pack_room(pack, (count + 1) * sizeof *to->lattices, &memory);
     struct gpu_slopes_lattice *here = memory;
@@ -126,17 +122,15 @@ static enum status pack_lattices(struct gpu_pack *pack, const struct cpu_job *jo
             here[i] = l;
     }
     mem_free(none);
-    return STATUS_OK;
 }
 
 /* Packs the data for derivatives of an open job, and sets *to to them. *frame has the data of
  * the experiment. The tables are at `tables` in host memory and at `on_card` on the GPU.
- * STATUS_FAILED: memory allocation failed. */
-static enum status gpu_pack_slopes(struct gpu_pack *pack, const struct cpu_job *job,
-                                   const struct slopes_frame *slopes,
-                                   const struct cpu_table *tables, const struct cpu_table *on_card,
-                                   const struct gpu_frame *frame, struct gpu_slopes *to,
-                                   struct error *e)
+ */
+static void gpu_pack_slopes(struct gpu_pack *pack, const struct cpu_job *job,
+                            const struct slopes_frame *slopes, const struct cpu_table *tables,
+                            const struct cpu_table *on_card, const struct gpu_frame *frame,
+                            struct gpu_slopes *to)
 {
     *to = (struct gpu_slopes){.frame = *frame, .count = slopes->set->count};
     vec_copy(to->axis, job->x->beam.polarization);
@@ -146,14 +140,14 @@ static enum status gpu_pack_slopes(struct gpu_pack *pack, const struct cpu_job *
     to->set = pack_set(pack, slopes->set);
     to->moves = pack_moves(pack, slopes);
     to->sources = pack_sources(pack, slopes);
-    return pack_lattices(pack, job, slopes, tables, on_card, to, e);
+    pack_lattices(pack, job, slopes, tables, on_card, to);
 }
 
 /* ---- batches of pixels ------------------------------------------------------------------ */
 
 /* Returns an error if the kernel cannot compute derivatives for this experiment. */
-static enum status refuse(const struct experiment *x, enum engine_precision precision,
-                          struct error *e)
+static enum status refuse_experiment(const struct experiment *x, enum engine_precision precision,
+                                     struct error *e)
 {
     if (closed_wanted(x))
         return error_set(e, STATUS_INPUT,
@@ -177,17 +171,17 @@ static enum status refuse(const struct experiment *x, enum engine_precision prec
                      SLOPES_CELLS_MAX);
 }
 
-struct served {
+struct gpu_derive_context {
     struct plan *plan;
     struct gpu_slopes frame;
 };
 
 /* Member `begin` of struct derive_batches: starts to compute a batch on the GPU. Each place has
  * separate memory for values and derivative images. */
-static enum status begin(const void *context, const struct derive_request *q, size_t first,
-                         size_t count, int place, const void **values, struct error *e)
+static enum status begin_batch(const void *context, const struct derive_request *q, size_t first,
+                               size_t count, int place, const void **values, struct error *e)
 {
-    const struct served *s = context;
+    const struct gpu_derive_context *s = context;
     struct plan *p = s->plan;
     const size_t room = q->npixels < DERIVE_BATCH ? q->npixels : DERIVE_BATCH, at = (size_t)place;
     const size_t nvalues = (1 + s->frame.count) * room, nplanes = s->frame.count * room;
@@ -208,13 +202,13 @@ static enum status begin(const void *context, const struct derive_request *q, si
     return p->device->slopes(p->context, &s->frame, &b, room, place, values, e);
 }
 
-static enum status wait(const void *context, int place, struct error *e)
+static enum status await_batch(const void *context, int place, struct error *e)
 {
-    const struct plan *p = ((const struct served *)context)->plan;
+    const struct plan *p = ((const struct gpu_derive_context *)context)->plan;
     return p->device->slopes_wait(p->context, place, e);
 }
 
-static const struct derive_batches BATCHES = {begin, wait};
+static const struct derive_batches BATCHES = {begin_batch, await_batch};
 
 static enum status upload_numbers(struct plan *p, const struct derive_request *q, struct error *e)
 {
@@ -228,14 +222,13 @@ static enum status upload(struct plan *p, const struct cpu_job *job,
                           struct error *e)
 {
     struct gpu_pack pack = {0};
-    enum status s = gpu_pack_slopes(&pack, job, slopes, p->tables, p->on_card, &p->frame, frame, e);
-    if (!s)
-        s = gpu_grow_recipe(p, pack.bytes, e);
+    gpu_pack_slopes(&pack, job, slopes, p->tables, p->on_card, &p->frame, frame);
+    const enum status s = gpu_grow_recipe(p, pack.bytes, e);
     if (s)
         return s;
     pack = gpu_pack_into(p, BLOCK_RECIPE, p->packed, p->recipe);
-    s = gpu_pack_slopes(&pack, job, slopes, p->tables, p->on_card, &p->frame, frame, e);
-    return s ? s : gpu_pack_send(p, &pack, e);
+    gpu_pack_slopes(&pack, job, slopes, p->tables, p->on_card, &p->frame, frame);
+    return gpu_pack_send(p, &pack, e);
 }
 
 enum status gpu_derive(struct plan *p, const struct recipe *recipe,
@@ -244,22 +237,21 @@ enum status gpu_derive(struct plan *p, const struct recipe *recipe,
     const struct experiment *x = moved_to(&p->moved, recipe);
     struct cpu_job job = {0};
     struct slopes_frame slopes = {0};
-    struct served served = {.plan = p};
+    struct gpu_derive_context served = {.plan = p};
     const struct derive_job serve = {.x = x,
                                      .recipe = recipe,
                                      .footprint = p->footprint,
                                      .threads = p->threads,
                                      .batches = &BATCHES,
                                      .context = &served};
-    enum status s = refuse(x, p->precision, e);
+    enum status s = refuse_experiment(x, p->precision, e);
     if (!s)
         s = cpu_job_open_slopes(&job, x, p->tables, recipe, e);
     if (!s)
         s = derive_check(x, recipe, request, e);
     if (!s) {
-        s = slopes_open(&slopes, x, recipe, request->set, e);
-        if (!s)
-            s = gpu_move_panels(p, e);
+        slopes_open(&slopes, x, recipe, request->set);
+        s = gpu_move_panels(p, e);
         if (!s)
             s = upload(p, &job, &slopes, &served.frame, e);
         if (!s)

@@ -122,9 +122,13 @@ struct gpu_device {
  * STATUS_USAGE: there is no such GPU. */
 enum status gpu_choose(int count, const struct engine_options *options, int *card, struct error *e);
 
-/* The CUDA runtime, and the CPU as a stand-in.  In a build without CUDA, gpu_device_cuda.attach
- * fails with a message. */
+/* Creates a plan of the CUDA engine, as `create` in engine/engine.h, on this device. */
+enum status gpu_plan_create(struct plan **plan, const struct gpu_device *device,
+                            const struct experiment *x, const struct engine_options *options,
+                            struct error *e);
+
+/* The CUDA runtime.  In a build without CUDA, gpu_device_cuda.attach fails with a message.
+ * Tests have a second device, the CPU as a stand-in (tests/hostgpu/host_engine.c). */
 extern const struct gpu_device gpu_device_cuda;
-extern const struct gpu_device gpu_device_host;
 
 #endif

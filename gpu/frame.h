@@ -1,7 +1,7 @@
 /*
  * The data of a frame that the kernels read: plain structs, packed into one block of memory that is
  * copied to the GPU unchanged.  All pointers below are addresses of the side that computes: of the
- * GPU, or of the host if the CPU stands in for it.  See gpu/pack.h.
+ * GPU, or of the host if the CPU stands in for it.  See gpu/plan.h.
  */
 #ifndef BRAGG_GPU_FRAME_H
 #define BRAGG_GPU_FRAME_H
@@ -9,10 +9,10 @@
 #include <string.h>
 
 #include "base/portable_math.h"
-#include "engine/derivatives/slopes_pull.h"
+#include "engine/derivatives/slopes.h"
 #include "engine/prepared.h"
 #include "engine/reflections/photons.h"
-#include "engine/spots/share_pieces.h"
+#include "engine/spots/shares.h"
 #include "physics/crystal/ensemble.h"
 #include "physics/detector/pixel_slopes.h"
 

@@ -1,4 +1,4 @@
-/* The CUDA engine, and the same engine with the CPU as a stand-in for the GPU. */
+/* The CUDA engine. */
 #ifndef BRAGG_GPU_GPU_H
 #define BRAGG_GPU_GPU_H
 
@@ -8,10 +8,6 @@
  * may use it.  The option `threads` is the number of threads that copy pixels; `isa` is ignored.
  * The kernels of the CPU engine compute the values of a trace. */
 extern const struct engine engine_cuda;
-
-/* The same engine with the kernels as loops on the CPU, which are slow, for tests. The option
- * `isa` is "baseline" or "avx2". NULL: the best instruction set of the CPU. */
-extern const struct engine engine_cuda_host;
 
 /* The times of the steps of a frame, in ms, from events of the GPU.  Copies to the host overlap
  * with kernels, so that the sum can exceed the time of the frame. */
@@ -32,9 +28,5 @@ void gpu_keep_times(struct plan *plan, bool apart);
 /* Returns the times of the latest frame of a plan for which gpu_keep_times was called.  All times
  * are 0 before the first frame. */
 const struct gpu_times *gpu_last_times(const struct plan *plan);
-
-/* Size of the memory that engine_cuda_host uses as GPU memory, in bytes.  Default: SIZE_MAX.
- * Tests set it to a small value; do not change it while a frame is computed. */
-extern size_t gpu_host_memory;
 
 #endif

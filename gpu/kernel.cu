@@ -10,7 +10,6 @@
 #include <cuda_runtime.h>
 
 #include "gpu/kernel.h"
-#include "gpu/layout.h"
 #include "gpu/pixel.h"
 
 /* Number of blocks that a multiprocessor runs at a time.  It limits the registers of a thread: 5
@@ -37,7 +36,7 @@ __global__ void __launch_bounds__(GPU_THREADS, BLOCKS(CUBIC, SHAPE))
 
 typedef void kernel(const struct gpu_frame, const struct gpu_rows, float *);
 
-static kernel *choose(struct gpu_kind kind)
+static kernel *choose_kernel(struct gpu_kind kind)
 {
 #define BOTH(shape)                                                     \
     {                                                                   \
@@ -62,6 +61,6 @@ extern "C" int gpu_kernel_launch(const struct gpu_frame *frame, const struct gpu
         return gpu_dense_launch(frame, rows, out, worst, stream);
     const dim3 grid((unsigned)rows->count,
                     (unsigned)((rows->widest + GPU_THREADS - 1) / GPU_THREADS));
-    choose(frame->kind)<<<grid, GPU_THREADS, 0, (cudaStream_t)stream>>>(*frame, *rows, out);
+    choose_kernel(frame->kind)<<<grid, GPU_THREADS, 0, (cudaStream_t)stream>>>(*frame, *rows, out);
     return (int)cudaGetLastError();
 }

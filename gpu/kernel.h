@@ -1,8 +1,9 @@
-/* The launches of all kernels, callable from C.  Device memory is memory that `reserve` of struct
- * gpu_device returned. */
+/* The launches of all kernels, callable from C, and the layout of their data.  Device memory is
+ * memory that `reserve` of struct gpu_device returned. */
 #ifndef BRAGG_GPU_KERNEL_H
 #define BRAGG_GPU_KERNEL_H
 
+#include <assert.h>
 #include <stdint.h>
 
 #include "engine/detector/noise_loop.h"
@@ -33,55 +34,27 @@ int gpu_kernel_launch(const struct gpu_frame *frame, const struct gpu_rows *rows
 int gpu_dense_launch(const struct gpu_frame *frame, const struct gpu_rows *rows, float *out,
                      uint64_t *worst, void *stream);
 
-#ifdef __cplusplus
-}
-#endif
-
 /* ---- frames in closed form ---- */
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 /* Starts the kernel on `stream` (a cudaStream_t).  The arrays of *frame and *batch are in device
  * memory.  Returns a cudaError_t. */
 int gpu_closed_launch(const struct gpu_closed *frame, const struct gpu_closed_batch *batch,
                       void *stream);
 
-#ifdef __cplusplus
-}
-#endif
-
 /* ---- reflections ---- */
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 /* Starts the kernel of shares and then the kernel of pieces on `stream` (a cudaStream_t).  The
  * arrays of *frame, *batch and *pieces are in device memory.  Returns a cudaError_t. */
 int gpu_shares_launch(const struct gpu_shares *frame, const struct gpu_shares_batch *batch,
                       const struct gpu_pieces *pieces, void *stream);
 
-#ifdef __cplusplus
-}
-#endif
-
 /* ---- derivatives ---- */
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 /* Starts the kernel of one precision on `stream` (a cudaStream_t).  The arrays of *frame and *batch
  * are in device memory.  Returns a cudaError_t. */
 typedef int gpu_slopes_launch(const struct gpu_slopes *frame, const struct gpu_slopes_batch *batch,
                               void *stream);
 gpu_slopes_launch gpu_slopes_mixed_launch, gpu_slopes_double_launch;
-
-#ifdef __cplusplus
-}
-#endif
 
 /* ---- the steps after the photons: background and noise ---- */
 
@@ -101,10 +74,6 @@ struct gpu_after {
     struct noise_pixels noise;  // PIXEL_U16 and PIXEL_U32
 };
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* Starts the kernel that writes the background of the rows to `out`.  `out` and the sources and
  * materials of *scene are in device memory.  All panels must be flat.  Returns a cudaError_t. */
 int gpu_background_launch(const struct gpu_frame *frame, const struct background_scene *scene,
@@ -119,5 +88,46 @@ int gpu_after_launch(const struct gpu_after *after, int64_t first_pixel, int64_t
 #ifdef __cplusplus
 }
 #endif
+
+/* ---- layout ----
+ *
+ * The sizes, in bytes, of structs that code of gcc fills in and kernels of nvcc read.  Both
+ * compilers must use the same layout, so both check the sizes against these numbers.
+ */
+
+#define SIZE_IS(type, bytes) static_assert(sizeof(struct type) == (bytes), #type)
+SIZE_IS(panel, 344);
+SIZE_IS(gpu_panel, 360);
+SIZE_IS(gpu_frame, 280);
+SIZE_IS(dense_lattice, 144);
+SIZE_IS(gpu_rows, 40);
+SIZE_IS(gpu_after, 128);
+SIZE_IS(gpu_verdict, 24);
+SIZE_IS(cpu_source, 104);
+SIZE_IS(cpu_lattice, 176);
+SIZE_IS(cpu_table, 64);
+SIZE_IS(background_scene, 120);
+SIZE_IS(noise_pixels, 88);
+SIZE_IS(panel_move, 88);
+SIZE_IS(slopes_step, 200);
+SIZE_IS(gpu_slope, 24);
+SIZE_IS(gpu_slopes_source, 24);
+SIZE_IS(gpu_slopes_lattice, 96);
+SIZE_IS(gpu_slopes, 352);
+SIZE_IS(gpu_slopes_batch, 40);
+SIZE_IS(share_piece, 16);
+SIZE_IS(share_run, 32);
+SIZE_IS(gpu_share, 12);
+SIZE_IS(gpu_keys, 32);
+SIZE_IS(gpu_pieces, 64);
+SIZE_IS(gpu_pieces_used, 24);
+SIZE_IS(gpu_shares, 296);
+SIZE_IS(gpu_shares_batch, 32);
+SIZE_IS(gpu_closed_beam, 216);
+SIZE_IS(gpu_closed_spot, 168);
+SIZE_IS(gpu_closed_place, 12);
+SIZE_IS(gpu_closed, 312);
+SIZE_IS(gpu_closed_batch, 24);
+#undef SIZE_IS
 
 #endif

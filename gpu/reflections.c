@@ -9,9 +9,9 @@
 #include "gpu/plan.h"
 
 #include "engine/closed/closed.h"
-#include "engine/dense/dense_reflections.h"
+#include "engine/dense/dense.h"
 #include "engine/spots/cpu_shares.h"
-#include "gpu/layout.h"
+#include "gpu/kernel.h"
 
 enum { LISTED = 1 << 14 };  // pixels of the image that one thread examines at a time
 
@@ -30,14 +30,12 @@ struct sharing {
 
 /* ---- keys --------------------------------------------------------------------------- */
 
-static enum status open_keys(struct sharing *s, struct error *e)
+static void open_keys(struct sharing *s)
 {
     const struct cpu_job *job = s->job;
     double items = 0.0;
     s->reach = mem_array(job->nlattices, sizeof *s->reach);
     s->begin = mem_array(job->nlattices, sizeof *s->begin);
-    if (!s->reach || !s->begin)
-        return error_memory(e, "the reflections");
     cpu_dense_reach(job, s->reach);
     for (size_t i = 0; i < job->nlattices; i++) {
         s->begin[i] = items < DENSE_FREE ? (uint32_t)items : 0;
@@ -45,7 +43,6 @@ static enum status open_keys(struct sharing *s, struct error *e)
         s->turns = s->turns || lattice_turns(job->recipe, i);
     }
     s->beyond = !(items < DENSE_FREE) || experiment_pixels(job->x) >= (int64_t)UINT32_MAX;
-    return STATUS_OK;
 }
 
 /* Callback `name` of struct shares: sets the lattice and the indices of a key. */
@@ -122,14 +119,12 @@ static size_t count_lit(const float *photons, int64_t begin, int64_t end)
 
 /* Stores the numbers of the pixels that are not dark in p->listed, and sets *count to their
  * number. */
-static enum status list_pixels(const struct sharing *s, size_t *count, struct error *e)
+static void list_pixels(const struct sharing *s, size_t *count)
 {
     const struct plan *p = s->plan;
     const float *photons = s->photons;
     const int64_t pixels = experiment_pixels(s->job->x), blocks = (pixels + LISTED - 1) / LISTED;
     size_t *first = mem_array((size_t)blocks + 1, sizeof *first);
-    if (!first)
-        return error_memory(e, "the reflections");
 #pragma omp parallel for num_threads(p->threads)
     for (int64_t k = 0; k < blocks; k++)
         first[k + 1] = count_lit(photons, k * LISTED, k + 1 < blocks ? (k + 1) * LISTED : pixels);
@@ -145,7 +140,6 @@ static enum status list_pixels(const struct sharing *s, size_t *count, struct er
     }
     *count = first[blocks];
     mem_free(first);
-    return STATUS_OK;
 }
 
 static enum status upload_numbers(const struct sharing *s, struct gpu_shares_batch *all,
@@ -157,7 +151,7 @@ static enum status upload_numbers(const struct sharing *s, struct gpu_shares_bat
     enum status status = listed ? STATUS_OK : p->device->lend(p->context, most, &listed, e);
     p->listed = listed;
     if (!status)
-        status = list_pixels(s, &all->count, e);
+        list_pixels(s, &all->count);
     const size_t bytes = all->count * sizeof *p->listed;
     if (!status)
         status = gpu_open_batch(p, BATCH_NUMBERS, bytes, e);
@@ -255,7 +249,8 @@ static enum status share_frame(struct sharing *s, const struct reflections_wante
                                   .turns = s->turns,
                                   .threads = p->threads,
                                   .room = &p->sorting};
-    return shares_table(&shares, wanted, table, e);
+    shares_table(&shares, wanted, table);
+    return STATUS_OK;
 }
 
 enum status gpu_reflections(struct plan *p, const struct recipe *recipe, const float *pixels,
@@ -271,7 +266,7 @@ enum status gpu_reflections(struct plan *p, const struct recipe *recipe, const f
     struct sharing s = {.plan = p, .job = &job, .photons = spread ? p->footprint->photons : pixels};
     enum status status = cpu_job_open(&job, x, p->tables, recipe, e);
     if (!status)
-        status = open_keys(&s, e);
+        open_keys(&s);
     if (!status && !s.beyond)
         status = share_frame(&s, wanted, pixels, table, e);
     if (!status && s.beyond)

@@ -1,13 +1,11 @@
 /*
  * The CUDA kernels of reflections.  In the first kernel a thread computes one pixel of a list of
  * pixels.  In the second kernel a thread processes a run of these pixels.  gpu/shares.h and
- * gpu/pieces.h define what a thread does.  Compile with -fmad=false, like gpu/kernel.cu.
+ * gpu/shares.h define what a thread does.  Compile with -fmad=false, like gpu/kernel.cu.
  */
 #include <cuda_runtime.h>
 
 #include "gpu/kernel.h"
-#include "gpu/layout.h"
-#include "gpu/pieces.h"
 #include "gpu/shares.h"
 
 /* Computes the shares of one pixel per thread. A multiprocessor runs 4 blocks at a time if all
@@ -27,7 +25,7 @@ typedef void kernel(const struct gpu_shares, const struct gpu_shares_batch);
 
 /* Returns the kernel for a kind. The frequent kind, SQUARE without interpolation, has a kernel
  * of its own. */
-static kernel *choose(struct gpu_kind kind)
+static kernel *choose_kernel(struct gpu_kind kind)
 {
     if (kind.cubic)
         return gpu_shares_of_pixels<GPU_ANY_SHAPE, true>;
@@ -59,7 +57,8 @@ extern "C" int gpu_shares_launch(const struct gpu_shares *frame,
 {
     const unsigned blocks = blocks_of(batch->count, GPU_THREADS);
     const unsigned runs = blocks_of(batch->count, (size_t)RUNS * GPU_SHARES_RUN);
-    choose(frame->frame.kind)<<<blocks, GPU_THREADS, 0, (cudaStream_t)stream>>>(*frame, *batch);
+    choose_kernel(frame->frame.kind)<<<blocks, GPU_THREADS, 0, (cudaStream_t)stream>>>(*frame,
+                                                                                       *batch);
     gpu_pieces_of_runs<<<runs, RUNS, 0, (cudaStream_t)stream>>>(*frame, *batch, *pieces);
     return (int)cudaGetLastError();
 }

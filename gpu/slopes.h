@@ -8,7 +8,7 @@
 
 #include "engine/derivatives/slopes_shapes.h"
 #include "gpu/frame.h"
-#include "gpu/lattice.h"
+#include "gpu/pixel.h"
 
 /* Adds the term of one step to *sums and *pull. */
 INLINE void gpu_add_term(const struct gpu_slopes_lattice *l, const struct shape_of *of,
@@ -49,7 +49,7 @@ INLINE void gpu_pull(const struct gpu_slopes_lattice *l, const double q[3], stru
 
 /*
  * What one thread of the GPU computes: all derivatives of one pixel.  The same text is compiled as
- * a kernel (gpu/slopes_kernel.cu) and as a loop for the CPU (gpu/slopes_loop.c).
+ * a kernel (gpu/slopes_kernel.cu) and as a loop for the CPU (tests/hostgpu/slopes_loop.c).
  *
  * A thread needs no arrays of parameters: the sums over terms are a few numbers in registers, the
  * derivatives are summed in the output array, and the changes of factors are computed when they are

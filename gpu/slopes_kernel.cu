@@ -11,7 +11,6 @@
 #define CPU_DOUBLE 0
 #endif
 #include "gpu/kernel.h"
-#include "gpu/layout.h"
 #include "gpu/slopes.h"
 
 #if CPU_DOUBLE

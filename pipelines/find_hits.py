@@ -7,9 +7,14 @@ The program ends if no frame arrives for 3 seconds (for 60 seconds before the fi
 """
 import sys
 
-import msgpack
-import numpy
-import zmq
+try:
+    import msgpack
+    import numpy
+    import zmq
+except ImportError as error:
+    sys.exit(f"find_hits.py: the package {error.name} is missing. Run: apt install python3-msgpack python3-numpy python3-zmq")
+if len(sys.argv) != 3:
+    sys.exit("usage: find_hits.py ENDPOINT TABLE, such as tcp://127.0.0.1:4545 hits.tsv")
 
 BRIGHT, ENOUGH = 8, 15  # pixels count if they are BRIGHT standard deviations above
 # the median; a hit has at least ENOUGH of them

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Trains nothing yet: prints the batches of a PyTorch data set of images and pixel labels.
+"""Prints the batches of a PyTorch data set of images and pixel labels, for a training loop of yours.
 
     labels.py
 

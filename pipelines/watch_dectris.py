@@ -7,8 +7,13 @@ The program ends with the series.
 """
 import sys
 
-import cbor2
-import zmq
+try:
+    import cbor2
+    import zmq
+except ImportError as error:
+    sys.exit(f"watch_dectris.py: the package {error.name} is missing. Run: apt install python3-cbor2 python3-zmq")
+if len(sys.argv) != 2:
+    sys.exit("usage: watch_dectris.py ENDPOINT, such as tcp://127.0.0.1:31001")
 
 socket = zmq.Context().socket(zmq.PULL)
 socket.connect(sys.argv[1])

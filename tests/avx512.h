@@ -1,6 +1,6 @@
 /*
- * AVX-512 on a machine that has only AVX2, for tests: SIMDe does in pieces what the instructions
- * do.  Included before all else (-include) by builds with EMULATED=1.
+ * AVX-512 on a machine that has only AVX2, for tests: SIMDe emulates the instructions.  Builds with
+ * EMULATED=1 include this file before all others (-include).
  */
 #ifndef BRAGG_TESTS_AVX512_H
 #define BRAGG_TESTS_AVX512_H
@@ -16,7 +16,8 @@
 
 #undef I  // of complex.h
 
-/* What SIMDe 0.7.4 gives the arguments of the masked form, or lacks. */
+/* SIMDe 0.7.4 has wrong arguments for the masked form of the first, and does not have the others.
+ */
 #undef _mm512_madd_epi16
 #undef _kor_mask16
 #undef _kandn_mask16

@@ -115,6 +115,19 @@ needs() {
 	}
 }
 
+# same_series FOLDER FOLDER: they have the same files except indexes. Data files of NXmx have the same content,
+# which may have other places in the file, and all others the same bytes.
+same_series() {
+	same_files=$(cd "$1" && find . -type f ! -name '*.index' | sort)
+	[ "$same_files" = "$(cd "$2" && find . -type f ! -name '*.index' | sort)" ] || return 1
+	for same_file in $same_files; do
+		case $same_file in
+		*_data_[0-9]*.h5) nxmx --same "$1/$same_file" "$2/$same_file" || return 1 ;;
+		*) cmp "$1/$same_file" "$2/$same_file" || return 1 ;;
+		esac
+	done
+}
+
 scratch() {
 	tap_scratch=$(mktemp -d)
 	trap 'rm -rf "$tap_scratch"' EXIT

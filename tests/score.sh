@@ -11,18 +11,18 @@ refused() {
 	[ "$(grep -c -F -e "$refused_text" refused.err)" = 1 ] || note "$(cat refused.err)"
 }
 
-# known NAME KEY RESULTS OPTIONS FIGURE=VALUE...: these are the figures; leaves ./table and ./score.json
+# known NAME TRUTH RESULTS OPTIONS METRIC=VALUE...: these are the metrics; leaves ./table and ./score.json
 known() {
-	known_name=$1 known_key=$2 known_results=$3 known_options=$4
+	known_name=$1 known_truth=$2 known_results=$3 known_options=$4
 	shift 4
 	# shellcheck disable=SC2086 # lists
-	check "$known_name" sh -c 'bragg-score --json=score.json '"$known_options $known_key $known_results"' >table && /usr/bin/python3 "$@"' sh \
+	check "$known_name" sh -c 'bragg-score --json=score.json '"$known_options $known_truth $known_results"' >table && /usr/bin/python3 "$@"' sh \
 		"$BRAGG_TESTS/cli/score_figures.py" score.json "$@"
 }
 
-# known_merged NAME FILE FIGURE=VALUE...: the same of a merged set, by key.nxs
+# known_merged NAME FILE METRIC=VALUE...: the same of a merged set, with the ground truth truth.nxs
 known_merged() {
 	known_name=$1 known_file=$2
 	shift 2
-	known "$known_name" key.nxs "$known_file" '' "$@"
+	known "$known_name" truth.nxs "$known_file" '' "$@"
 }

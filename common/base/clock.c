@@ -18,6 +18,11 @@ uint64_t clock_ns(void)
     return read_clock(CLOCK_MONOTONIC);
 }
 
+uint64_t clock_unix_ns(void)
+{
+    return read_clock(CLOCK_REALTIME);
+}
+
 uint64_t clock_cpu_ns(void)
 {
     return read_clock(CLOCK_PROCESS_CPUTIME_ID);

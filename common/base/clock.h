@@ -14,6 +14,10 @@
 /* Returns nanoseconds since an arbitrary start, which is the same for all processes of a host. */
 uint64_t clock_ns(void);
 
+/* Returns the time of day in nanoseconds since 1970, UTC.  It is for messages and logs: nothing
+ * that a recipe computes may depend on it. */
+uint64_t clock_unix_ns(void);
+
 /* Returns the CPU time that the calling process has used, in nanoseconds. */
 uint64_t clock_cpu_ns(void);
 

@@ -6,6 +6,7 @@
 #include <libgen.h>
 #include <limits.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -152,7 +153,7 @@ FILE *steady_stream(int file, const char *mode)
 
 enum { PATIENCE_MS = 1000 };
 
-/* A path that `join` has made, in a list. */
+/* A path that `join_path` has made, in a list. */
 struct made {
     struct made *next;
     size_t given_at;  // offset of the given name in `path`
@@ -162,7 +163,7 @@ struct made {
 static _Thread_local struct made *all;
 
 /* Returns the path FOLDER/GIVEN, which is never freed; NULL: out of memory. */
-static const char *join(const char *folder, const char *given)
+static const char *join_path(const char *folder, const char *given)
 {
     const size_t size = strlen(folder) + strlen(given) + 2;
     struct made *m = malloc(sizeof *m + size);
@@ -179,10 +180,10 @@ const char *input_path(const char *given)
     const char *from = getenv(INPUT_FROM), *beside = getenv(INPUT_BESIDE);
     if (*given == '/')
         return given;
-    const char *path = from && *from ? join(from, given) : given;
+    const char *path = from && *from ? join_path(from, given) : given;
     if (!path || !beside || !*beside || access(path, F_OK) == 0)
         return path;
-    const char *other = join(beside, given);
+    const char *other = join_path(beside, given);
     return other && access(other, F_OK) == 0 ? other : path;
 }
 
@@ -209,7 +210,7 @@ void input_seen(const char *path, char *text, size_t size)
 
 /* Waits up to `ms` milliseconds (-1: without limit) until the file has data or its writer has
  * closed it.  Returns false after that time. */
-static bool await(int file, int ms)
+static bool await_file(int file, int ms)
 {
     struct pollfd p = {.fd = file, .events = POLLIN};
     int n;
@@ -224,7 +225,7 @@ static bool await(int file, int ms)
 static int await_writer(int file, const char *path)
 {
     unsigned char byte;
-    if (await(file, PATIENCE_MS))
+    if (await_file(file, PATIENCE_MS))
         return -1;
     /* A read distinguishes the two cases: a pipe without a writer is at its end, and a pipe with
      * a slow writer has no data yet. */
@@ -235,7 +236,7 @@ static int await_writer(int file, const char *path)
         return byte;
     if (n == 0)
         log_line(LOG_WARNING, "%s: no process writes into this pipe; waiting", path);
-    (void)await(file, -1);
+    (void)await_file(file, -1);
     return -1;
 }
 
@@ -284,7 +285,9 @@ enum status target_check(const char *path, struct error *e)
     return STATUS_OK;
 }
 
-enum status target_check_in_place(const char *path, struct error *e)
+/* Does the check of target_check for a file that is written in place.  If the file exists and is
+ * writable, its folder is not checked. */
+static enum status target_check_in_place(const char *path, struct error *e)
 {
     struct stat st;
     if (stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, W_OK) == 0)
@@ -494,6 +497,56 @@ int target_rename_new(const char *from, const char *to)
         return -1;
     }
     return steady_rename(from, to);
+}
+
+/* --- files that are not finished ------------------------------------------- */
+
+struct unfinished {
+    struct unfinished *next;
+    pid_t owner;  // a child process inherits the list, but not the files
+    char path[];
+};
+
+static struct unfinished *unfinished;
+static pthread_mutex_t unfinished_lock = PTHREAD_MUTEX_INITIALIZER;
+
+void target_unfinished(const char *path)
+{
+    const size_t size = strlen(path) + 1;
+    struct unfinished *u = malloc(sizeof *u + size);
+    if (!u)
+        return;  // a next, larger request for memory will report this
+    u->owner = getpid();
+    memcpy(u->path, path, size);
+    (void)pthread_mutex_lock(&unfinished_lock);
+    u->next = unfinished;
+    unfinished = u;
+    (void)pthread_mutex_unlock(&unfinished_lock);
+}
+
+void target_finished(const char *path)
+{
+    (void)pthread_mutex_lock(&unfinished_lock);
+    struct unfinished **at = &unfinished, *found;
+    while (*at && strcmp((*at)->path, path) != 0)
+        at = &(*at)->next;
+    if ((found = *at))
+        *at = found->next;
+    (void)pthread_mutex_unlock(&unfinished_lock);
+    free(found);
+}
+
+/* A lock that the parent held while it made this process is never released here, so that the list
+ * is only tried. */
+void target_drop_unfinished(void)
+{
+    enum { TRIES = 1000 };
+    for (int i = 0; pthread_mutex_trylock(&unfinished_lock) != 0; i++)
+        if (i == TRIES || usleep(1000))
+            return;
+    for (const struct unfinished *u = unfinished; u; u = u->next)
+        if (u->owner == getpid())
+            (void)unlink(u->path);
 }
 
 /* --- folders --------------------------------------------------------------- */

@@ -73,10 +73,6 @@ FILE *input_open(const char *path);
  * something other than a file or a device. */
 enum status target_check(const char *path, struct error *e);
 
-/* Does the check of target_check for a file that is written in place.  If the file exists and is
- * writable, its folder is not checked. */
-enum status target_check_in_place(const char *path, struct error *e);
-
 /* Checks that `path` is not a symbolic link to a file that exists or is missing.  A new file
  * would replace the link, or would be made at its target.  STATUS_FAILED: it is such a link. */
 enum status target_check_link(const char *path, struct error *e);
@@ -112,6 +108,15 @@ enum status target_open(const char *path, int flags, int *file, struct error *e)
 /* Renames `from` to `to`, unless `to` exists.  Returns 0, or -1 with errno; EEXIST: `to` exists.
  * Check and rename are one operation if the file system supports that. */
 int target_rename_new(const char *from, const char *to);
+
+/* Records that the file `path`, which this process has made, is not finished:
+ * target_drop_unfinished removes it.  target_finished ends that, also if the file was renamed or
+ * removed.  May be called in any thread. */
+void target_unfinished(const char *path);
+void target_finished(const char *path);
+
+/* Removes the unfinished files of this process, which is about to end at once. */
+void target_drop_unfinished(void);
 
 /* --- folders --------------------------------------------------------------- */
 

@@ -60,7 +60,7 @@ static enum filetype find_mark(const struct mark *list, size_t count, const char
     return FILETYPE_OTHER;
 }
 
-static bool has(const char *bytes, size_t n, const char *text)
+static bool contains_text(const char *bytes, size_t n, const char *text)
 {
     return memmem(bytes, n, text, strlen(text)) != NULL;
 }
@@ -92,23 +92,24 @@ static enum filetype by_braces(const char *bytes, size_t n)
     const size_t near = n < KEYS ? n : KEYS;
     if (!n || bytes[0] != '{')
         return FILETYPE_OTHER;
-    return has(bytes, near, "HEADER_BYTES")                           ? FILETYPE_SMV
-           : has(bytes, near, "EDF_") || has(bytes, near, "HeaderID") ? FILETYPE_EDF
-                                                                      : FILETYPE_OTHER;
+    return contains_text(bytes, near, "HEADER_BYTES") ? FILETYPE_SMV
+           : contains_text(bytes, near, "EDF_") || contains_text(bytes, near, "HeaderID")
+               ? FILETYPE_EDF
+               : FILETYPE_OTHER;
 }
 
 /* Returns the type of a text file from words anywhere in its first bytes. */
 static enum filetype by_words(const char *bytes, size_t n)
 {
-    if (begins(bytes, n, '{', '"') && has(bytes, n, "\"ExperimentList\""))
+    if (begins(bytes, n, '{', '"') && contains_text(bytes, n, "\"ExperimentList\""))
         return FILETYPE_EXPT;
-    if (has(bytes, n, "dials::af::reflection_table"))
+    if (contains_text(bytes, n, "dials::af::reflection_table"))
         return FILETYPE_REFL;
-    if (has(bytes, n, "Poni1") && has(bytes, n, "Poni2"))
+    if (contains_text(bytes, n, "Poni1") && contains_text(bytes, n, "Poni2"))
         return FILETYPE_PONI;
-    if (has(bytes, n, "\nstages:"))
+    if (contains_text(bytes, n, "\nstages:"))
         return FILETYPE_PIPELINE;
-    return has(bytes, n, "/min_fs") ? FILETYPE_GEOM : FILETYPE_OTHER;
+    return contains_text(bytes, n, "/min_fs") ? FILETYPE_GEOM : FILETYPE_OTHER;
 }
 
 enum filetype filetype_of(const char *bytes, size_t n)
@@ -120,7 +121,7 @@ enum filetype filetype_of(const char *bytes, size_t n)
     if (!type)
         type =
             find_mark(first_line, sizeof first_line / sizeof *first_line, bytes + blank, n - blank);
-    if (type == FILETYPE_MODEL && has(bytes, n, "_refln."))
+    if (type == FILETYPE_MODEL && contains_text(bytes, n, "_refln."))
         return FILETYPE_REFLN;
     return type ? type : by_words(bytes, n);
 }
@@ -138,16 +139,17 @@ enum filetype filetype_of_file(FILE *in)
 static const struct {
     enum filetype wanted, type;
 } accepted[] = {
-    {FILETYPE_PIXELS, FILETYPE_SMV},    {FILETYPE_PIXELS, FILETYPE_CBF},
-    {FILETYPE_DETECTOR, FILETYPE_PONI}, {FILETYPE_DETECTOR, FILETYPE_HDF5},
-    {FILETYPE_SPECTRA, FILETYPE_HDF5},  {FILETYPE_FRAMES, FILETYPE_RECORDING},
-    {FILETYPE_FRAMES, FILETYPE_SMV},    {FILETYPE_FRAMES, FILETYPE_CBF},
-    {FILETYPE_FRAMES, FILETYPE_HDF5},   {FILETYPE_INDEXED, FILETYPE_EXPT},
-    {FILETYPE_INDEXED, FILETYPE_REFL},  {FILETYPE_INDEXED, FILETYPE_STREAM},
-    {FILETYPE_KEY, FILETYPE_HDF5},      {FILETYPE_KEY, FILETYPE_RECORDING},
-    {FILETYPE_KEY, FILETYPE_TRUTH},     {FILETYPE_KEY, FILETYPE_STREAM},
-    {FILETYPE_KEY, FILETYPE_REFL},      {FILETYPE_PEAKS, FILETYPE_TRUTH},
-    {FILETYPE_SENT, FILETYPE_TRUTH},    {FILETYPE_OTHER, FILETYPE_TRUTH},
+    {FILETYPE_PIXELS, FILETYPE_SMV},         {FILETYPE_PIXELS, FILETYPE_CBF},
+    {FILETYPE_DETECTOR, FILETYPE_PONI},      {FILETYPE_DETECTOR, FILETYPE_HDF5},
+    {FILETYPE_SPECTRA, FILETYPE_HDF5},       {FILETYPE_FRAMES, FILETYPE_RECORDING},
+    {FILETYPE_FRAMES, FILETYPE_SMV},         {FILETYPE_FRAMES, FILETYPE_CBF},
+    {FILETYPE_FRAMES, FILETYPE_HDF5},        {FILETYPE_INDEXED, FILETYPE_EXPT},
+    {FILETYPE_INDEXED, FILETYPE_REFL},       {FILETYPE_INDEXED, FILETYPE_STREAM},
+    {FILETYPE_GROUND_TRUTH, FILETYPE_HDF5},  {FILETYPE_GROUND_TRUTH, FILETYPE_RECORDING},
+    {FILETYPE_GROUND_TRUTH, FILETYPE_TRUTH}, {FILETYPE_GROUND_TRUTH, FILETYPE_STREAM},
+    {FILETYPE_GROUND_TRUTH, FILETYPE_REFL},  {FILETYPE_PEAKS, FILETYPE_TRUTH},
+    {FILETYPE_SENT, FILETYPE_TRUTH},         {FILETYPE_OTHER, FILETYPE_TRUTH},
+    {FILETYPE_RESULTS, FILETYPE_STREAM},
 };
 
 static bool is_accepted(enum filetype type, enum filetype wanted)

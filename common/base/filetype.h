@@ -13,51 +13,53 @@
 
 /* One line per type: its symbol, and its name in messages, after "is" or "expected".  The types
  * before PIPELINE can be expected, but are never recognized. */
-#define FILETYPE_MAP(X)                                                              \
-    X(OTHER, "a text file of another kind")                                          \
-    X(HKL, "lines of h k l F")                                                       \
-    X(MATRIX, "a matrix of nine numbers")                                            \
-    X(SOURCES, "lines of X Y Z weight wavelength")                                   \
-    X(STOL, "lines of two numbers")                                                  \
-    X(ORIENTATIONS, "lines of orientations")                                         \
-    X(SHIFTS, "lines of displacements in mm")                                        \
-    X(SPECTRA, "lines of an energy and weights, or HDF5 (/energies and /weights)")   \
-    X(FPRIME, "lines of element, energy, f' and f''")                                \
-    X(SITES, "lines of atoms")                                                       \
-    X(SHADOWS, "lines of corners of shadows")                                        \
-    X(RUNS, "lines of runs")                                                         \
-    X(PIXELS, "an image (SMV, CBF or float32 pixels)")                               \
-    X(DETECTOR, "a geometry file of pyFAI (.poni) or an NXmx file")                  \
-    X(FRAMES, "a recording of bragg-tap, or images of bragg-write (SMV, CBF, NXmx)") \
-    X(INDEXED, "an experiment list or a table of DIALS, or a stream of CrystFEL")    \
-    X(KEY, "ground truth: an NXmx file of bragg-write, a recording, or a table or "  \
-           "stream of reflections or lattices")                                      \
-    X(PEAKS, "a table of peaks")                                                     \
-    X(SENT, "a file of bragg-serve --key=FILE")                                      \
-    X(PIPELINE, "a pipeline file")                                                   \
-    X(RECORDING, "a recording of bragg-tap")                                         \
-    X(TRUTH, "a table of ground truth")                                              \
-    X(MTZ, "an MTZ file")                                                            \
-    X(MODEL, "a model of atoms (PDB or mmCIF)")                                      \
-    X(REFLN, "a list of reflections (mmCIF)")                                        \
-    X(XDS, "a list of intensities (XDS)")                                            \
-    X(CRYSTFEL, "a list of intensities (CrystFEL)")                                  \
-    X(STREAM, "a CrystFEL stream")                                                   \
-    X(CELL, "a unit cell file of CrystFEL")                                          \
-    X(REFL, "a table of reflections (DIALS)")                                        \
-    X(GEOM, "a geometry file of CrystFEL")                                           \
-    X(EXPT, "an experiment list of DIALS")                                           \
-    X(PONI, "a geometry file of pyFAI")                                              \
-    X(HDF5, "an HDF5 file")                                                          \
-    X(CBF, "an image (CBF)")                                                         \
-    X(SMV, "an image (SMV)")                                                         \
-    X(EDF, "an image (EDF)")                                                         \
-    X(NPY, "a NumPy array")                                                          \
-    X(TIFF, "an image (TIFF)")                                                       \
-    X(PNG, "a picture (PNG)")                                                        \
-    X(GZIP, "compressed")                                                            \
-    X(ZIP, "compressed")                                                             \
-    X(XZ, "compressed")                                                              \
+#define FILETYPE_MAP(X)                                                                      \
+    X(OTHER, "a text file of another kind")                                                  \
+    X(HKL, "lines of h k l F")                                                               \
+    X(MATRIX, "a matrix of nine numbers")                                                    \
+    X(SOURCES, "lines of X Y Z weight wavelength")                                           \
+    X(STOL, "lines of two numbers")                                                          \
+    X(ORIENTATIONS, "lines of orientations")                                                 \
+    X(HOLDER, "lines of x and y in um")                                                      \
+    X(SHIFTS, "lines of displacements in mm")                                                \
+    X(SPECTRA, "lines of an energy and weights, or HDF5 (/energies and /weights)")           \
+    X(FPRIME, "lines of element, energy, f' and f''")                                        \
+    X(SITES, "lines of atoms")                                                               \
+    X(SHADOWS, "lines of corners of shadows")                                                \
+    X(RUNS, "lines of runs")                                                                 \
+    X(PIXELS, "an image (SMV, CBF or float32 pixels)")                                       \
+    X(DETECTOR, "a geometry file of pyFAI (.poni) or an NXmx file")                          \
+    X(FRAMES, "a recording of bragg-tap, or images of bragg-write (SMV, CBF, NXmx)")         \
+    X(INDEXED, "an experiment list or a table of DIALS, or a stream of CrystFEL")            \
+    X(RESULTS, "results: a stream of CrystFEL, a table of DIALS, MTZ or peaks")              \
+    X(GROUND_TRUTH, "ground truth: an NXmx file of bragg-write, a recording, or a table or " \
+                    "stream of reflections or lattices")                                     \
+    X(PEAKS, "a table of peaks")                                                             \
+    X(SENT, "a file of bragg-serve --sent=FILE")                                             \
+    X(PIPELINE, "a pipeline file")                                                           \
+    X(RECORDING, "a recording of bragg-tap")                                                 \
+    X(TRUTH, "a table of ground truth")                                                      \
+    X(MTZ, "an MTZ file")                                                                    \
+    X(MODEL, "a model of atoms (PDB or mmCIF)")                                              \
+    X(REFLN, "a list of reflections (mmCIF)")                                                \
+    X(XDS, "a list of intensities (XDS)")                                                    \
+    X(CRYSTFEL, "a list of intensities (CrystFEL)")                                          \
+    X(STREAM, "a CrystFEL stream")                                                           \
+    X(CELL, "a unit cell file of CrystFEL")                                                  \
+    X(REFL, "a table of reflections (DIALS)")                                                \
+    X(GEOM, "a geometry file of CrystFEL")                                                   \
+    X(EXPT, "an experiment list of DIALS")                                                   \
+    X(PONI, "a geometry file of pyFAI")                                                      \
+    X(HDF5, "an HDF5 file")                                                                  \
+    X(CBF, "an image (CBF)")                                                                 \
+    X(SMV, "an image (SMV)")                                                                 \
+    X(EDF, "an image (EDF)")                                                                 \
+    X(NPY, "a NumPy array")                                                                  \
+    X(TIFF, "an image (TIFF)")                                                               \
+    X(PNG, "a picture (PNG)")                                                                \
+    X(GZIP, "compressed")                                                                    \
+    X(ZIP, "compressed")                                                                     \
+    X(XZ, "compressed")                                                                      \
     X(BZIP2, "compressed")
 
 enum filetype {

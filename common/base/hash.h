@@ -1,7 +1,9 @@
-/* A 64-bit hash for lineage and names.  It must not be used for secrets. */
+/* Checksums and hashes of bytes in memory: a 64-bit hash for lineage and names, CRC-32C for
+ * payloads, and MD5 for formats that contain it.  None of them may be used for secrets. */
 #ifndef BRAGG_BASE_HASH_H
 #define BRAGG_BASE_HASH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -33,5 +35,50 @@ static inline uint64_t hash_finish(uint64_t hash)
     hash = (hash ^ (hash >> 27)) * UINT64_C(0x94d049bb133111eb);
     return hash ^ (hash >> 31);
 }
+
+/* CRC-32C (Castagnoli), the checksum of payloads. */
+
+/* Returns the checksum of the data before, which is `crc` (0: no data), continued over `size`
+ * more bytes.  Uses the fastest way that the CPU supports, and for large data the threads of
+ * program_threads. */
+uint32_t crc32c(uint32_t crc, const void *data, size_t size);
+
+/* Ways to compute the checksum, slowest first: with a table, with the instruction of SSE4.2,
+ * with three such instructions in parallel (and PCLMUL), and with folding (AVX-512 with
+ * VPCLMUL). */
+enum crc32c_way {
+    CRC32C_PORTABLE,
+    CRC32C_SSE42,
+    CRC32C_STREAMS,
+    CRC32C_FOLDED,
+    CRC32C_FASTEST = CRC32C_FOLDED
+};
+
+/* crc32c_has returns true if the CPU supports a way.  crc32c_by computes the same checksum in a
+ * given way, for tests. */
+bool crc32c_has(enum crc32c_way way);
+uint32_t crc32c_by(enum crc32c_way way, uint32_t crc, const void *data, size_t size);
+
+/* Checksum and size of a piece of data.  The checksum is that of the piece alone: it begins with
+ * 0. */
+struct crc32c_piece {
+    uint32_t sum;
+    size_t bytes;
+};
+
+/* Returns the checksum of all pieces, one after the other. */
+uint32_t crc32c_join(const struct crc32c_piece *pieces, size_t count);
+
+/* Returns the checksum of the bytes before the piece `last`; all bytes have the checksum `whole`.
+ */
+uint32_t crc32c_before(uint32_t whole, struct crc32c_piece last);
+
+/* The MD5 checksum of bytes in memory [RFC 1321], which CBF files and the Stream V1 of Dectris
+ * contain.  It finds accidental damage only: anybody can make two texts with the same checksum. */
+
+enum { MD5_BYTES = 16 };
+
+/* Stores the checksum of `size` bytes in sum[]. */
+void md5_compute(const void *data, size_t size, uint8_t sum[MD5_BYTES]);
 
 #endif

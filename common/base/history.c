@@ -44,7 +44,7 @@ static bool equal(struct word a, struct word b)
 
 /* Removes the text up to the first of the characters `ends` from the front of *rest, and returns
  * it.  The character itself is removed as well, but not returned. */
-static struct word take(struct word *rest, const char *ends)
+static struct word take_word(struct word *rest, const char *ends)
 {
     struct word w = {rest->at, 0};
     while (w.length < rest->length && !strchr(ends, w.at[w.length]))
@@ -59,8 +59,8 @@ static struct word take(struct word *rest, const char *ends)
 static struct word find_value(struct word line, struct word name)
 {
     while (line.length) {
-        struct word value = take(&line, "\t");
-        if (equal(take(&value, "="), name))
+        struct word value = take_word(&line, "\t");
+        if (equal(take_word(&value, "="), name))
             return value;
     }
     return (struct word){0};
@@ -87,9 +87,9 @@ bool history_brief(const char *line, char *text, size_t size)
     struct word rest = first_line(line);
     size_t used = 0;
     for (bool first = true; rest.length; first = false) {
-        const struct word word = take(&rest, "\t");
+        const struct word word = take_word(&rest, "\t");
         struct word value = word;
-        const struct word name = take(&value, "=");
+        const struct word name = take_word(&value, "=");
         if (!first && !memchr(name.at, ' ', name.length))
             continue;
         if (size - used < word.length + 2)
@@ -114,8 +114,8 @@ static bool is_words(struct word name)
 static bool has_stage(struct word history, struct word name)
 {
     while (history.length) {
-        struct word line = take(&history, "\n");
-        if (equal(take(&line, "\t"), name))
+        struct word line = take_word(&history, "\n");
+        if (equal(take_word(&line, "\t"), name))
             return true;
     }
     return false;
@@ -138,16 +138,16 @@ static void say_value(char text[HISTORY_DIFFERENCE_SIZE], struct word stage, str
 static bool line_difference(struct word stage, struct word was, struct word is, char *text)
 {
     for (struct word rest = is; rest.length;) {
-        struct word value = take(&rest, "\t");
-        const struct word name = take(&value, "="), before = find_value(was, name);
+        struct word value = take_word(&rest, "\t");
+        const struct word name = take_word(&value, "="), before = find_value(was, name);
         if (!equal(before, value) && !is_words(name)) {
             say_value(text, stage, name, before, value);
             return true;
         }
     }
     for (struct word rest = was; rest.length;) {
-        struct word value = take(&rest, "\t");
-        const struct word name = take(&value, "=");
+        struct word value = take_word(&rest, "\t");
+        const struct word name = take_word(&value, "=");
         if (value.length && !find_value(is, name).at && !is_words(name)) {
             say_value(text, stage, name, value, (struct word){0});
             return true;
@@ -162,8 +162,9 @@ bool history_difference(const char *was, const char *is, char text[HISTORY_DIFFE
     text[0] = 0;
     while (old.length || new.length) {
         const struct word old_rest = old;
-        struct word old_line = take(&old, "\n"), new_line = take(&new, "\n");
-        const struct word old_stage = take(&old_line, "\t"), new_stage = take(&new_line, "\t");
+        struct word old_line = take_word(&old, "\n"), new_line = take_word(&new, "\n");
+        const struct word old_stage = take_word(&old_line, "\t"),
+                          new_stage = take_word(&new_line, "\t");
         if (!equal(old_stage, new_stage)) {
             const bool gone =
                 old_stage.length && (!new_stage.length || has_stage(old_rest, new_stage));

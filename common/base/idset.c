@@ -18,16 +18,13 @@ size_t id_set_find(const struct id_set *set, uint64_t id)
     return low;
 }
 
-static bool insert(struct id_set *set, size_t at, struct id_range range)
+static void insert_range(struct id_set *set, size_t at, struct id_range range)
 {
     struct id_range *ranges = mem_grow(set->ranges, set->count, 1, sizeof *ranges, &set->capacity);
-    if (!ranges)
-        return false;
     set->ranges = ranges;
     memmove(&set->ranges[at + 1], &set->ranges[at], (set->count - at) * sizeof range);
     set->ranges[at] = range;
     set->count++;
-    return true;
 }
 
 static void erase(struct id_set *set, size_t at, size_t count)
@@ -52,8 +49,8 @@ bool id_set_covers(const struct id_set *set, struct id_range range)
 }
 
 /* Adds the range from `first` to `last`.  Existing ranges that the new range overlaps or touches
- * become part of it.  Returns false if memory runs out. */
-static __attribute__((noinline)) bool merge(struct id_set *set, uint64_t first, uint64_t last)
+ * become part of it. */
+static __attribute__((noinline)) void merge(struct id_set *set, uint64_t first, uint64_t last)
 {
     struct id_range range = {first, last};
     const size_t at = id_set_find(set, range.first ? range.first - 1 : 0);
@@ -61,76 +58,72 @@ static __attribute__((noinline)) bool merge(struct id_set *set, uint64_t first, 
     while (end < set->count &&
            (range.last == UINT64_MAX || set->ranges[end].first <= range.last + 1))
         end++;
-    if (end == at)
-        return insert(set, at, range);
+    if (end == at) {
+        insert_range(set, at, range);
+        return;
+    }
     if (set->ranges[at].first < range.first)
         range.first = set->ranges[at].first;
     if (set->ranges[end - 1].last > range.last)
         range.last = set->ranges[end - 1].last;
     set->ranges[at] = range;
     erase(set, at + 1, end - at - 1);
-    return true;
 }
 
-bool id_set_add_range(struct id_set *set, struct id_range range)
+void id_set_add_range(struct id_set *set, struct id_range range)
 {
     struct id_range *top = set->count ? &set->ranges[set->count - 1] : NULL;
     if (!top || top->first > range.first || range.first - top->first > top->last - top->first + 1)
-        return merge(set, range.first, range.last);
-    top->last = top->last > range.last ? top->last : range.last;
-    return true;  // the usual case: the range continues the highest one
+        merge(set, range.first, range.last);
+    else if (top->last < range.last)
+        top->last = range.last;  // the usual case: the range continues the highest one
 }
 
-bool id_set_remove_range(struct id_set *set, struct id_range range)
+void id_set_remove_range(struct id_set *set, struct id_range range)
 {
     const size_t at = id_set_find(set, range.first);
     size_t end = at;
     while (end < set->count && set->ranges[end].first <= range.last)
         end++;
     if (end == at)
-        return true;
+        return;
     const struct id_range left = {set->ranges[at].first, range.first - 1},
                           right = {range.last + 1, set->ranges[end - 1].last};
     const bool keeps_left =
         set->ranges[at].first<range.first, keeps_right = set->ranges[end - 1].last> range.last;
-    if (keeps_left && keeps_right && end == at + 1 && !insert(set, end++, right))
-        return false;
+    if (keeps_left && keeps_right && end == at + 1)
+        insert_range(set, end++, right);
     if (keeps_left)
         set->ranges[at] = left;
     if (keeps_right)
         set->ranges[end - 1] = right;
     erase(set, at + keeps_left, end - at - keeps_left - keeps_right);
-    return true;
 }
 
-bool id_set_add(struct id_set *set, uint64_t id)
+void id_set_add(struct id_set *set, uint64_t id)
 {
-    return id_set_add_range(set, (struct id_range){id, id});
+    id_set_add_range(set, (struct id_range){id, id});
 }
 
-bool id_set_remove(struct id_set *set, uint64_t id)
+void id_set_remove(struct id_set *set, uint64_t id)
 {
-    return id_set_remove_range(set, (struct id_range){id, id});
+    id_set_remove_range(set, (struct id_range){id, id});
 }
 
-bool id_set_add_set(struct id_set *set, const struct id_set *other)
+void id_set_add_set(struct id_set *set, const struct id_set *other)
 {
-    bool done = true;
-    for (size_t i = 0; i < other->count && done; i++)
-        done = id_set_add_range(set, other->ranges[i]);
-    return done;
+    for (size_t i = 0; i < other->count; i++)
+        id_set_add_range(set, other->ranges[i]);
 }
 
-bool id_set_remove_set(struct id_set *set, const struct id_set *other)
+void id_set_remove_set(struct id_set *set, const struct id_set *other)
 {
     if (!set->count)
-        return true;
+        return;
     const uint64_t last = set->ranges[set->count - 1].last;
-    bool done = true;
     for (size_t i = id_set_find(other, set->ranges[0].first);
-         i < other->count && other->ranges[i].first <= last && done; i++)
-        done = id_set_remove_range(set, other->ranges[i]);
-    return done;
+         i < other->count && other->ranges[i].first <= last; i++)
+        id_set_remove_range(set, other->ranges[i]);
 }
 
 uint64_t id_set_size(const struct id_set *set)
@@ -172,8 +165,7 @@ enum status id_set_parse(struct id_set *set, const char *text, const char *optio
             return error_set(e, STATUS_USAGE,
                              "%s: '%.60s' is not a list of frames; expected numbers such as 0-9,17",
                              option, text);
-        if (!id_set_add_range(set, range))
-            return error_memory(e, "the list of frames");
+        id_set_add_range(set, range);
         if (!*at)
             return STATUS_OK;
     }

@@ -10,22 +10,22 @@
 
 static const char *program_name = "bragg";
 static enum log_level shown = LOG_WARNING;
-static bool watched;
 
 void log_open(const char *program)
 {
-    program_name = program;
+    const char *name = getenv(LOG_NAME);
+    program_name = name ? name : program;
 }
 
 void log_set_level(enum log_level level)
 {
-    watched = level >= LOG_WARNING && (getenv(LOG_TERMINAL) || isatty(STDERR_FILENO));
+    const bool watched = level >= LOG_WARNING && (getenv(LOG_TERMINAL) || isatty(STDERR_FILENO));
     shown = watched && level < LOG_TELL ? LOG_TELL : level;
 }
 
 bool log_is_watched(void)
 {
-    return watched;
+    return shown >= LOG_TELL;
 }
 
 const char *log_program(void)

@@ -39,18 +39,25 @@ void log_tell(const char *word);
  * several processes or was restarted. */
 bool log_is_part(void);
 
+/* Environment variable of a process that works for another program: the name of that program, which
+ * the user called and which messages begin with. */
+#define LOG_NAME "BRAGG_NAME"
+
 /* A word for log_tell: the source has acknowledged all frames of the run, as far as known here. */
 #define LOG_COMPLETE "complete"
 
-/* Sets the name of the program in messages (the text is stored, not copied).  The level is
- * LOG_WARNING until log_set_level is called. */
+/* A word for log_tell: this process ends now because its memory ran out. */
+#define LOG_MEMORY "memory"
+
+/* Sets the name of the program in messages (the text is stored, not copied), unless LOG_NAME is
+ * set.  The level is LOG_WARNING until log_set_level is called. */
 void log_open(const char *program);
 
 /* Shows messages up to and including `level`.  On a terminal the level LOG_WARNING also shows
  * messages of LOG_TELL. */
 void log_set_level(enum log_level level);
 
-/* Returns true if stderr is a terminal that shows messages of LOG_TELL to a user. */
+/* Returns true if messages of LOG_TELL are shown: on a terminal, or with --verbose. */
 bool log_is_watched(void);
 
 /* Returns the name that log_open got, or "bragg". */

@@ -1,5 +1,4 @@
 #include "base/opt.h"
-#include "base/filetype.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -10,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
+#include "base/filetype.h"
 #include "base/log.h"
 #include "base/program.h"
 #include "base/text.h"
@@ -44,20 +45,28 @@ static bool has_option(const char *folder, const char *program, const char *name
     return pclose(help) == 0 && found;
 }
 
-/* Returns the program of a pipeline, other than this one, whose --help lists the option `name`
- * (without --); NULL if there is none.  For messages only: it starts each of them. */
-static const struct listed_program *program_with_option(const char *name)
+enum { OWNERS_SIZE = 200 };
+
+/* Stores the programs of a pipeline, other than this one, whose --help lists the option `name`
+ * (without --), such as "orient, write", and returns how many they are, at most `most`.  For
+ * messages only: it starts each of them. */
+static int find_owners(const char *name, int most, char owners[OWNERS_SIZE])
 {
     char folder[PATH_MAX], executable[40];
+    int count = 0;
+    size_t used = 0;
+    owners[0] = '\0';
     if (!*name || !program_folder(folder))
-        return NULL;
-    for (size_t i = 0; i < program_list_length; i++) {
+        return 0;
+    for (size_t i = 0; i < program_list_length && count < most; i++) {
         (void)snprintf(executable, sizeof executable, "bragg-%s", program_list[i].name);
-        if (program_list[i].hints && strcmp(executable, log_program()) != 0 &&
-            has_option(folder, executable, name))
-            return &program_list[i];
+        if (!program_list[i].hints || strcmp(executable, log_program()) == 0 ||
+            !has_option(folder, executable, name))
+            continue;
+        used += (size_t)snprintf(owners + used, used < OWNERS_SIZE ? OWNERS_SIZE - used : 0, "%s%s",
+                                 count++ ? ", " : "", program_list[i].name);
     }
-    return NULL;
+    return count;
 }
 
 enum { TABLE_MAX = 160 };
@@ -128,18 +137,34 @@ static bool is_answer(const char *word, size_t length)
     return false;
 }
 
+/* Sets the error for an option of the programs `owners`, which are `count`. */
+static enum status option_of_others(const struct parse *p, const char *word, int count,
+                                    const char *owners, struct error *e)
+{
+    if (!p->program->sets_stages)
+        return error_set(e, STATUS_USAGE,
+                         "unknown option '%.80s'; bragg-%.*s has an option of this name", word,
+                         (int)strcspn(owners, ","), owners);
+    if (count == 1)
+        return error_set(e, STATUS_USAGE, "unknown option '%.80s'. Did you mean --set=%s.%.80s?",
+                         word, owners, word + 2);
+    return error_set(e, STATUS_USAGE,
+                     "unknown option '%.80s'. Did you mean --set=STAGE.%.80s? Stages with this "
+                     "option: %s",
+                     word, word + 2, owners);
+}
+
 /* Sets the error for an unknown option.  The error names a program that has the option, or else
  * the option that was probably meant. */
 static enum status unknown_option(const struct parse *p, const char *word, size_t length,
                                   struct error *e)
 {
-    char typed[40];
+    char typed[40], owners[OWNERS_SIZE];
     (void)snprintf(typed, sizeof typed, "%.*s", (int)length, word + 2);
-    const struct listed_program *owner = p->program->partial ? NULL : program_with_option(typed);
-    if (owner)
-        return error_set(e, STATUS_USAGE,
-                         "unknown option '%.80s'; bragg-%s has an option of this name", word,
-                         owner->name);
+    const int most = p->program->partial ? 0 : p->program->sets_stages ? INT_MAX : 1;
+    const int count = find_owners(typed, most, owners);
+    if (count)
+        return option_of_others(p, word, count, owners, e);
     const char *meant = NULL;
     int best = 99;
     for (size_t k = 0; k < p->count; k++)
@@ -182,8 +207,8 @@ static enum status take_word(struct parse *p, int argc, char **argv, int *i)
 }
 
 /* Prints the text of --help or --version to stdout, and ends the program. */
-static void answer(const struct opt_program *program, const struct opt *table,
-                   const struct opt *more_table, const char *word)
+static void print_answer(const struct opt_program *program, const struct opt *table,
+                         const struct opt *more_table, const char *word)
 {
     errno = 0;
     if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0)
@@ -211,7 +236,7 @@ enum status opt_parse(const struct opt_program *program, const struct opt *table
 
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
         if (is_answer(argv[i], strlen(argv[i])))
-            answer(program, table, more_table, argv[i]);
+            print_answer(program, table, more_table, argv[i]);
     enum status s = STATUS_OK;
     if (!program->partial)
         s = opt_defaults(table, options, e);
@@ -238,4 +263,163 @@ enum status opt_parse(const struct opt_program *program, const struct opt *table
         return STATUS_OK;
     s = opt_check(table, table, options, e);
     return s ? s : opt_check(more_table, more_table, more, e);
+}
+
+/* Writes the text of --help: the options of the tables in groups with headings, in the order of
+ * the rows. */
+
+/* Columns of the text, counted from 0: the end of a line (WIDTH), the options (OPTIONS), and
+ * their descriptions (TEXTS). */
+enum { WIDTH = 79, OPTIONS = 6, TEXTS = 29 };
+
+static const char MOST_USED[] = "Most used options:";
+
+/* --- lines ------------------------------------------------------------------ */
+
+/* Returns the number of columns of the first `length` bytes of a UTF-8 text. */
+static int columns_of(const char *text, size_t length)
+{
+    int columns = 0;
+    for (size_t i = 0; i < length; i++)
+        columns += ((unsigned char)text[i] & 0xc0) != 0x80;
+    return columns;
+}
+
+/* Writes the words of a text from `column` on, in lines of at most WIDTH columns.  Lines after the
+ * first begin with `indent` blanks.  A line feed in the text ends a line; blanks after a line feed
+ * stay.  Returns the column after the last word. */
+static int put_words(FILE *out, const char *text, int column, int indent)
+{
+    while (*text) {
+        const size_t blanks = strspn(text, " "), length = strcspn(text + blanks, " \n");
+        const int wide = (int)blanks + columns_of(text + blanks, length);
+        if (length > 0 && column > indent && column + wide > WIDTH) {
+            fprintf(out, "\n%*s%.*s", indent, "", (int)length, text + blanks);
+            column = indent + wide - (int)blanks;
+        } else {
+            fprintf(out, "%.*s", (int)(blanks + length), text);
+            column += wide;
+        }
+        text += blanks + length;
+        if (*text == '\n') {
+            fprintf(out, "\n%*s", indent, "");
+            column = indent;
+            text++;
+        }
+    }
+    return column;
+}
+
+/* --- options ---------------------------------------------------------------- */
+
+/* Returns the default of an option as a user would type it, perhaps followed by | and other
+ * choices.  NULL: there is none to show, or `doc` ends with it in parentheses. */
+static const char *opt_usual(const struct opt *o)
+{
+    const char *open = strrchr(o->doc, '(');
+    const bool said =
+        open && open > o->doc && open[-1] == ' ' && strcspn(open, ")") + 1 == strlen(open);
+    if (said || (o->usual && !*o->usual))
+        return NULL;
+    return o->usual || o->type != OPT_CHOICE ? o->usual : o->choices;
+}
+
+static void put_option(FILE *out, const struct opt *o)
+{
+    const bool value = o->type != OPT_FLAG, bare = value && o->flags & OPT_BARE;
+    const int length = fprintf(out, "%*s--%s%s%s%s%s", OPTIONS, "", o->name, bare ? "[" : "",
+                               value ? "=" : "", value ? o->metavar : "", bare ? "]" : "");
+    if (length < TEXTS)
+        fprintf(out, "%*s", TEXTS - length, "");
+    else
+        fprintf(out, "\n%*s", TEXTS, "");
+    const int column = put_words(out, o->doc, TEXTS, TEXTS);
+    const char *usual = opt_usual(o);
+    if (usual) {
+        char *text = mem_text(" (%.*s)", (int)strcspn(usual, "|"), usual);
+        (void)put_words(out, text, column, TEXTS);
+        mem_free(text);
+    }
+    fputc('\n', out);
+}
+
+/* Writes an empty line and a heading; "": only the empty line. */
+static void put_heading(FILE *out, const char *heading)
+{
+    fputc('\n', out);
+    if (!*heading)
+        return;
+    fputc(' ', out);
+    (void)put_words(out, heading, 1, 1);
+    fputc('\n', out);
+}
+
+static bool is_row(const struct opt *o)
+{
+    return o->name || o->doc;
+}
+
+/* Writes the options that are marked `first`, under a heading if there are any. */
+static void put_first(FILE *out, const struct opt *table)
+{
+    bool any = false;
+    for (const struct opt *o = table; o && is_row(o); o++) {
+        if (!o->first)
+            continue;
+        if (!any)
+            put_heading(out, MOST_USED);
+        any = true;
+        put_option(out, o);
+    }
+}
+
+/* Writes all other options, group by group.  A group without other options has no heading; rows
+ * above the first heading are a group without one. */
+static void put_groups(FILE *out, const struct opt *table)
+{
+    const char *heading = "";
+    for (const struct opt *o = table; o && is_row(o); o++) {
+        if (o->type == OPT_GROUP) {
+            heading = o->doc;
+        } else if (!o->first) {
+            if (heading)
+                put_heading(out, heading);
+            heading = NULL;
+            put_option(out, o);
+        }
+    }
+}
+
+/* --- the whole text ------------------------------------------------------------- */
+
+void opt_help(FILE *out, const struct opt_program *program, const struct opt *table,
+              const struct opt *more_table)
+{
+    static const struct opt answers[] = {
+        {.name = "help", .doc = "Print this help", .type = OPT_FLAG},
+        {.name = "version", .doc = "Print the version", .type = OPT_FLAG},
+        {0},
+    };
+    fprintf(out, "Usage: %s [OPTION...]%s%s\n", program->name, program->operands ? " " : "",
+            program->operands ? program->operands : "");
+    (void)put_words(out, program->summary, 0, 0);
+    fputc('\n', out);
+    put_first(out, table);
+    put_groups(out, table);
+    put_groups(out, more_table);
+    put_groups(out, answers);
+    if (program->details) {
+        fputc('\n', out);
+        (void)put_words(out, program->details, 0, 0);
+        fputc('\n', out);
+    }
+    if (program->examples)
+        fputs("\nExamples:\n  ", out);
+    for (const char *c = program->examples; c && *c; c++) {
+        fputc(*c, out);
+        if (*c == '\n' && c[1])
+            fputs("  ", out);
+    }
+    if (program->examples)
+        fputc('\n', out);
 }

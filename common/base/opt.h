@@ -48,7 +48,9 @@ enum {
     OPT_KEYS = 128,        // OPT_TEXTS: the rows below are also keys inside each value, and are
                            // checked for each value
     OPT_WHEN_SET = 512,    // OPT_BYTES: in the lineage only if the option is given
-    OPT_BARE = 256,        // --NAME without a value means the default; a value needs an =
+    OPT_RIGHT_ANGLES =
+        1024,        // OPT_REALS: a unit cell; three numbers are its edges, and the angles are 90
+    OPT_BARE = 256,  // --NAME without a value means the default; a value needs an =
 };
 
 /* One bit per row of a table, which is set if the option was given.  The marks are a member of
@@ -101,6 +103,7 @@ struct opt_program {
      * their default, and `excludes` and `needs` are not checked: the caller calls opt_check
      * later. */
     bool partial;
+    bool sets_stages;  // the program has --set=STAGE.OPTION=VALUE for options of other programs
 };
 
 /* Converts the text that was typed for an option, and stores the value in `options`.
@@ -160,9 +163,6 @@ const struct opt *opt_end(const struct opt *o);
  * order of the table and in the units that are typed.  An option that was not given has no value
  * (see opt_marks).  Returns the length of the whole text, which is cut off if it does not fit. */
 size_t opt_lineage(const struct opt *table, const void *options, char *text, size_t size);
-
-/* Returns true if frames depend on an option: it has the flag OPT_BYTES or OPT_CONTENT. */
-bool opt_matters(const struct opt *o);
 
 /* Writes the options that were given and on which frames depend to text[size], as words for
  * words_split, in the order of the table.  The words give the same options again.  Returns false

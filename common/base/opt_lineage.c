@@ -159,18 +159,18 @@ size_t opt_lineage(const struct opt *table, const void *options, char *text, siz
 
 /* --- words --------------------------------------------------------------- */
 
-bool opt_matters(const struct opt *o)
+/* Returns true if frames depend on an option: it has the flag OPT_BYTES or OPT_CONTENT. */
+static bool opt_matters(const struct opt *o)
 {
     return o->flags & (OPT_BYTES | OPT_CONTENT);
 }
 
 /* Appends the word "--NAME=VALUE" to `text`, or "--NAME" if `value` is NULL.  Returns false if
- * there is no room or no memory. */
+ * `text` is too small for it. */
 static bool append_word(char *text, size_t size, const char *name, const char *value)
 {
-    char *word = NULL;
-    const bool good = asprintf(&word, value ? "--%s=%s" : "--%s", name, value ? value : "") >= 0 &&
-                      words_append(text, size, word);
+    char *word = mem_text(value ? "--%s=%s" : "--%s", name, value ? value : "");
+    const bool good = words_append(text, size, word);
     free(word);
     return good;
 }
@@ -252,7 +252,7 @@ bool opt_add_chosen(const struct opt *table, const void *options, char *text, si
     char *copy = mem_copy(text, strlen(text) + 1, 1), *merged = mem_array(size, 1);
     char *words[WORDS_MAX];
     size_t count = 0;
-    const bool good = copy && merged && (!*copy || words_split(copy, words, WORDS_MAX, &count)) &&
+    const bool good = (!*copy || words_split(copy, words, WORDS_MAX, &count)) &&
                       merge_chosen(table, options, words, count, merged, size);
     if (good)
         memcpy(text, merged, strlen(merged) + 1);

@@ -299,6 +299,8 @@ static enum status read_one_or_all(const char *text, int count, const struct opt
     return STATUS_OK;
 }
 
+enum { EDGES = 3 };  // of a unit cell
+
 static enum status store_reals(const char *text, const struct opt *o,
                                const struct opt_number *number, double *values, struct error *e)
 {
@@ -306,11 +308,15 @@ static enum status store_reals(const char *text, const struct opt *o,
     if (o->flags & OPT_ONE_FOR_ALL)
         return read_one_or_all(text, o->count, number, values, e);
     const enum status s = read_numbers(text, o->count, number, values, &n, e);
+    const bool angles = o->flags & OPT_RIGHT_ANGLES;
+    if (angles && n == EDGES)
+        for (; n < o->count; n++)
+            values[n] = 90.0;
     if (s == STATUS_OK && n != o->count)
         return error_set(
             e, STATUS_USAGE,
-            "%s: '%.60s' has the wrong number of values; expected %d, separated by commas",
-            number->what, text, o->count);
+            "%s: '%.60s' has the wrong number of values; expected %s%d, separated by commas",
+            number->what, text, angles ? "3 or " : "", o->count);
     return s;
 }
 
@@ -575,8 +581,11 @@ static enum status need(const struct opt *table, const void *options, const stru
     char names[120];
     for (const char *word = o->needs; word; word = next_word(word))
         if (!any_given(table, options, word, true, " or --", names, sizeof names))
-            return error_set(e, STATUS_USAGE, "--%s %s --%s", o->name,
-                             strchr(names, '=') ? "has an effect only with" : "needs", names);
+            return error_set(e, STATUS_USAGE, "--%s %s --%s%s", o->name,
+                             strchr(names, '=') ? "has an effect only with" : "needs", names,
+                             any_given(table, options, word, false, " or --", names, sizeof names)
+                                 ? " (the given value turns it off)"
+                                 : "");
     return STATUS_OK;
 }
 

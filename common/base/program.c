@@ -141,6 +141,33 @@ void program_sleeps(char *const *argv)
         (void)execv("/proc/self/exe", argv);
 }
 
+enum status program_take_descriptors(unsigned least, struct error *e)
+{
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0)
+        return STATUS_OK;
+    files.rlim_cur = files.rlim_max;
+    (void)setrlimit(RLIMIT_NOFILE, &files);
+    if (files.rlim_cur >= least)
+        return STATUS_OK;
+    return error_set(
+        e, STATUS_FAILED,
+        "the limit of open files is too small (ulimit -n, got %u); expected at least %u",
+        (unsigned)files.rlim_cur, least);
+}
+
+static _Thread_local int threads_for_memory = 1;
+
+int program_threads(void)
+{
+    return threads_for_memory;
+}
+
+void program_set_threads(int threads)
+{
+    threads_for_memory = threads;
+}
+
 /* Sanitizers define pthread_create themselves. */
 #ifndef __has_feature
 #define __has_feature(x) 0
@@ -189,6 +216,7 @@ const struct listed_program program_list[] = {
     {"background", "scattering of water, air, any material", true, true},
     {"noise", "photons to detector counts", true, true},
     {"write", "files and pictures", true, false},
+    {"eiger", "virtual Dectris detector, controlled over HTTP", false, false},
     {"serve", "live frames for other programs, in their protocols", true, false},
     {"tap", "records, prints or counts what flows between stages", false, false},
     {"replay", "plays a recording or images, computes a frame again", false, false},

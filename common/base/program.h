@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/error.h"
+
 enum { HOST_SIZE = 65 };  // bytes of the name of a host, with the terminator
 
 enum { PROGRAM_STACK_KIB = 512 };  // least stack of the first thread and of compute threads
@@ -31,6 +33,10 @@ void program_close_files(unsigned first, unsigned last);
  * system does not list them. */
 bool program_close_at_exec(unsigned first);
 
+/* Allows this process as many file descriptors as the system permits, because libzmq aborts when it
+ * gets no more of them.  Returns STATUS_FAILED if they are fewer than `least`. */
+enum status program_take_descriptors(unsigned least, struct error *e);
+
 /* Returns the name of this host: never "", without blanks and control characters.  With its pid a
  * process is identified among those of several hosts.  Valid until the process ends. */
 const char *host_name(void);
@@ -50,6 +56,16 @@ void program_sleeps(char *const *argv);
  * the program with one line and status 1. */
 int program_thread(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *),
                    void *argument);
+
+/* The number of threads that the calling thread may use for work on large memory, such as checksums
+ * and compression: 1 until the calling thread sets it.  The result of such work never depends on
+ * it. */
+int program_threads(void);
+
+/* The largest number of threads that sinks start by default for such work.  Each compresses about
+ * 1 GB/s, so that more of them are only woken for each image, and find nothing to do. */
+enum { PROGRAM_THREADS_OF_SINK = 16 };
+void program_set_threads(int threads);
 
 /* The version of all programs, and the version of the physics.  PHYSICS_VERSION is increased
  * when the same recipe may give other bytes than before.  It is part of the lineage. */

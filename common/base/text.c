@@ -204,7 +204,7 @@ bool words_split(char *text, char **words, size_t most, size_t *count)
         if (!at || (*at && *at != ' '))
             return false;
         at += *at == ' ';
-        *to++ = 0;  // does not overtake `at`, and stays within the text
+        *to++ = 0;  // `to` is before `at`, so that the text is still unread
     }
     return true;
 }

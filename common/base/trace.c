@@ -27,14 +27,11 @@ enum status trace_check(const char *path, struct error *e)
     return target_check_kind(path, "trace", begins, e);
 }
 
-enum status trace_open(size_t capacity, struct error *e)
+void trace_open(size_t capacity)
 {
     ring.spans = mem_array(capacity, sizeof *ring.spans);
-    if (!ring.spans)
-        return error_memory(e, "the trace");
     ring.capacity = capacity;
     atomic_store(&ring.next, 0);
-    return STATUS_OK;
 }
 
 void trace_span(const char *name, uint64_t id, uint64_t start_ns, uint64_t end_ns)

@@ -17,8 +17,8 @@
  * cannot, or `path` is a symbolic link or a file that is not a trace. */
 enum status trace_check(const char *path, struct error *e);
 
-/* Starts to record.  The last `capacity` spans are kept.  STATUS_FAILED: out of memory. */
-enum status trace_open(size_t capacity, struct error *e);
+/* Starts to record.  The last `capacity` spans are kept. */
+void trace_open(size_t capacity);
 
 /* Records a span: the work `name` for frame `id`, from start_ns to end_ns (see clock_ns).  The
  * text `name` is stored, not copied.  May be called from any thread.  Does nothing if trace_open

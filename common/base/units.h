@@ -10,6 +10,15 @@
 
 #include <math.h>
 
+/* Physical constants, with the digits that nanoBragg has [1.1]. */
+
+#define ELECTRON_RADIUS_SQR_M2 7.94079248018965e-30  // classical electron radius, squared
+#define AVOGADRO_1_MOL 6.02214179e23
+
+/* nanoBragg's default fluence in photons/m^2: 1/r_e^2, so that pixels come out in
+ * electrons^2 sr. */
+#define FLUENCE_UNIT_PH_M2 125932015286227086360700780544.0
+
 #define DEGREES_PER_RADIAN (180.0 * M_1_PI)
 
 static inline double mm_to_m(double mm)
@@ -88,5 +97,28 @@ void readable_bytes(double bytes, char text[READABLE_SIZE]);
 
 /* Writes a time to `text`, rounded to seconds: "0:15", "2:03:00". */
 void readable_time(double s, char text[READABLE_SIZE]);
+
+/* --- warnings about values that are possible but probably in the wrong unit -------------- */
+
+/* Usual values of an option, and the units that users confuse with its own. */
+struct usual {
+    const char *option, *unit;  // name without dashes, and unit
+    double min, max;            // smallest and largest usual value
+    const char *larger;         // unit that was probably meant if the value is too small
+    double more;                // size of the unit `larger`, in `unit`
+    const char *smaller;        // unit that was probably meant if the value is too large
+    double less;                // size of the unit `smaller`, in `unit`
+};
+
+/* Warns if the value is outside of the usual range. */
+void warn_unusual(const struct usual *usual, double value);
+
+/* Warns if `count` angles, which the user gave in degrees, are round angles when they are taken as
+ * radians: multiples of 5 degrees to four digits, or of 45 degrees to three.  Zeros are ignored. */
+void warn_radians(const char *option, const double *rad, int count);
+
+/* Gives the same warning for a small angle, such as oscillation or mosaic spread, if the angle
+ * taken as radians is a multiple of 0.1 degrees. */
+void warn_small_radians(const char *option, double rad);
 
 #endif

@@ -13,7 +13,7 @@
 #include <immintrin.h>
 #endif
 
-#include "codec/bitshuffle.h"
+#include "codec/bslz4.h"
 
 #include "base/isa.h"
 

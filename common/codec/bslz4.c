@@ -14,7 +14,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "codec/bitshuffle.h"
+#include "base/hash.h"
+#include "base/program.h"
 
 enum {
     CHUNK_HEAD = 12,  // bytes of the head of a chunk
@@ -68,9 +69,60 @@ static enum status read_head(const uint8_t *chunk, size_t length, const char *na
     return STATUS_OK;
 }
 
+/* --- pieces for several threads ----------------------------------------------- */
+
+/* How the data of a chunk are compressed. */
+struct packing {
+    /* Compresses `bytes` bytes into out, and returns the length of the result.  *sum, if it is
+     * not NULL, gets the CRC-32C of these bytes. */
+    size_t (*put)(const struct packing *p, const uint8_t *from, size_t bytes, uint8_t *out,
+                  uint32_t *sum);
+    size_t block, room;  // bytes of a block; largest length of a compressed block
+    enum isa isa;        // of bitshuffle
+    size_t size;         // bytes of an item of bitshuffle
+};
+
+enum { PIECES_MAX = 64, PIECE_BYTES_MIN = 1 << 18 };
+
+/* Does what p->put does, in all threads of program_threads.  Each piece of whole blocks is first
+ * compressed to the place where it would be if no block before it became shorter.  The bytes of the
+ * result do not depend on the threads. */
+static size_t put_pieces(const struct packing *p, const uint8_t *from, size_t bytes, uint8_t *out,
+                         uint32_t *sum)
+{
+    size_t lengths[PIECES_MAX], length = 0;
+    struct crc32c_piece sums[PIECES_MAX];
+    const int threads = program_threads();
+    const size_t blocks = bytes / p->block, most = bytes / PIECE_BYTES_MIN;
+    size_t count = most < blocks ? most : blocks;
+    if (threads == 1 || count < 2)
+        return p->put(p, from, bytes, out, sum);
+    count = count < PIECES_MAX ? count : PIECES_MAX;
+#pragma omp parallel for num_threads(threads) schedule(dynamic)
+    for (size_t i = 0; i < count; i++) {
+        const size_t first = blocks * i / count, end = blocks * (i + 1) / count;
+        const size_t n = i + 1 == count ? bytes - first * p->block : (end - first) * p->block;
+        sums[i] = (struct crc32c_piece){.bytes = n};
+        lengths[i] =
+            p->put(p, from + first * p->block, n, out + first * p->room, sum ? &sums[i].sum : NULL);
+    }
+    if (sum)
+        *sum = crc32c_join(sums, count);
+    for (size_t i = 0; i < count; i++) {
+        memmove(out + length, out + blocks * i / count * p->room, lengths[i]);
+        length += lengths[i];
+    }
+    return length;
+}
+
 /* --- bitshuffle and LZ4 ----------------------------------------------------- */
 
-enum { BLOCK_MAX = 1 << 24 };
+enum {
+    BLOCK_MAX = 1 << 24,          // bytes of a block that is read
+    BLOCK_BYTES_MAX = 16384,      // bytes of a block that is written
+    SUM_BYTES = 3 * BSLZ4_BLOCK,  // bytes that are added to a checksum at a time: they are still in
+                                  // the caches, and crc32c is slower for one block alone
+};
 
 size_t bslz4_bound(size_t count, size_t size)
 {
@@ -81,29 +133,63 @@ size_t bslz4_bound(size_t count, size_t size)
     return CHUNK_HEAD + bytes + (bytes / BSLZ4_BLOCK + 1) * (LENGTH + BSLZ4_BLOCK / 255 + 16);
 }
 
-size_t bslz4_compress(enum isa isa, const void *items, size_t count, size_t size, uint8_t *out)
+/* Compresses whole blocks, and copies the last items. */
+static size_t put_shuffled(const struct packing *p, const uint8_t *from, size_t bytes, uint8_t *out,
+                           uint32_t *sum)
 {
-    static bitshuffle *const shuffles[ISA_COUNT] = {bitshuffle_baseline, bitshuffle_avx2,
-                                                    bitshuffle_avx512};
-    const uint8_t *from = items;
+    static bitshuffle_loop *const shuffles[ISA_COUNT] = {bitshuffle_baseline, bitshuffle_avx2,
+                                                         bitshuffle_avx512};
+    const size_t group = BITSHUFFLE_GROUP * p->size;
     uint8_t *const start = out;
-    uint8_t scratch[BSLZ4_BLOCK], bits[BSLZ4_BLOCK];
-    write_head(out, count * size, BSLZ4_BLOCK);
-    out += CHUNK_HEAD;
-    while (count >= BITSHUFFLE_GROUP) {
-        const size_t most = BSLZ4_BLOCK / size;
-        const size_t n = count < most ? count - count % BITSHUFFLE_GROUP : most;
-        const int bytes = (int)(n * size);
-        shuffles[isa](from, n, size, scratch, bits);
-        const int length = LZ4_compress_default((const char *)bits, (char *)out + LENGTH, bytes,
-                                                LZ4_COMPRESSBOUND(BSLZ4_BLOCK));
+    uint8_t scratch[BLOCK_BYTES_MAX], bits[BLOCK_BYTES_MAX];
+    const uint8_t *unsummed = from;
+    uint32_t crc = 0;
+    while (bytes >= group) {
+        const size_t n = bytes < p->block ? bytes - bytes % group : p->block;
+        shuffles[p->isa](from, n / p->size, p->size, scratch, bits);
+        const int length = LZ4_compress_default((const char *)bits, (char *)out + LENGTH, (int)n,
+                                                LZ4_COMPRESSBOUND(BLOCK_BYTES_MAX));
         write_be32(out, (size_t)length);
         out += LENGTH + length;
-        from += bytes;
-        count -= n;
+        from += n;
+        bytes -= n;
+        if (sum && from - unsummed >= SUM_BYTES) {
+            crc = crc32c(crc, unsummed, (size_t)(from - unsummed));
+            unsummed = from;
+        }
     }
-    memcpy(out, from, count * size);
-    return (size_t)(out - start) + count * size;
+    memcpy(out, from, bytes);
+    if (sum)
+        *sum = crc32c(crc, unsummed, (size_t)(from + bytes - unsummed));
+    return (size_t)(out - start) + bytes;
+}
+
+size_t bslz4_compress_summed(enum isa isa, const void *items, size_t count, size_t size,
+                             uint8_t *out, uint32_t *sum)
+{
+    const struct packing p = {.put = put_shuffled,
+                              .block = BSLZ4_BLOCK,
+                              .room = LENGTH + LZ4_COMPRESSBOUND(BSLZ4_BLOCK),
+                              .isa = isa,
+                              .size = size};
+    write_head(out, count * size, BSLZ4_BLOCK);
+    return CHUNK_HEAD + put_pieces(&p, items, count * size, out + CHUNK_HEAD, sum);
+}
+
+size_t bslz4_compress(enum isa isa, const void *items, size_t count, size_t size, uint8_t *out)
+{
+    return bslz4_compress_summed(isa, items, count, size, out, NULL);
+}
+
+size_t bslz4_compress_bare(enum isa isa, const void *items, size_t count, size_t size,
+                           size_t block_items, uint8_t *out)
+{
+    const struct packing p = {.put = put_shuffled,
+                              .block = block_items * size,
+                              .room = LENGTH + LZ4_COMPRESSBOUND(block_items * size),
+                              .isa = isa,
+                              .size = size};
+    return put_pieces(&p, items, count * size, out, NULL);
 }
 
 /* --- back ---------------------------------------------------------------- */
@@ -115,16 +201,19 @@ static enum status cut_off(size_t left, struct error *e)
                      left);
 }
 
-/* Decompresses all blocks and the last items from chunk[at] on, into to[left].  `bits` has room
- * for two blocks. */
-static enum status read_blocks(const uint8_t *chunk, size_t at, size_t length, size_t block,
-                               uint8_t *to, size_t left, size_t size, uint8_t *bits,
+/* Decompresses all blocks and the last items after the head of a chunk, into to[left].  `bits` has
+ * room for two blocks.  *sum, if it is not NULL, gets the CRC-32C of the items. */
+static enum status read_blocks(const uint8_t *chunk, size_t length, size_t block, uint8_t *to,
+                               size_t left, size_t size, uint8_t *bits, uint32_t *sum,
                                struct error *e)
 {
     static bitunshuffle *const unshuffles[ISA_COUNT] = {bitunshuffle_baseline, bitunshuffle_avx2,
                                                         bitunshuffle_avx512};
     bitunshuffle *const unshuffle = unshuffles[isa_best()];
     const size_t group = BITSHUFFLE_GROUP * size;
+    const uint8_t *unsummed = to;
+    size_t at = CHUNK_HEAD;
+    uint32_t crc = 0;
     while (left >= group) {
         const size_t bytes = left < block ? left - left % group : block;
         const size_t packed = length - at >= LENGTH ? read_be32(chunk + at) : SIZE_MAX;
@@ -138,11 +227,17 @@ static enum status read_blocks(const uint8_t *chunk, size_t at, size_t length, s
         at += packed;
         to += bytes;
         left -= bytes;
+        if (sum && to - unsummed >= SUM_BYTES) {
+            crc = crc32c(crc, unsummed, (size_t)(to - unsummed));
+            unsummed = to;
+        }
     }
     if (length - at != left)
         return error_set(e, STATUS_INPUT, "bslz4: %zu bytes after the blocks; expected %zu",
                          length - at, left);
     memcpy(to, chunk + at, left);
+    if (sum)
+        *sum = crc32c(crc, unsummed, (size_t)(to + left - unsummed));
     return STATUS_OK;
 }
 
@@ -160,19 +255,25 @@ enum status bslz4_check(const uint8_t *chunk, size_t length, size_t count, size_
     return get_head(chunk, length, count, size, &block, e);
 }
 
-enum status bslz4_decompress(const uint8_t *chunk, size_t length, void *items, size_t count,
-                             size_t size, struct error *e)
+enum status bslz4_decompress_summed(const uint8_t *chunk, size_t length, void *items, size_t count,
+                                    size_t size, uint32_t *sum, struct error *e)
 {
     size_t block;
     enum status s = get_head(chunk, length, count, size, &block, e);
     if (s)
         return s;
-    uint8_t *bits = mem_array(block < count * size ? block : count * size, 2);
+    uint8_t *bits = mem_try_array(block < count * size ? block : count * size, 2);
     if (!bits)
         return error_memory(e, "a block");
-    s = read_blocks(chunk, CHUNK_HEAD, length, block, items, count * size, size, bits, e);
+    s = read_blocks(chunk, length, block, items, count * size, size, bits, sum, e);
     mem_free(bits);
     return s;
+}
+
+enum status bslz4_decompress(const uint8_t *chunk, size_t length, void *items, size_t count,
+                             size_t size, struct error *e)
+{
+    return bslz4_decompress_summed(chunk, length, items, count, size, NULL, e);
 }
 
 /* --- LZ4 in blocks ---------------------------------------------------------- */
@@ -197,14 +298,14 @@ static size_t put_block(const uint8_t *from, size_t bytes, uint8_t *out)
     return bytes;
 }
 
-size_t lz4_blocks_compress(const void *data, size_t bytes, uint8_t *out)
+static size_t put_plain(const struct packing *p, const uint8_t *from, size_t bytes, uint8_t *out,
+                        uint32_t *sum)
 {
-    const uint8_t *from = data;
+    if (sum)
+        *sum = crc32c(0, from, bytes);
     uint8_t *const start = out;
-    write_head(out, bytes, bytes < LZ4_BLOCKS_BLOCK ? bytes : LZ4_BLOCKS_BLOCK);
-    out += CHUNK_HEAD;
     while (bytes) {
-        const size_t n = bytes < LZ4_BLOCKS_BLOCK ? bytes : LZ4_BLOCKS_BLOCK;
+        const size_t n = bytes < p->block ? bytes : p->block;
         const size_t length = put_block(from, n, out + LENGTH);
         write_be32(out, length);
         out += LENGTH + length;
@@ -212,6 +313,15 @@ size_t lz4_blocks_compress(const void *data, size_t bytes, uint8_t *out)
         bytes -= n;
     }
     return (size_t)(out - start);
+}
+
+size_t lz4_blocks_compress(const void *data, size_t bytes, uint8_t *out)
+{
+    const struct packing p = {.put = put_plain,
+                              .block = LZ4_BLOCKS_BLOCK,
+                              .room = LENGTH + LZ4_COMPRESSBOUND(LZ4_BLOCKS_BLOCK)};
+    write_head(out, bytes, bytes < LZ4_BLOCKS_BLOCK ? bytes : LZ4_BLOCKS_BLOCK);
+    return CHUNK_HEAD + put_pieces(&p, data, bytes, out + CHUNK_HEAD, NULL);
 }
 
 /* Decompresses the next block, which has `bytes` bytes, from chunk[*at], and moves *at to its
@@ -253,4 +363,23 @@ enum status lz4_blocks_decompress(const uint8_t *chunk, size_t length, void *dat
         return error_set(e, STATUS_INPUT, "lz4: %zu bytes remain after the blocks; expected none",
                          length - at);
     return STATUS_OK;
+}
+
+/* --- one LZ4 block ----------------------------------------------------------- */
+
+size_t lz4_block_bound(size_t bytes)
+{
+    return bytes > LZ4_MAX_INPUT_SIZE ? 0 : (size_t)LZ4_COMPRESSBOUND(bytes);
+}
+
+size_t lz4_block_compress(const void *data, size_t bytes, uint8_t *out)
+{
+    return (size_t)LZ4_compress_default(data, (char *)out, (int)bytes,
+                                        LZ4_compressBound((int)bytes));
+}
+
+bool lz4_block_decompress(const uint8_t *block, size_t length, void *data, size_t bytes)
+{
+    return length <= INT32_MAX && bytes <= INT32_MAX &&
+           LZ4_decompress_safe((const char *)block, data, (int)length, (int)bytes) == (int)bytes;
 }

@@ -91,7 +91,7 @@ void fence_out(struct stream *s, struct peer *p, const char *how, const char *re
         s->broken_ns = clock_ns();  // the wait for a replacement begins again
     if (!*reason && !s->run->stopping && s->open_ns &&
         (barrier_reach(s) & s->window.required) == s->window.required)
-        log_line(LOG_WARNING, "%s; the run continues without it", s->broken_by);
+        log_line(LOG_WARNING, "%s; the run continues", s->broken_by);
 }
 
 void outlaw(struct stream *s, struct peer *p, const char *text, ...)

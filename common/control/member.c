@@ -32,8 +32,7 @@ static void send_durable(struct member *me, bool at_once, uint64_t now_ns)
         for (uint64_t id = durable.ranges[i].first; id <= durable.ranges[i].last; id++)
             credit_passed(me->links, id);
     me->made += id_set_size(&durable);
-    if (!id_set_add_set(acks, &durable))
-        run_stop(me->run, STATUS_FAILED, "out of memory for acknowledgements");
+    id_set_add_set(acks, &durable);
     id_set_clear(&durable);
     const bool due = at_once || 4 * id_set_size(acks) >= atomic_load(&me->run->window) ||
                      now_ns >= me->acked_ns + ACK_MS * MILLISECOND;
@@ -158,8 +157,8 @@ static void greet_source(struct member *me)
     const bool sink = role_is_sink(&me->run->role);
     if (!me->identified && exchange_look(&me->links->exchange).begun) {
         me->identified = me->links->changed = true;
-        if (sink && !id_set_add_set(&me->links->seen.ids, &me->links->exchange.have))
-            run_stop(me->run, STATUS_FAILED, "out of memory for the list of finished frames");
+        if (sink)
+            id_set_add_set(&me->links->seen.ids, &me->links->exchange.have);
     }
     if (!me->links->changed || !send_hello(me->links, &me->run->control, &source))
         return;
@@ -270,7 +269,7 @@ static uint64_t source_patience(const struct member *me)
 /* Reports to the source the frames that were lost with links. */
 static void send_lost(struct member *me)
 {
-    for (struct lost *l; (l = links_take_lost(me->links));) {
+    for (struct lost_frames *l; (l = links_take_lost(me->links));) {
         struct notice n = {
             .nids = l->nids, .ids = l->ids, .status = l->died ? STATUS_FAILED : STATUS_OK};
         memcpy(n.uuid, l->uuid, sizeof n.uuid);

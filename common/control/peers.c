@@ -194,8 +194,8 @@ static bool is_heard(struct stream *s, struct peer *p, enum message_type type)
 
 /* Answers a message that cannot be used: it may come from another run, or from a process whose
  * hello was lost. */
-static void answer(struct stream *s, const struct address *from, const struct route *r,
-                   const struct message *m)
+static void answer_unusable(struct stream *s, const struct address *from, const struct route *r,
+                            const struct message *m)
 {
     if (from->watches || !r->run || !may_answer(s))
         return;
@@ -227,7 +227,7 @@ static bool dispatch(struct stream *s, const struct address *from, const struct 
     if (r.type == MESSAGE_HELLO && (ours || !r.run))  // run 0: an observer
         return on_hello(s, from, &r, m);
     if (!ours || !p) {
-        answer(s, from, &r, m);
+        answer_unusable(s, from, &r, m);
         return false;
     }
     if (control_notice_decode(r.type, &n, m, NULL) == STATUS_OK)

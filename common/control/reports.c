@@ -39,8 +39,8 @@ static void lose(struct stream *s, uint64_t place, bool at_work, const struct fe
     const struct frame_state *f = window_lose(&s->window, place, at_work);
     if (f && f->given_up)
         give_up(s, id, f->deaths, by);
-    else if (f && !exchange_reissue(&s->links->exchange, (struct ticket){id, f->attempt}))
-        run_stop(s->run, STATUS_FAILED, "out of memory for frames to send again");
+    else if (f)
+        exchange_reissue(&s->links->exchange, (struct ticket){id, f->attempt});
 }
 
 /* Processes a report of lost frames, which are in the order of sending.  `died`: the process `uuid`
@@ -65,7 +65,7 @@ void lost_collect(struct stream *s)
     for (size_t i = 0; i < passed->count; i++)
         window_listed(&s->window, passed->ranges[i], true, now_ns);
     id_set_empty(passed);
-    for (struct lost *l; (l = links_take_lost(s->links));) {
+    for (struct lost_frames *l; (l = links_take_lost(s->links));) {
         report_lost(s, l->uuid, l->died, l->ids, l->nids);
         mem_free(l);
     }
@@ -161,7 +161,7 @@ static void hear_ack(struct stream *s, struct peer *p, const struct notice *n)
     if (!before)
         p->early_ns = p->heard_ns;
     for (size_t i = 0; i < n->nids; i++)
-        holdings_check(s, id_set_add_range(&p->acked, n->ids[i]));
+        id_set_add_range(&p->acked, n->ids[i]);
     if (p->standing == PEER_IN)
         holdings_count(s, p, n->ids, n->nids);
     else if (p->acked.count > before)
@@ -181,7 +181,7 @@ static void hear_have(struct stream *s, struct peer *p, const struct notice *n)
             outlaw(s, p, "its list of frames is not in ascending order");
             return;
         }
-        holdings_check(s, id_set_add_range(&p->have, n->ids[i]));
+        id_set_add_range(&p->have, n->ids[i]);
     }
     if (!has_room(s, p, have->count - before))
         return;

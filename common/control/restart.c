@@ -49,12 +49,12 @@ uint64_t restart_former_run(void)
 static char *read_command_line(size_t *size)
 {
     const int file = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
-    char *text = NULL, *grown;
+    char *text = NULL;
     size_t room = 0;
     ssize_t n = 1;
     *size = 0;
-    while (n > 0 && (grown = mem_grow(text, *size, READ_AT_ONCE + 1, 1, &room))) {
-        text = grown;
+    while (n > 0) {
+        text = mem_grow(text, *size, READ_AT_ONCE + 1, 1, &room);
         n = read(file, text + *size, READ_AT_ONCE);
         *size += n > 0 ? (size_t)n : 0;
     }
@@ -112,30 +112,27 @@ enum status restart_remember(const char *lineage, struct id_set *ids, struct err
             m.lineage);
     for (off_t at = sizeof m; pread(file, &range, sizeof range, at) == sizeof range;
          at += (off_t)sizeof range)
-        if (!id_set_add_range(ids, range))
-            return error_memory(e, "the frames that were acknowledged");
+        id_set_add_range(ids, range);
     return STATUS_OK;
 }
 
 /* Changes links->seen.ids from the frames that have arrived to the frames that are durable: removes
- * the frames that this process holds, and adds those that became durable just now.  Returns false
- * if there is not enough memory. */
-static bool find_acknowledged(struct member *me)
+ * the frames that this process holds, and adds those that became durable just now. */
+static void find_acknowledged(struct member *me)
 {
     struct id_set *ids = &me->links->seen.ids;
     struct id_set durable = exchange_take_durable(&me->links->exchange);
-    bool good = true;
-    for (size_t i = 0; i < me->links->nheld && good; i++)
-        good = id_set_remove(ids, me->links->held[i].id);
-    good = good && id_set_add_set(ids, &durable);
+    for (size_t i = 0; i < me->links->nheld; i++)
+        id_set_remove(ids, me->links->held[i].id);
+    id_set_add_set(ids, &durable);
     id_set_clear(&durable);
-    return good;
 }
 
 static bool write_memory(struct member *me, int file, const struct memory *m)
 {
-    if (file < 0 || !find_acknowledged(me) || write(file, m, sizeof *m) != sizeof *m)
+    if (file < 0 || write(file, m, sizeof *m) != sizeof *m)
         return false;
+    find_acknowledged(me);
     const size_t size = me->links->seen.ids.count * sizeof(struct id_range);
     return !size || write(file, me->links->seen.ids.ranges, size) == (ssize_t)size;
 }

@@ -44,7 +44,7 @@ void recover_beat(struct stream *s, struct peer *p, const struct notice *n, uint
         if (p->hello.gives)
             window_listed(&s->window, n->ids[i], false, now_ns);
         else if (p->durable)
-            holdings_check(s, id_set_add_range(&p->holds[0], n->ids[i]));
+            id_set_add_range(&p->holds[0], n->ids[i]);
     }
     if (p->frame_ns)
         forecast_say(s);
@@ -130,17 +130,14 @@ static const uint64_t RETURN_NS = 10 * SECOND;  // a process that takes longer i
 static const uint64_t SETTLE_NS = SECOND;       // after one process has come, another may come
                                                 // within this time
 
-static void note(struct stream *s, const struct hello *h)
+static void note_absent(struct stream *s, const struct hello *h)
 {
     for (size_t i = 0; i < s->naway; i++)
         if (strcmp(s->away[i].uuid, h->uuid) == 0)
             return;
-    struct away *away = s->naway == ROSTER_MAX
-                            ? NULL
-                            : mem_grow(s->away, s->naway, 1, sizeof *away, &s->away_capacity);
-    if (!away)
+    if (s->naway == ROSTER_MAX)
         return;  // the end of the run does not wait for this process
-    s->away = away;
+    s->away = mem_grow(s->away, s->naway, 1, sizeof *s->away, &s->away_capacity);
     s->away[s->naway].pid = h->pid;
     memcpy(s->away[s->naway].host, h->host, sizeof h->host);
     memcpy(s->away[s->naway++].uuid, h->uuid, sizeof h->uuid);
@@ -157,7 +154,7 @@ void rejoin_answer(struct stream *s, const struct address *from, const struct ro
     }
     if (s->run->id && (!s->ready_ns || clock_ns() < s->ready_ns + NOTICE_NS)) {
         if (control_hello_decode(&h, m, NULL) == STATUS_OK)
-            note(s, &h);
+            note_absent(s, &h);
         hello_free(&h);
         s->told_ns = clock_ns();
     }
@@ -189,13 +186,10 @@ static void send_order(struct stream *s, struct peer *p)
 {
     struct id_set ids = {0};
     struct notice n = {0};
-    if (window_to_come(&s->window, p->durable, p->order_from, RANGES_MAX, &ids, &n.until)) {
-        n.nids = ids.count;
-        n.ids = ids.ranges;
-        peer_send(s, p, MESSAGE_ORDER, &n);
-    } else {
-        run_stop(s->run, STATUS_FAILED, "out of memory for the order of frames");
-    }
+    window_to_come(&s->window, p->durable, p->order_from, RANGES_MAX, &ids, &n.until);
+    n.nids = ids.count;
+    n.ids = ids.ranges;
+    peer_send(s, p, MESSAGE_ORDER, &n);
     id_set_clear(&ids);
 }
 
@@ -285,7 +279,7 @@ static struct process_status status_of(const struct peer *peer)
 
 /* Inserts a peer into the list of the status.  The list is in the order of the stream, and the
  * processes of one group are together. */
-static void insert(struct run_status *r, const struct process_status *p)
+static void insert_process(struct run_status *r, const struct process_status *p)
 {
     if (r->nprocesses == STATUS_PROCESSES_MAX) {
         r->unlisted++;
@@ -313,7 +307,7 @@ static void list_fenced(const struct stream *s, struct run_status *r, uint64_t n
     }
 }
 
-static enum status make_status(struct stream *s, struct run_status *r, struct error *e)
+static void make_status(struct stream *s, struct run_status *r)
 {
     const struct exchange_view view = exchange_look(&s->links->exchange);
     *r = (struct run_status){.known = s->ready_ns,
@@ -325,8 +319,6 @@ static enum status make_status(struct stream *s, struct run_status *r, struct er
                              .given_up = s->given_up,
                              .processes = mem_array(STATUS_PROCESSES_MAX, sizeof *r->processes),
                              .fenced = mem_array(STATUS_FENCED_MAX, sizeof *r->fenced)};
-    if (!r->processes || !r->fenced)
-        return error_memory(e, "the status");
     r->processes[r->nprocesses++] = own_status(s);
     list_fenced(s, r, clock_ns());
     size_t strangers = 0;
@@ -336,20 +328,18 @@ static enum status make_status(struct stream *s, struct run_status *r, struct er
             continue;
         strangers += p->standing == PEER_NEW;
         if (p->standing == PEER_IN || strangers <= STRANGERS_MAX)
-            insert(r, &one);
+            insert_process(r, &one);
         else
             r->unlisted++;
     }
-    return STATUS_OK;
 }
 
 static void send_status(struct stream *s, const struct address *to)
 {
     struct run_status r;
     struct message m = {0};
-    enum status made = make_status(s, &r, NULL);
-    if (made == STATUS_OK)
-        made = control_status_encode(&r, &m, NULL);
+    make_status(s, &r);
+    const enum status made = control_status_encode(&r, &m, NULL);
     (void)send_message(s->run, &s->run->control, to, MESSAGE_STATUS, &m, made);
     run_status_free(&r);
 }
@@ -381,15 +371,11 @@ void status_answer(struct stream *s, const struct address *from)
 
 static const uint64_t FREE_NS = 2 * SECOND;  // how long the source waits at the end for all byes
 
-struct stream *source_open(struct run *run, struct links *links, struct error *e)
+struct stream *source_open(struct run *run, struct links *links)
 {
     const uint64_t window = (uint64_t)run->settings.window;
     struct stream *s = mem_array(1, sizeof *s);
-    if (!s || window_open(&s->window, window, (uint32_t)run->settings.attempts, e) != STATUS_OK) {
-        (void)error_memory(e, "the source");
-        mem_free(s);
-        return NULL;
-    }
+    window_open(&s->window, window, (uint32_t)run->settings.attempts);
     s->run = run;
     s->links = links;
     s->roster.end = &s->roster.first;
@@ -452,7 +438,7 @@ static bool all_gone(const struct stream *s)
 /* Called in each turn when every frame is durable.  Informs all processes that they may end,
  * once no process of a previous run is awaited and no frame is in doubt.  Ends the source when
  * all processes have left, or after FREE_NS. */
-static void end(struct stream *s, uint64_t now_ns)
+static void release_processes(struct stream *s, uint64_t now_ns)
 {
     if (!s->free_ns) {
         if (!s->run->interrupts &&
@@ -483,7 +469,7 @@ void source_pump(struct stream *s, const struct exchange_view *view, uint64_t no
     struct window *w = &s->window;
     window_advance(w);
     if (w->lowest == w->total && (s->free_ns || !holdings_begin_again(s))) {
-        end(s, now_ns);
+        release_processes(s, now_ns);
         return;
     }
     announce_order(s);
@@ -494,6 +480,7 @@ void source_pump(struct stream *s, const struct exchange_view *view, uint64_t no
 
 void source_interrupt(struct stream *s)
 {
+    static const double LONG_S = 5.0;
     if (!s->open_ns) {
         run_stop(s->run, STATUS_INTERRUPTED, NULL);
         return;
@@ -507,6 +494,8 @@ void source_interrupt(struct stream *s)
     readable_time(f.left_s, time);
     if (f.left_s >= 1.0)
         (void)snprintf(about, sizeof about, ", about %s", time);
-    log_line(LOG_TELL, "finishing %" PRIu64 " frame%s%s; Ctrl-C again aborts", left,
-             left == 1 ? "" : "s", about);
+    /* A long wait is reported without a terminal, too. */
+    log_line(f.left_s > LONG_S ? LOG_NOTICE : LOG_TELL,
+             "finishing %" PRIu64 " frame%s%s; Ctrl-C again aborts", left, left == 1 ? "" : "s",
+             about);
 }

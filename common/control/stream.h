@@ -113,7 +113,7 @@ struct roster {
 };
 
 /* A process of the previous run that was asked to start again. */
-struct away {
+struct absent_peer {
     char uuid[UUID_SIZE];  // its uuid in the previous run
     int64_t pid;           // stays the same when it starts again
     char host[HOST_SIZE];  // stays the same when it starts again
@@ -156,9 +156,9 @@ struct stream {
     bool resumed;   // some frames were durable at the start
     bool foretold;  // forecast_say has logged how long the run takes
     size_t naway, away_capacity;
-    struct away *away;  // processes that have not come back yet
-    uint64_t told_ns;   // when a process was last asked to start again; 0: never
-    size_t nwatchers;   // number of observers that have asked for the status
+    struct absent_peer *away;  // processes that have not come back yet
+    uint64_t told_ns;          // when a process was last asked to start again; 0: never
+    size_t nwatchers;          // number of observers that have asked for the status
     struct address watchers[WATCHERS_MAX];  // ring of the latest observers
     struct allowance answers;               // limits the answers to processes that are not peers
     uint64_t nout, nrefused;  // numbers of peers that violated the protocol, and of refused hellos
@@ -170,9 +170,8 @@ struct stream {
 
 /* --- source.c: the life of the source ---------------------------------------------------- */
 
-/* Makes the state of the source of a run.  run->settings must be set.  Returns NULL after an error.
- * Freed by source_close. */
-struct stream *source_open(struct run *run, struct links *links, struct error *e);
+/* Makes the state of the source of a run.  run->settings must be set.  Freed by source_close. */
+struct stream *source_open(struct run *run, struct links *links);
 
 /* Frees the state of the source.  NULL is allowed. */
 void source_close(struct stream *s);
@@ -229,7 +228,7 @@ enum status peer_end_status(const struct stream *s);
 /* Informs one peer, or all if `p` is NULL, that every frame is durable and that it may end. */
 void peer_send_free(struct stream *s, struct peer *p);
 
-/* --- barrier.c: which processes frames reach, and when frames begin to flow -- */
+/* --- roster.c: which processes frames reach, and when frames begin to flow -- */
 
 /* Returns the durable groups that frames can reach now, one bit per group. */
 uint64_t barrier_reach(struct stream *s);
@@ -261,10 +260,6 @@ uint64_t holdings_issued(struct stream *s);
 void holdings_count(struct stream *s, const struct peer *p, const struct id_range *ids,
                     size_t nids);
 
-/* Changes a new peer to PEER_IN, because frames can reach it now.  Its earlier reports now
- * count. */
-void holdings_take(struct stream *s, struct peer *p);
-
 /* At the end: compares the number of frames that a sink made durable with the number of frames that
  * it acknowledged. */
 void holdings_compare(struct stream *s, const struct peer *p, const struct notice *bye);
@@ -287,10 +282,6 @@ bool holdings_owe_answer(const struct stream *s, const struct peer *p);
  * Returns true while an answer is missing. */
 bool holdings_are_in_doubt(struct stream *s, uint64_t now_ns);
 
-/* Ends the run if `good` is false: there was not enough memory for the ids that processes
- * reported. */
-void holdings_check(struct stream *s, bool good);
-
 /* --- reports.c: frames lost on their way are issued again, or given up ------ */
 
 /* Processes the facts that the source's own links have left: frames that have left the source, and
@@ -300,7 +291,7 @@ void lost_collect(struct stream *s);
 /* Issues the frames again that no process lists. */
 void lost_unlisted(struct stream *s, uint64_t now_ns);
 
-/* --- forecast.c: how long a frame and the run take --------------------------- */
+/* --- window.c: how long a frame and the run take --------------------------- */
 
 /* How fast the run is, according to the heartbeats of its processes. */
 struct forecast {
@@ -372,13 +363,13 @@ void status_answer(struct stream *s, const struct address *from);
 /* --- window.c: which frames are under way ------------------------------------------------ */
 
 /* Makes a window without a list.  size: largest number of frames under way.  attempts: number of
- * deaths after which a frame is given up.  STATUS_FAILED: not enough memory. */
-enum status window_open(struct window *w, uint64_t size, uint32_t attempts, struct error *e);
+ * deaths after which a frame is given up. */
+void window_open(struct window *w, uint64_t size, uint32_t attempts);
 void window_close(struct window *w);
 
 /* Sets the list of ids, and moves the window to its first place.  The list must not change until
- * window_close or until another list is set.  Returns false if there is not enough memory. */
-bool window_take_list(struct window *w, const struct id_set *list);
+ * window_close or until another list is set. */
+void window_take_list(struct window *w, const struct id_set *list);
 
 /* Returns the id at a place of the list. */
 uint64_t window_id(const struct window *w, uint64_t place);
@@ -417,9 +408,8 @@ uint64_t window_count_done(const struct window *w);
 
 /* Adds to *ids the ids in the window, from place `from` on, for which a process may wait.  These
  * are the frames that are not done, except those that its group has acknowledged.  group: bit of
- * the group, or 0.  Adds at most `ranges_max` ranges; *ids is complete for ids below *until.
- * Returns false if there is not enough memory. */
-bool window_to_come(const struct window *w, uint64_t group, uint64_t from, size_t ranges_max,
+ * the group, or 0.  Adds at most `ranges_max` ranges; *ids is complete for ids below *until. */
+void window_to_come(const struct window *w, uint64_t group, uint64_t from, size_t ranges_max,
                     struct id_set *ids, uint64_t *until);
 
 /* Notes that a copy of the frame at a place was lost.  at_work: its process died while it was

@@ -41,8 +41,10 @@ void watch_ask(struct watch *w)
     (void)snprintf(h.identity, sizeof h.identity, "any");
     (void)snprintf(h.stage, sizeof h.stage, "%.31s", log_program());
     (void)snprintf(r.stage, sizeof r.stage, "%.31s", log_program());
-    if (control_hello_encode(&h, &m, NULL) == STATUS_OK && route_seal(&r, &m, NULL) == STATUS_OK)
+    if (control_hello_encode(&h, &m, NULL) == STATUS_OK) {
+        route_seal(&r, &m);
         (void)port_send(&w->port, &source, &m, NULL);
+    }
     message_free(&m);
 }
 

@@ -13,7 +13,6 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "model/card.h"
 #include "model/experiment.h"
 #include "model/frame.h"
 #include "model/recipe.h"
@@ -28,6 +27,8 @@ struct engine_options {
     int threads;      // OpenMP threads, >= 1
     const char *isa;  // NULL: the best that this CPU has; else "baseline", "avx2", "avx512"
     enum engine_precision precision;  // of cpu and cuda; the reference is always double
+    double faint;                     // cpu: photons that a pixel may lose, see dense/faint.h; 0:
+                                      // none
     bool sums;                        // form the checksum of the pixels, if the engine can: see
                                       // `sum`
     bool reflections;                 // `reflections` is called after each `run`: keep what it

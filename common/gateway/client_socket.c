@@ -13,7 +13,8 @@ enum {
     RECEIVE_MAX = 256,   // messages read in one call
     PART_TIMEOUT_MS = 1000,
     HANDSHAKE_MS = 5000,  // a connection that is silent for this time is cut off
-    EVENTS = ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_HANDSHAKE_SUCCEEDED,
+    EVENTS = ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_CONNECTED | ZMQ_EVENT_DISCONNECTED |
+             ZMQ_EVENT_HANDSHAKE_SUCCEEDED,
 };
 
 /* A message part whose memory ZeroMQ uses until it calls release_part. */
@@ -35,7 +36,7 @@ static bool make_part(zmq_msg_t *to, const struct part *part, atomic_size_t *loa
 {
     const struct loan loan = {*part, loans};
     struct loan *owner = mem_copy(&loan, 1, sizeof loan);
-    if (!owner || zmq_msg_init_data(to, part->data, part->size, release_part, owner) != 0) {
+    if (zmq_msg_init_data(to, part->data, part->size, release_part, owner) != 0) {
         mem_free(owner);
         return false;
     }
@@ -99,7 +100,7 @@ static void set_options(const struct client_socket *o, const char *endpoint)
 }
 
 /* Makes the socket report connections that begin and end to o->monitor. */
-static enum status watch(struct client_socket *o, void *context, struct error *e)
+static enum status watch_connections(struct client_socket *o, void *context, struct error *e)
 {
     static const char endpoint[] = "inproc://connections";
     o->monitor = zmq_socket(context, ZMQ_PAIR);
@@ -116,21 +117,24 @@ enum status client_socket_open(struct client_socket *o, void *context,
     static const int types[] = {ZMQ_ROUTER, ZMQ_PUSH, ZMQ_XPUB};
     *o = (struct client_socket){.settings = *settings};
     latency_open(&o->latency);
-    const bool room = clients_open(&o->clients, settings->hold && settings->kind == GATEWAY_PUSH,
-                                   settings->kind != GATEWAY_PUSH);
+    clients_open(&o->clients, settings->hold && settings->kind == GATEWAY_PUSH,
+                 settings->kind != GATEWAY_PUSH);
     o->askers = mem_array(ASKERS_MAX, sizeof *o->askers);
     o->socket = zmq_socket(context, types[settings->kind]);
-    if (!room || !o->askers || !o->socket)
+    if (!o->socket)
         return error_memory(e, "a socket");
     set_options(o, endpoint);
     if (settings->secret && !settings->guard(o->socket, settings->secret))
         return error_set(e, STATUS_FAILED, "cannot use the keys: %s", zmq_strerror(errno));
     o->settings.secret = NULL;  // the caller overwrites the key
-    const enum status s = watch(o, context, e);
+    const enum status s = watch_connections(o, context, e);
     if (s)
         return s;
-    if (zmq_bind(o->socket, endpoint) != 0)
-        return error_set(e, STATUS_FAILED, "cannot bind %s: %s", endpoint, zmq_strerror(errno));
+    if (settings->connects)
+        set_int(o->socket, ZMQ_IMMEDIATE, 1);  // no message waits for a client that is not there
+    if ((settings->connects ? zmq_connect : zmq_bind)(o->socket, endpoint) != 0)
+        return error_set(e, STATUS_FAILED, "cannot %s %s: %s",
+                         settings->connects ? "connect to" : "bind", endpoint, zmq_strerror(errno));
     (void)zmq_getsockopt(o->socket, ZMQ_LAST_ENDPOINT, endpoint, &size);
     return STATUS_OK;
 }
@@ -198,11 +202,12 @@ static void on_connection(struct client_socket *o, const struct incoming *in)
     int32_t fd;
     memcpy(&event, in->parts[0].bytes, sizeof event);
     memcpy(&fd, in->parts[0].bytes + sizeof event, sizeof fd);
-    if (event == ZMQ_EVENT_ACCEPTED)
+    const bool came = event == ZMQ_EVENT_ACCEPTED || event == ZMQ_EVENT_CONNECTED;
+    if (came)
         clients_came(&o->clients, fd);
     else if (event == ZMQ_EVENT_DISCONNECTED)
         clients_left(&o->clients, fd);
-    o->accepted += event == ZMQ_EVENT_ACCEPTED;
+    o->accepted += came;
     o->admitted += event == ZMQ_EVENT_HANDSHAKE_SUCCEEDED;
 }
 
@@ -267,14 +272,19 @@ static void receive_connections(struct client_socket *o)
  * before the subscription is counted. */
 static void on_subscription(struct client_socket *o, const struct incoming *in)
 {
-    const bool whole = in->nparts == 1 && in->parts[0].size == 1 && in->parts[0].bytes[0] <= 1;
+    const char *topic = o->settings.topic ? o->settings.topic : "";
+    const size_t n = in->parts[0].size - 1;  // bytes of the prefix
+    const bool whole = in->nparts == 1 && in->parts[0].size && n <= strlen(topic) &&
+                       in->parts[0].bytes[0] <= 1 && memcmp(in->parts[0].bytes + 1, topic, n) == 0;
     const bool all = whole && in->parts[0].bytes[0] == 1;
     receive_connections(o);
     clients_subscribed(&o->clients, in->fd, in->bytes, all);
     o->strays += all && in->fd < 0;
-    if (whole)
-        o->subscribed = all;
-    if (whole && !all)
+    if (all)
+        o->subscribed |= 1u << n;
+    else if (whole)
+        o->subscribed &= ~(1u << n);
+    if (!o->subscribed)
         o->strays = 0;
 }
 
@@ -329,8 +339,6 @@ static bool copy_part(zmq_msg_t *copy, const zmq_msg_t *part, bool probes)
     (void)zmq_msg_init(copy);
     if (!probes)
         return zmq_msg_copy(copy, from) == 0;
-    if (!probe)
-        return false;
     (void)zmq_msg_init(&probe->part);
     if (zmq_msg_copy(&probe->part, from) != 0 ||
         zmq_msg_init_data(copy, zmq_msg_data(&probe->part), zmq_msg_size(from), release_probe,
@@ -376,7 +384,7 @@ static bool push(struct client_socket *o, const struct packet *p)
 /* Answers the oldest request whose client is connected and has room.  Requests of clients that
  * have left are dropped.  A request whose client has no room moves to the end of the ring.
  * Returns false if no request was answered. */
-static bool answer(struct client_socket *o, const struct packet *p)
+static bool answer_oldest(struct client_socket *o, const struct packet *p)
 {
     for (size_t tries = o->naskers; tries; tries--) {
         const struct asker a = o->askers[o->first];
@@ -439,7 +447,7 @@ enum send_result client_socket_send(struct client_socket *o, const struct packet
 {
     switch (o->settings.kind) {
     case GATEWAY_REP:
-        return answer(o, p) ? SEND_TAKEN : SEND_HELD;
+        return answer_oldest(o, p) ? SEND_TAKEN : SEND_HELD;
     case GATEWAY_PUSH:
         return push(o, p) ? SEND_TAKEN : SEND_HELD;
     case GATEWAY_PUB:

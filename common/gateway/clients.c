@@ -1,4 +1,4 @@
-#include "gateway/clients.h"
+#include "gateway/client_socket.h"
 
 #include <math.h>
 #include <string.h>
@@ -9,14 +9,13 @@
 
 enum { SEND_BUFFER_MAX = 1 << 20 };  // bytes; the kernel keeps only few larger messages anyway
 
-bool clients_open(struct clients *c, bool sparing, bool speak)
+void clients_open(struct clients *c, bool sparing, bool speak)
 {
     struct rlimit files;
     *c = (struct clients){.sparing = sparing, .most = CLIENTS_MAX, .speak = speak};
     if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur / 2 < c->most)
         c->most = files.rlim_cur / 2;
     c->list = mem_array(c->most, sizeof *c->list);
-    return c->list != NULL;
 }
 
 void clients_close(struct clients *c)
@@ -35,7 +34,7 @@ static void bound_buffer(const struct clients *c, int fd)
         (void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
 }
 
-static struct client *find(const struct clients *c, int fd)
+static struct client *find_client(const struct clients *c, int fd)
 {
     for (size_t i = 0; i < c->count; i++)
         if (c->list[i].fd == fd)
@@ -48,7 +47,7 @@ static void cut_off(const struct client *one)
     (void)shutdown(one->fd, SHUT_RDWR);  // libzmq closes the socket
 }
 
-static void forget(struct clients *c, struct client *one)
+static void forget_client(struct clients *c, struct client *one)
 {
     *one = c->list[--c->count];
 }
@@ -75,7 +74,7 @@ void clients_came(struct clients *c, int fd)
         c->turned_away++;
         if (!silent)
             return;
-        forget(c, silent);
+        forget_client(c, silent);
     }
     c->list[c->count++] = one;
     bound_buffer(c, fd);
@@ -83,24 +82,24 @@ void clients_came(struct clients *c, int fd)
 
 void clients_left(struct clients *c, int fd)
 {
-    struct client *one = find(c, fd);
+    struct client *one = find_client(c, fd);
     if (!one)
         return;
     const uint64_t frames = c->frames - one->before;
     c->perhaps_lost += frames < CLIENT_FRAMES_MAX ? frames : CLIENT_FRAMES_MAX;
-    forget(c, one);
+    forget_client(c, one);
 }
 
 void clients_asked(struct clients *c, int fd)
 {
-    struct client *one = find(c, fd);
+    struct client *one = find_client(c, fd);
     if (one)
         one->spoke = true;
 }
 
 void clients_subscribed(struct clients *c, int fd, size_t size, bool all)
 {
-    struct client *one = find(c, fd);
+    struct client *one = find_client(c, fd);
     if (!one)
         return;
     one->spoke = true;
@@ -111,7 +110,7 @@ void clients_subscribed(struct clients *c, int fd, size_t size, bool all)
         return;
     cut_off(one);
     c->cut_off++;
-    forget(c, one);
+    forget_client(c, one);
 }
 
 size_t clients_subscribers(const struct clients *c)
@@ -157,7 +156,7 @@ void latency_answered(struct latency *t, const void *address, uint8_t size, uint
     (void)pthread_mutex_unlock(&t->mutex);
 }
 
-static void count(struct latency *t, uint64_t ns)
+static void count_latency(struct latency *t, uint64_t ns)
 {
     const double took_ns = fmax((double)ns, SHORTEST_NS);
     const double bin = floor(log(took_ns / SHORTEST_NS) / log(STEP));
@@ -172,7 +171,7 @@ void latency_asked(struct latency *t, const void *address, uint8_t size, uint64_
         struct latency_client *c = &t->clients[i];
         if (!c->since_ns || c->size != size || memcmp(c->address, address, size) != 0)
             continue;
-        count(t, now_ns - c->since_ns);
+        count_latency(t, now_ns - c->since_ns);
         c->since_ns = 0;
         break;
     }

@@ -90,9 +90,7 @@ static enum status crystfel_encode(const struct content_options *o, const struct
     if (d->pixel_bytes > UINT32_MAX)
         return error_set(e, STATUS_INPUT, "an image of %zu bytes is too large for MessagePack",
                          d->pixel_bytes);
-    const enum status s = pack_open(&p, VALUES_BYTES + d->npeaks * PEAK_BYTES + d->pixel_bytes, e);
-    if (s)
-        return s;
+    pack_open(&p, VALUES_BYTES + d->npeaks * PEAK_BYTES + d->pixel_bytes);
     pack_map(&p, d->nvalues + (d->peaks ? 2 : 1));
     pack_values(&p, d);
     if (d->peaks)

@@ -9,7 +9,7 @@
 
 /* --- named values -------------------------------------------------------------- */
 
-static struct value *add(struct delivery *d, const char *key, enum value_type type)
+static struct value *add_value(struct delivery *d, const char *key, enum value_type type)
 {
     static struct value beyond;
     struct value *v = d->nvalues < DELIVERY_VALUES_MAX ? &d->values[d->nvalues] : &beyond;
@@ -20,22 +20,27 @@ static struct value *add(struct delivery *d, const char *key, enum value_type ty
 
 void delivery_int(struct delivery *d, const char *key, int64_t value)
 {
-    add(d, key, VALUE_INT)->integer = value;
+    add_value(d, key, VALUE_INT)->integer = value;
+}
+
+void delivery_bool(struct delivery *d, const char *key, bool value)
+{
+    add_value(d, key, VALUE_BOOL)->integer = value;
 }
 
 void delivery_real(struct delivery *d, const char *key, double value)
 {
-    add(d, key, VALUE_REAL)->reals[0] = value;
+    add_value(d, key, VALUE_REAL)->reals[0] = value;
 }
 
 void delivery_text(struct delivery *d, const char *key, const char *value)
 {
-    add(d, key, VALUE_TEXT)->text = value;
+    add_value(d, key, VALUE_TEXT)->text = value;
 }
 
 void delivery_reals(struct delivery *d, const char *key, const double *values, size_t count)
 {
-    struct value *v = add(d, key, VALUE_REALS);
+    struct value *v = add_value(d, key, VALUE_REALS);
     v->count = count < DELIVERY_NUMBERS_MAX ? count : DELIVERY_NUMBERS_MAX;
     memcpy(v->reals, values, v->count * sizeof *values);
 }
@@ -87,7 +92,17 @@ enum status delivery_start(struct delivery *d, const char *key, const struct exp
     d->type = f->image.type;
     d->pixels = f->image.pixels;
     d->pixel_bytes = f->image.count * pixel_size(f->image.type);
+    d->image = &f->image;
     return STATUS_OK;
+}
+
+const struct image *delivery_image(const struct delivery *d)
+{
+    const struct image *image = d->image;
+    return image && d->pixels == image->pixels && d->type == image->type &&
+                   d->pixel_bytes == image->count * pixel_size(image->type)
+               ? image
+               : NULL;
 }
 
 void delivery_truth(struct delivery *d, const struct experiment *x, const struct recipe *r)
@@ -97,6 +112,10 @@ void delivery_truth(struct delivery *d, const struct experiment *x, const struct
     delivery_real(d, "fluence", d->beam.fluence_ph_m2);
     delivery_int(d, "hit", r->nlattices > 0);
     delivery_int(d, "lattice_count", (int64_t)r->nlattices);
+    if (r->has_sample) {
+        delivery_real(d, "sample_x_um", 1e6 * r->sample_m[0]);
+        delivery_real(d, "sample_y_um", 1e6 * r->sample_m[1]);
+    }
     struct pulse_number list[PULSE_NUMBERS_MAX];
     const size_t n = pulse_numbers(&x->pulse_ids, r->id, list);
     for (size_t i = 0; i < n; i++)
@@ -191,7 +210,8 @@ static bool translate_blanks(enum pixel_type from, enum pixel_type to, double *v
 
 /* Frees *to, and returns STATUS_INPUT with an error that names the first pixel, from index
  * `first` on, whose value has no exact form in the type of *to.  There must be such a pixel. */
-static enum status refuse(const struct image *from, size_t first, struct image *to, struct error *e)
+static enum status refuse_pixel(const struct image *from, size_t first, struct image *to,
+                                struct error *e)
 {
     const char *type = delivery_dtype(to->type);
     double value = image_value(from, first), stored = value;
@@ -217,7 +237,7 @@ enum status pixels_convert(const struct image *from, enum pixel_type type, struc
         image_values(from, first, count, values);
         *masked |= translate_blanks(from->type, type, values, count);
         if (!store(to, first, count, values))
-            return refuse(from, first, to, e);
+            return refuse_pixel(from, first, to, e);
     }
     return STATUS_OK;
 }

@@ -10,23 +10,47 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "gateway/peaks.h"
-#include "model/beam.h"
 #include "model/experiment.h"
 #include "model/frame.h"
+#include "model/recipe.h"
+
+/* --- bright spots, for clients that read a list of peaks (peaks.c) ----------------------- */
+
+struct peak {
+    double fast, slow;  // centroid in the whole array, pixels; the centre of pixel i is i
+    double intensity;   // sum above the background, in the unit of the pixels
+};
+
+/*
+ * Writes the `most` brightest peaks into peaks[], the brightest first, and their number into
+ * *found.  STATUS_FAILED if memory runs out.
+ *
+ * A peak is the largest of the 5 x 5 pixels around it.  The inner 3 x 3 pixels must be computed and
+ * must belong to one panel.  The peak pixel, one of the four squares of 2 x 2 pixels that contain
+ * it, or the 3 x 3 pixels must have significantly more photons than the background: chance exceeds
+ * the limit in one of 20 million places of a blank image.  The background is the mean of the pixels
+ * at a distance of 3 to 5, which are 96 or fewer; the test includes the uncertainty of this mean.
+ * If these pixels scatter more than counting statistics explain, the limit is higher.  For images
+ * in ADU, photons follow from the offset and the gain of *x.  Centroid and intensity are those of
+ * the 3 x 3 pixels.
+ */
+size_t peaks_find(const struct experiment *x, const struct image *image, struct peak *peaks,
+                  size_t most);
+
+/* --- the content of a frame (delivery.c) ------------------------------------------------- */
 
 enum { DELIVERY_VALUES_MAX = 40, DELIVERY_NUMBERS_MAX = 9, DELIVERY_DIMS_MAX = 3 };
 
 /* Key under which clients find the list of peaks. */
 #define DELIVERY_PEAKS_KEY "peak_list"
 
-enum value_type { VALUE_INT, VALUE_REAL, VALUE_TEXT, VALUE_REALS };
+enum value_type { VALUE_INT, VALUE_BOOL, VALUE_REAL, VALUE_TEXT, VALUE_REALS };
 
 /* A named value of a frame. */
 struct value {
     const char *key;
     enum value_type type;
-    int64_t integer;
+    int64_t integer;  // VALUE_BOOL: 1 is true, 0 is false
     const char *text;
     size_t count;                        // VALUE_REALS: number of items of reals[]
     double reals[DELIVERY_NUMBERS_MAX];  // VALUE_REAL uses reals[0]
@@ -50,11 +74,14 @@ struct delivery {
     size_t shape[DELIVERY_DIMS_MAX];  // slowest first: [slow, fast] or [module, slow, fast]
     const void *pixels;               // little-endian; the fast axis varies fastest
     size_t pixel_bytes;
+    const struct image *image;  // image of the frame, whose pixels `pixels` are unless a fault on
+                                // purpose replaced them; see delivery_image
 };
 
 /* Add a value with a key to *d.  The key and a text must stay valid as long as the delivery.
  * Numbers are copied; `count` is at most DELIVERY_NUMBERS_MAX. */
 void delivery_int(struct delivery *d, const char *key, int64_t value);
+void delivery_bool(struct delivery *d, const char *key, bool value);
 void delivery_real(struct delivery *d, const char *key, double value);
 void delivery_text(struct delivery *d, const char *key, const char *value);
 void delivery_reals(struct delivery *d, const char *key, const double *values, size_t count);
@@ -64,6 +91,10 @@ void delivery_reals(struct delivery *d, const char *key, const double *values, s
  * size, or the image has another number of pixels than the detector. */
 enum status delivery_start(struct delivery *d, const char *key, const struct experiment *x,
                            const struct frame *f, uint64_t time_ns, struct error *e);
+
+/* Returns the image whose pixels the delivery contains.  NULL: the delivery contains other pixels,
+ * or not all of them. */
+const struct image *delivery_image(const struct delivery *d);
 
 /* Adds the ground truth of a frame as single values: seed, lineage, fluence (photons per m^2), hit
  * (0 for a blank frame), lattice_count and the numbers of the pulse.  Sets the train number. */

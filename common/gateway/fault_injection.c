@@ -9,6 +9,7 @@
 #include "base/rng.h"
 
 enum { NAN_STEP = 10 };
+static const double LIE = 0.05;  // relative change of a number
 static const double STALL_S = 5, STALL_MAX_S = 86400;
 
 static const char *const names[] = {"-",
@@ -37,7 +38,7 @@ static enum status parse_one(struct faults *f, char *word, struct error *e)
         return error_set(
             e, STATUS_USAGE,
             "--inject: '%.40s' is malformed; expected KIND:PROBABILITY, where KIND is duplicate, "
-            "drop, swap, truncate, header, nan, type, shape, empty, stall, cut or large",
+            "drop, swap, truncate, header, nan, type, shape, empty, stall, cut, large or lie",
             word);
     char *seconds = strchr(probability, ':');
     if (seconds)
@@ -99,17 +100,14 @@ enum fault faults_draw(const struct faults *f, uint64_t frame)
 
 /* --- what is in the message ---------------------------------------------------- */
 
-/* Gives a delivery `count` new pixels of a type, and returns them.  *s owns the pixels.  NULL:
- * there is not enough memory. */
+/* Gives a delivery `count` new pixels of a type, and returns them.  *s owns the pixels. */
 static void *renew(struct fault_injection *s, struct delivery *d, enum pixel_type type,
                    size_t count)
 {
     s->memory = mem_array(count, pixel_size(type));
-    if (s->memory) {
-        d->type = type;
-        d->pixels = s->memory;
-        d->pixel_bytes = count * pixel_size(type);
-    }
+    d->type = type;
+    d->pixels = s->memory;
+    d->pixel_bytes = count * pixel_size(type);
     return s->memory;
 }
 
@@ -134,8 +132,8 @@ static void put_pixel(void *pixels, enum pixel_type type, size_t i, double value
 }
 
 /* Converts the pixels to the next type that the protocol allows.  Values that do not fit are
- * clipped.  Returns false if there is not enough memory. */
-static bool change_type(struct fault_injection *s, struct delivery *d, unsigned allowed)
+ * clipped. */
+static void change_type(struct fault_injection *s, struct delivery *d, unsigned allowed)
 {
     const size_t count = d->pixel_bytes / pixel_size(d->type);
     const struct image from = {
@@ -145,9 +143,8 @@ static bool change_type(struct fault_injection *s, struct delivery *d, unsigned 
         type = (enum pixel_type)((type + 1) % (PIXEL_I32 + 1));
     while (!(allowed >> type & 1));
     void *to = renew(s, d, type, count);
-    for (size_t i = 0; to && i < count; i++)
+    for (size_t i = 0; i < count; i++)
         put_pixel(to, type, i, image_value(&from, i));
-    return to != NULL;
 }
 
 static bool add_nan(struct fault_injection *s, struct delivery *d)
@@ -171,8 +168,6 @@ static bool double_rows(struct fault_injection *s, struct delivery *d)
     if (!size_multiply(bytes / pixel_size(d->type), 2, &count))
         return false;
     char *to = renew(s, d, d->type, count);
-    if (!to)
-        return false;
     memcpy(to, from, bytes);
     memcpy(to + bytes, from, bytes);
     d->shape[0] *= 2;
@@ -198,6 +193,25 @@ static void damage_value(struct fault_injection *s, struct delivery *d)
              : (struct value){.key = v->key, .type = VALUE_TEXT, .text = "damaged"};
 }
 
+/* Makes one number of a delivery, chosen at random, wrong: a real number becomes 5 % larger, and a
+ * whole number 1 larger.  Stores its key in s->field. */
+static void falsify_value(struct fault_injection *s, struct delivery *d)
+{
+    struct rng r = rng_stream(s->seed, RNG_FAULT, d->id, 1);
+    struct value *numbers[DELIVERY_VALUES_MAX];
+    size_t count = 0;
+    for (size_t i = 0; i < d->nvalues; i++)
+        if (d->values[i].type != VALUE_TEXT && d->values[i].type != VALUE_BOOL)
+            numbers[count++] = &d->values[i];
+    struct value *v = count ? numbers[(size_t)(rng_uniform(&r) * (double)count)] : NULL;
+    if (!v)
+        return;
+    s->field = v->key;
+    v->integer++;
+    for (size_t i = 0; i < DELIVERY_NUMBERS_MAX; i++)
+        v->reals[i] = v->reals[i] == 0.0 ? LIE : (1.0 + LIE) * v->reals[i];
+}
+
 enum status fault_inject_into_delivery(struct fault_injection *s, struct delivery *d,
                                        unsigned allowed, struct error *e)
 {
@@ -206,11 +220,14 @@ enum status fault_inject_into_delivery(struct fault_injection *s, struct deliver
     case FAULT_HEADER:
         damage_value(s, d);
         break;
+    case FAULT_LIE:
+        falsify_value(s, d);
+        break;
     case FAULT_NAN:
         good = add_nan(s, d);
         break;
     case FAULT_TYPE:
-        good = change_type(s, d, allowed);
+        change_type(s, d, allowed);
         break;
     case FAULT_SHAPE:
         halve_rows(d);

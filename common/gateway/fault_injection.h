@@ -24,7 +24,8 @@
     FAULT(EMPTY, empty)         /* the message has one part of 0 bytes */              \
     FAULT(STALL, stall)         /* this frame and all later frames wait */             \
     FAULT(CUT, cut)             /* all connections are cut before this frame */        \
-    FAULT(LARGE, large)         /* there are twice as many rows, or modules */
+    FAULT(LARGE, large)         /* there are twice as many rows, or modules */         \
+    FAULT(LIE, lie)             /* a number of the header is wrong, but plausible */
 
 enum fault {
     FAULT_NONE,
@@ -61,8 +62,8 @@ enum fault faults_draw(const struct faults *f, uint64_t frame);
 struct fault_injection {
     enum fault fault;
     uint64_t seed;
-    const char *field;  // FAULT_HEADER, after fault_inject_into_delivery: the key of the damaged
-                        // value, borrowed
+    const char *field;  // FAULT_HEADER and FAULT_LIE, after fault_inject_into_delivery: the key of
+                        // the wrong value, borrowed
     void *memory;       // owned: the damaged pixels
 };
 

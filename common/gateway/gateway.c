@@ -23,12 +23,10 @@ struct backlog {
     struct packet opening, closing;  // owned; a packet without parts means none
 };
 
-/* Opens an empty backlog with room for `room` frames.  Returns false if memory runs out.  The
- * caller frees the backlog with backlog_free, also after a failure. */
-static bool backlog_open(struct backlog *b, size_t room)
+/* Opens an empty backlog with room for `room` frames, which the caller frees with backlog_free. */
+static void backlog_open(struct backlog *b, size_t room)
 {
     *b = (struct backlog){.ring = mem_array(room, sizeof *b->ring), .room = room};
-    return b->ring != NULL;
 }
 
 /* Adds a frame to the ring, and takes ownership of it.  The ring must have room for it. */
@@ -116,6 +114,7 @@ struct gateway {
     /* The mutex protects the fields below. */
     struct backlog backlog;
     struct gateway_counts counts;
+    atomic_uint_fast64_t *bytes;  // borrowed: counter of bytes that clients took; NULL: none
     uint64_t offered;
     size_t nconnected;
     bool cutting;  // all connections are cut before the next message
@@ -139,7 +138,7 @@ static void wake(const struct gateway *g)
 
 /* Waits until another thread reports a change, or until `until_ns` (monotonic clock), for at
  * most TICK_NS.  Counts g->ticks up.  The caller holds the mutex. */
-static void await(struct gateway *g, uint64_t until_ns)
+static void await_change(struct gateway *g, uint64_t until_ns)
 {
     const uint64_t second = 1000000000, tick = clock_ns() + TICK_NS;
     const uint64_t end = until_ns < tick ? until_ns : tick;
@@ -177,6 +176,14 @@ static enum gateway_fate fate_of(enum send_result sent)
     return sent == SEND_TAKEN ? GATEWAY_TAKEN : sent == SEND_SOME ? GATEWAY_SOME : GATEWAY_DROPPED;
 }
 
+static size_t packet_bytes(const struct packet *p)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < p->nparts; i++)
+        bytes += zmq_msg_size(&p->parts[i]);
+    return bytes;
+}
+
 /* Sends the next message *p of the backlog, and removes it.  Returns false if no client can take
  * it now.  The opening and the closing wait for all subscribers, whatever the policy. */
 static bool hand_over(struct gateway *g, struct packet *p)
@@ -189,6 +196,8 @@ static bool hand_over(struct gateway *g, struct packet *p)
     const enum send_result sent = client_socket_send(&g->socket, p, how);
     if (sent == SEND_HELD)
         return false;
+    if (g->bytes && sent != SEND_MISSED)
+        atomic_fetch_add(g->bytes, packet_bytes(p));
     const uint64_t number = p->number;
     backlog_pass(&g->backlog, p);
     if (frame)
@@ -281,19 +290,22 @@ static void open_condition(struct gateway *g)
     (void)pthread_condattr_destroy(&monotonic);
 }
 
-static enum status start(struct gateway *g, char *endpoint, size_t size, struct error *e)
+static enum status open_and_start(struct gateway *g, char *endpoint, size_t size, struct error *e)
 {
     const struct gateway_settings *settings = &g->settings;
     g->keyed = settings->secret;
     g->context = settings->context ? settings->context : zmq_ctx_new();
-    if (!backlog_open(&g->backlog, settings->queue) || !g->context)
+    backlog_open(&g->backlog, settings->queue);
+    if (!g->context)
         return error_memory(e, "the queue of the clients");
     g->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (g->event < 0)
         return error_errno(e, STATUS_FAILED, "cannot make an eventfd");
     const struct client_socket_settings sockets = {.kind = settings->socket,
+                                                   .connects = settings->connects,
                                                    .hold = settings->policy == GATEWAY_WAIT,
                                                    .request = settings->request,
+                                                   .topic = settings->topic,
                                                    .secret = settings->secret,
                                                    .guard = settings->guard};
     const enum status s = client_socket_open(&g->socket, g->context, &sockets, endpoint, size, e);
@@ -305,16 +317,12 @@ enum status gateway_open(struct gateway **g, const struct gateway_settings *sett
                          char *endpoint, size_t size, struct error *e)
 {
     *g = mem_array(1, sizeof **g);
-    if (!*g) {
-        (void)zmq_ctx_term(settings->context);
-        return error_memory(e, "the gateway");
-    }
     (*g)->settings = *settings;
     if (settings->policy == GATEWAY_WAIT)
         (*g)->settings.queue = 1;
     (*g)->event = -1;
     open_condition(*g);
-    const enum status s = start(*g, endpoint, size, e);
+    const enum status s = open_and_start(*g, endpoint, size, e);
     if (s) {
         (void)gateway_close(*g);
         *g = NULL;
@@ -331,7 +339,7 @@ void gateway_wait_until(struct gateway *g, uint64_t due_ns)
 {
     (void)pthread_mutex_lock(&g->mutex);
     while (!g->cancelled && clock_ns() < due_ns)
-        await(g, due_ns);
+        await_change(g, due_ns);
     (void)pthread_mutex_unlock(&g->mutex);
 }
 
@@ -359,7 +367,7 @@ void gateway_await_client(struct gateway *g)
 {
     (void)pthread_mutex_lock(&g->mutex);
     while (!g->counts.taken && !g->counts.some && !is_over(g))
-        await(g, UINT64_MAX);
+        await_change(g, UINT64_MAX);
     (void)pthread_mutex_unlock(&g->mutex);
 }
 
@@ -388,7 +396,7 @@ enum status gateway_offer(struct gateway *g, struct message *m, struct error *e)
         backlog_push(&g->backlog, &p);
         wake(g);
         while (g->settings.policy == GATEWAY_WAIT && g->backlog.count && !is_over(g))
-            await(g, UINT64_MAX);
+            await_change(g, UINT64_MAX);
     } else {
         packet_free(&p);
         pass(g, p.number, GATEWAY_DROPPED);
@@ -397,7 +405,8 @@ enum status gateway_offer(struct gateway *g, struct message *m, struct error *e)
     return STATUS_OK;
 }
 
-static enum status note(struct gateway *g, struct packet *where, struct message *m, struct error *e)
+static enum status set_packet(struct gateway *g, struct packet *where, struct message *m,
+                              struct error *e)
 {
     struct packet p;
     const enum status s = packet_make(&p, m, &g->loans, e);
@@ -412,16 +421,16 @@ static enum status note(struct gateway *g, struct packet *where, struct message 
 
 enum status gateway_announce(struct gateway *g, struct message *m, struct error *e)
 {
-    return note(g, &g->backlog.opening, m, e);
+    return set_packet(g, &g->backlog.opening, m, e);
 }
 
 enum status gateway_conclude(struct gateway *g, struct message *m, struct error *e)
 {
-    return note(g, &g->backlog.closing, m, e);
+    return set_packet(g, &g->backlog.closing, m, e);
 }
 
 /* Sets a flag of the gateway to true, and wakes the threads that wait for a change. */
-static void tell(struct gateway *g, bool *flag)
+static void raise_flag(struct gateway *g, bool *flag)
 {
     (void)pthread_mutex_lock(&g->mutex);
     *flag = true;
@@ -431,17 +440,24 @@ static void tell(struct gateway *g, bool *flag)
 
 void gateway_interrupt(struct gateway *g)
 {
-    tell(g, &g->interrupted);
+    raise_flag(g, &g->interrupted);
 }
 
 void gateway_cancel(struct gateway *g)
 {
-    tell(g, &g->cancelled);
+    raise_flag(g, &g->cancelled);
 }
 
 void gateway_cut(struct gateway *g)
 {
-    tell(g, &g->cutting);
+    raise_flag(g, &g->cutting);
+}
+
+void gateway_count_bytes(struct gateway *g, atomic_uint_fast64_t *bytes)
+{
+    (void)pthread_mutex_lock(&g->mutex);
+    g->bytes = bytes;
+    (void)pthread_mutex_unlock(&g->mutex);
 }
 
 /* Returns true if a signal that ends the program is pending.  At the end of the gateway no other
@@ -466,7 +482,7 @@ static void abandon(struct gateway *g)
     }
     const uint64_t end = clock_ns() + CANCELLED_MS * UINT64_C(1000000);
     while (b->closing.nparts && g->nconnected && clock_ns() < end)
-        await(g, end);
+        await_change(g, end);
 }
 
 /* Waits for settings.linger_s at most until clients have taken the queued messages, and then
@@ -481,7 +497,7 @@ static void drain(struct gateway *g)
     g->draining = true;  // a client that leaves now has read all that it wanted
     while ((backlog_next(&g->backlog) || (!asks && g->nconnected)) && !is_over(g) &&
            clock_ns() < end) {
-        await(g, end);
+        await_change(g, end);
         g->cancelled = g->cancelled || is_interrupted();
     }
     if (g->cancelled)

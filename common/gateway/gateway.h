@@ -39,7 +39,9 @@ enum gateway_fate {
 struct gateway_settings {
     enum gateway_socket socket;
     enum gateway_policy policy;
+    bool connects;        // connect to the endpoint, which a client has bound; not GATEWAY_REP
     const char *request;  // GATEWAY_REP: the text that asks for a frame
+    const char *topic;    // GATEWAY_PUB: first part of all messages; NULL: they have no topic
     size_t queue;         // number of frames that may wait, at least 1; GATEWAY_WAIT always has 1
     double linger_s;      // time that clients have at the end to take the queued messages
     const char *secret;   // secret key of the server, in Z85; NULL: clients need no keys
@@ -72,9 +74,10 @@ struct gateway_counts {
 
 struct gateway;
 
-/* Binds `endpoint`, a text in a buffer of `size` bytes, and starts the thread.  If the endpoint
- * leaves the port open, the real port is written into it.  STATUS_FAILED if the endpoint cannot be
- * bound or memory runs out; *g is NULL then.  The caller ends *g with gateway_close. */
+/* Binds `endpoint`, a text in a buffer of `size` bytes, or connects to it, and starts the thread.
+ * If the endpoint leaves the port open, the real port is written into it.  STATUS_FAILED if the
+ * endpoint cannot be bound or memory runs out; *g is NULL then.  The caller ends *g with
+ * gateway_close. */
 enum status gateway_open(struct gateway **g, const struct gateway_settings *settings,
                          char *endpoint, size_t size, struct error *e);
 
@@ -92,6 +95,10 @@ void gateway_await_client(struct gateway *g);
 
 /* Returns the counts so far. */
 struct gateway_counts gateway_counts(struct gateway *g);
+
+/* Adds the bytes of each message that a client takes from now on to *bytes, which must outlive the
+ * gateway.  A message to several subscribers counts once. */
+void gateway_count_bytes(struct gateway *g, atomic_uint_fast64_t *bytes);
 
 /* Computes quantiles of the time that clients take for a frame, from the answer to their next
  * request.  `shares` has `count` values from 0 to 1; quantiles_s[i] is the time in s below which

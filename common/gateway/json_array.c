@@ -16,10 +16,6 @@
  * Rules: a message belongs to the client.  It must not point into the frame, which may be gone when
  * a slow client reads.  It must not contradict itself, because clients do not check it.
  */
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "base/units.h"
 #include "gateway/pack.h"
 #include "gateway/protocol.h"
@@ -40,79 +36,24 @@ static void json_array_describe(const struct content_options *o, const struct ex
     delivery_truth(d, x, &f->recipe);
 }
 
-/* Writes a text as a JSON string, in quotes and with escapes. */
-static void put_text(FILE *out, const char *text)
-{
-    fputc('"', out);
-    for (; *text; text++)
-        if (*text == '"' || *text == '\\')
-            fprintf(out, "\\%c", *text);
-        else if ((unsigned char)*text < ' ')
-            fprintf(out, "\\u%04x", (unsigned)*text);
-        else
-            fputc(*text, out);
-    fputc('"', out);
-}
-
-/* Writes a value in JSON.  A client that reads the 17 digits of a number gets exactly the same
- * number. */
-static void put_value(FILE *out, const struct value *v)
-{
-    switch (v->type) {
-    case VALUE_INT:
-        fprintf(out, "%" PRId64, v->integer);
-        break;
-    case VALUE_REAL:
-        fprintf(out, "%.17g", v->reals[0]);
-        break;
-    case VALUE_TEXT:
-        put_text(out, v->text);
-        break;
-    case VALUE_REALS:
-        for (size_t i = 0; i < v->count; i++)
-            fprintf(out, "%s%.17g", i ? "," : "[", v->reals[i]);
-        fputs(v->count ? "]" : "[]", out);
-        break;
-    }
-}
-
-/* Writes the header: type and shape of the array as numpy names them, then all values. */
-static void put_header(FILE *out, const struct delivery *d)
-{
-    fputs("{\"array\":", out);
-    put_text(out, d->image_key);
-    fprintf(out, ",\"dtype\":\"%s\",\"shape\":[", delivery_dtype(d->type));
-    for (size_t i = 0; i < d->ndims; i++)
-        fprintf(out, "%s%zu", i ? "," : "", d->shape[i]);
-    fputc(']', out);
-    for (size_t i = 0; i < d->nvalues; i++) {
-        fputc(',', out);
-        put_text(out, d->values[i].key);
-        fputc(':', out);
-        put_value(out, &d->values[i]);
-    }
-    fputc('}', out);
-}
-
-/* Writes the two parts of the message.  pack_copy copies the data, so that the message does not
+/* Writes the two parts of the message: the header, which begins with type and shape of the array as
+ * numpy names them, and the pixels.  pack_copy copies the pixels, so that the message does not
  * point into the frame. */
 static enum status json_array_encode(const struct content_options *o, const struct delivery *d,
                                      struct message *m, struct error *e)
 {
-    char *header = NULL;
-    size_t length = 0;
-    FILE *out = open_memstream(&header, &length);
+    struct jsonpack j;
     (void)o;
-    if (!out)
-        return error_memory(e, "the header");
-    put_header(out, d);
-    enum status s = fclose(out) == 0 ? STATUS_OK : error_memory(e, "the header");
-    if (s == STATUS_OK)
-        s = pack_copy(m, header, length, e);
-    if (s == STATUS_OK)
-        s = pack_copy(m, d->pixels, d->pixel_bytes, e);
-    free(header);
-    return s;
+    enum status s = jsonpack_open(&j, e);
+    if (s)
+        return s;
+    jsonpack_text(&j, "array", d->image_key);
+    jsonpack_text(&j, "dtype", delivery_dtype(d->type));
+    jsonpack_uints(&j, "shape", d->shape, d->ndims);
+    for (size_t i = 0; i < d->nvalues; i++)
+        jsonpack_value(&j, &d->values[i]);
+    s = jsonpack_finish(&j, m, e);
+    return s ? s : pack_copy(m, d->pixels, d->pixel_bytes, e);
 }
 
 /* The protocol.  gateway/protocol.h explains all members; start and end messages are left out. */

@@ -86,18 +86,15 @@ static enum status add_values(const struct content_options *o, const struct deli
                               struct message *m, struct error *e)
 {
     struct pack p;
-    enum status s = pack_open(&p, HEADER_BYTES, e);
-    if (s)
-        return s;
+    pack_open(&p, HEADER_BYTES);
     pack_map(&p, 3);
     pack_key_text(&p, "source", o->source);
     pack_key_text(&p, "content", "msgpack");
     pack_metadata(&p, o, d);
-    s = pack_finish(&p, m, e);
-    if (s == STATUS_OK)
-        s = pack_open(&p, VALUES_BYTES, e);
+    const enum status s = pack_finish(&p, m, e);
     if (s)
         return s;
+    pack_open(&p, VALUES_BYTES);
     pack_map(&p, d->nvalues);
     pack_values(&p, d);
     return pack_finish(&p, m, e);
@@ -107,9 +104,7 @@ static enum status add_image(const struct content_options *o, const struct deliv
                              struct message *m, struct error *e)
 {
     struct pack p;
-    enum status s = pack_open(&p, HEADER_BYTES, e);
-    if (s)
-        return s;
+    pack_open(&p, HEADER_BYTES);
     pack_map(&p, 5);
     pack_key_text(&p, "source", o->source);
     pack_key_text(&p, "content", "array");
@@ -117,7 +112,7 @@ static enum status add_image(const struct content_options *o, const struct deliv
     pack_key_text(&p, "dtype", delivery_dtype(d->type));
     pack_text(&p, "shape");
     pack_shape(&p, d);
-    s = pack_finish(&p, m, e);
+    const enum status s = pack_finish(&p, m, e);
     return s ? s : pack_copy(m, d->pixels, d->pixel_bytes, e);
 }
 
@@ -146,9 +141,7 @@ static enum status encode_1(const struct content_options *o, const struct delive
         return error_set(e, STATUS_INPUT,
                          "an image of %zu bytes is too large for version 1.0; expected at most %zu",
                          d->pixel_bytes, BIN_MAX);
-    const enum status s = pack_open(&p, HEADER_BYTES + VALUES_BYTES + d->pixel_bytes, e);
-    if (s)
-        return s;
+    pack_open(&p, HEADER_BYTES + VALUES_BYTES + d->pixel_bytes);
     pack_map(&p, 1);
     pack_text(&p, o->source);
     pack_map(&p, d->nvalues + 2);

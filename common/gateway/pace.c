@@ -44,7 +44,7 @@ static bool falls_short(const struct pace *p, uint64_t frames, uint64_t time_ns,
                         char text[PACE_TEXT])
 {
     static const char *const waits[] = {"waiting for frames", "encoding messages",
-                                        "waiting for clients"};
+                                        "waiting for clients", "stalls and cuts of --inject"};
     const double due_ns = (double)frames * p->period_ns, delay_ns = (double)time_ns - due_ns;
     if (!(p->period_ns > 0) || delay_ns <= fmax(due_ns / 20, 2 * p->period_ns))
         return false;
@@ -134,15 +134,17 @@ uint64_t ramp_due(const struct ramp *r)
  * last.  If frames wait in a queue, the client is the limit. */
 static enum ramp_limit blame(const struct ramp *r)
 {
-    static const enum ramp_limit limits[] = {
-        [PACE_INPUT] = RAMP_FRAMES, [PACE_PACKING] = RAMP_PACKING, [PACE_CLIENTS] = RAMP_CLIENT};
+    static const enum ramp_limit limits[] = {[PACE_INPUT] = RAMP_FRAMES,
+                                             [PACE_PACKING] = RAMP_PACKING,
+                                             [PACE_CLIENTS] = RAMP_CLIENT,
+                                             [PACE_FAULTS] = RAMP_FAULTS};
     int most = 0;
     for (int i = 1; i < PACE_PARTS; i++)
         most = r->spent[i] > r->spent[most] ? i : most;
     return r->offered > r->taken + r->dropped + 1 ? RAMP_CLIENT : limits[most];
 }
 
-static bool settle(struct ramp *r, enum ramp_limit limit, uint64_t now_ns, double hz)
+static bool settle_rate(struct ramp *r, enum ramp_limit limit, uint64_t now_ns, double hz)
 {
     r->limit = limit;
     r->asked_hz = ramp_rate_hz(r, now_ns);
@@ -170,32 +172,32 @@ bool ramp_turn(struct ramp *r, uint64_t now_ns, uint64_t taken, uint64_t dropped
     for (int i = 0; i < PACE_PARTS; i++)
         r->spent[i] += spent[i];
     if (refused)
-        return settle(r, RAMP_CLIENT, now_ns, taken_hz(r, now_ns));
+        return settle_rate(r, RAMP_CLIENT, now_ns, taken_hz(r, now_ns));
     const double lag = frames_due(r, t) + 1 - (double)(taken + dropped);  // frame 0 is due at 0
     if (lag < 2) {
         r->kept_up_ns = now_ns;
         r->kept_up_taken = taken;
         r->halfway_lag = 0;
         memset(r->spent, 0, sizeof r->spent);
-        return t >= r->seconds && settle(r, RAMP_NONE, now_ns, r->to_hz);
+        return t >= r->seconds && settle_rate(r, RAMP_NONE, now_ns, r->to_hz);
     }
     const double behind_s = seconds(r->kept_up_ns, now_ns);
     if (behind_s >= BEHIND_S / 2 && !(r->halfway_lag > 0))
         r->halfway_lag = lag;
     if (behind_s >= BEHIND_S && lag > r->halfway_lag && lag > SLACK_S * rate_hz)
-        return settle(r, blame(r), now_ns, taken_hz(r, now_ns));
+        return settle_rate(r, blame(r), now_ns, taken_hz(r, now_ns));
     return false;
 }
 
 void ramp_end(struct ramp *r, uint64_t now_ns)
 {
     if (r->limit == RAMP_RISING)
-        (void)settle(r, RAMP_ENDED, now_ns, ramp_rate_hz(r, r->kept_up_ns));
+        (void)settle_rate(r, RAMP_ENDED, now_ns, ramp_rate_hz(r, r->kept_up_ns));
 }
 
 const char *ramp_limit_name(enum ramp_limit limit)
 {
-    static const char *const names[] = {"", "none", "client", "frames", "packing", "end"};
+    static const char *const names[] = {"", "none", "client", "frames", "packing", "faults", "end"};
     return names[limit];
 }
 
@@ -207,6 +209,7 @@ const char *ramp_limit_text(enum ramp_limit limit)
         "clients fell behind",
         "the previous stages sent too few frames",
         "messages could not be encoded faster",
+        "stalls and cuts of --inject held frames back",
         "there were no more frames, and clients kept up until then",
     };
     return texts[limit];

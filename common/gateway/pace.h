@@ -13,7 +13,7 @@
 #include "base/error.h"
 
 /* The parts of the time between two frames, without the wait until the frame is due. */
-enum pace_part { PACE_INPUT, PACE_PACKING, PACE_CLIENTS, PACE_PARTS };
+enum pace_part { PACE_INPUT, PACE_PACKING, PACE_CLIENTS, PACE_FAULTS, PACE_PARTS };
 
 struct pace {
     double period_ns;               // 0: every frame is due at once
@@ -59,6 +59,7 @@ enum ramp_limit {
     RAMP_CLIENT,   // the client fell behind, or a frame was dropped
     RAMP_FRAMES,   // the previous stages sent too few frames
     RAMP_PACKING,  // the packing of messages was too slow
+    RAMP_FAULTS,   // stalls and cuts of --inject held frames back
     RAMP_ENDED,    // there were no more frames
 };
 
@@ -87,8 +88,8 @@ double ramp_rate_hz(const struct ramp *r, uint64_t now_ns);
 uint64_t ramp_due(const struct ramp *r);
 
 /* Records that a frame was offered.  `spent`: the time in ns that each part took for this frame.
- * `taken`, `dropped`: numbers of all frames so far.  Returns true once, when the limit becomes
- * known. */
+ * `taken`, `dropped`: numbers of all frames so far; frames that --inject drops are taken.  Returns
+ * true once, when the limit becomes known. */
 bool ramp_turn(struct ramp *r, uint64_t now_ns, uint64_t taken, uint64_t dropped,
                const uint64_t spent[PACE_PARTS]);
 

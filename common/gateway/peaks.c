@@ -1,4 +1,4 @@
-#include "gateway/peaks.h"
+#include "gateway/delivery.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -184,7 +184,7 @@ static bool stands_out(const struct view *v, int64_t f, double *mean)
            is_more(nine + 9 * add, all, 9 / ring.pixels);
 }
 
-static struct peak measure(const struct view *v, int64_t f, int64_t s, double mean)
+static struct peak measure_peak(const struct view *v, int64_t f, int64_t s, double mean)
 {
     double weight = 0, fast = 0, slow = 0;
     for (int64_t i = -1; i <= 1; i++)
@@ -201,7 +201,7 @@ static struct peak measure(const struct view *v, int64_t f, int64_t s, double me
 
 /* Inserts a peak into a list of `n` peaks, sorted by intensity, brightest first.  A full list
  * (`most` peaks) loses its weakest peak.  Returns the new number of peaks. */
-static size_t insert(struct peak *peaks, size_t n, size_t most, struct peak p)
+static size_t insert_peak(struct peak *peaks, size_t n, size_t most, struct peak p)
 {
     if (n == most && p.intensity <= peaks[n - 1].intensity)
         return n;
@@ -223,15 +223,15 @@ static void search(struct view *v, struct peak *peaks, size_t most, size_t *n)
         for (int64_t f = 1; s > 0 && f < v->panel->fast_pixels - 1; f++)
             if (is_maximum(up + f, at + f, down + f) && stands_out(v, f, &mean) &&
                 is_only_maximum(v, f))
-                *n = insert(peaks, *n, most, measure(v, f, s, mean));
+                *n = insert_peak(peaks, *n, most, measure_peak(v, f, s, mean));
     }
 }
 
-enum status peaks_find(const struct experiment *x, const struct image *image, struct peak *peaks,
-                       size_t most, size_t *found, struct error *e)
+size_t peaks_find(const struct experiment *x, const struct image *image, struct peak *peaks,
+                  size_t most)
 {
     const bool counted = image->unit == UNIT_ADU;
-    *found = 0;
+    size_t found = 0;
     for (size_t i = 0; i < x->npanels && most; i++) {
         struct view v = {.image = image,
                          .panel = &x->panels[i],
@@ -239,14 +239,12 @@ enum status peaks_find(const struct experiment *x, const struct image *image, st
                          .one = counted ? x->gain : 1};
         const size_t width = (size_t)v.panel->fast_pixels + 2 * FAR;
         float *rows = mem_array(ROWS * width, sizeof *rows);
-        if (!rows)
-            return error_memory(e, "rows of an image");
         for (size_t k = 0; k < ROWS * width; k++)
             rows[k] = NAN;
         for (size_t k = 0; k < ROWS; k++)
             v.row[k] = rows + k * width + FAR;
-        search(&v, peaks, most, found);
+        search(&v, peaks, most, &found);
         mem_free(rows);
     }
-    return STATUS_OK;
+    return found;
 }

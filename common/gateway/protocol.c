@@ -5,7 +5,9 @@
 
 #include "base/alloc.h"
 #include "gateway/delivery.h"
-#include "gateway/peaks.h"
+#include "gateway/pack.h"
+
+enum { TOPIC_BYTES = 15 };
 
 enum status protocol_settle(const struct protocol *p, struct content_options *o, struct error *e)
 {
@@ -18,9 +20,45 @@ enum status protocol_settle(const struct protocol *p, struct content_options *o,
     o->version = *version;
     o->source = o->source ? o->source : p->source;
     o->image_key = o->image_key ? o->image_key : p->image_key;
+    const size_t topic = o->topic ? strlen(o->topic) : 1;
+    if (topic < 1 || topic > TOPIC_BYTES)
+        return error_set(e, STATUS_USAGE,
+                         "--topic has %zu bytes; expected 1 to %d, because CrystFEL takes a longer "
+                         "part for a frame",
+                         topic, TOPIC_BYTES);
     if (strcmp(o->image_key, "metadata") == 0)
-        return error_set(e, STATUS_USAGE, "the image cannot have the key 'metadata'");
+        return error_set(
+            e, STATUS_USAGE,
+            "--image-key=metadata: messages have metadata of this name; expected another "
+            "name");
     return STATUS_OK;
+}
+
+/* Puts the topic, if there is one, before the parts of a message. */
+static enum status put_topic(const struct content_options *o, struct message *m, struct error *e)
+{
+    const enum status s = o->topic ? pack_copy(m, o->topic, strlen(o->topic), e) : STATUS_OK;
+    if (s || !o->topic)
+        return s;
+    const struct part topic = m->parts[m->nparts - 1];
+    memmove(m->parts + 1, m->parts, (m->nparts - 1) * sizeof *m->parts);
+    m->parts[0] = topic;
+    return STATUS_OK;
+}
+
+enum status protocol_start(const struct protocol *p, const struct content_options *o,
+                           const struct experiment *x, const struct frame *f, struct message *m,
+                           struct error *e)
+{
+    const enum status s = p->start(o, x, f, m, e);
+    return s ? s : put_topic(o, m, e);
+}
+
+enum status protocol_end(const struct protocol *p, const struct content_options *o,
+                         struct message *m, struct error *e)
+{
+    const enum status s = p->end ? p->end(o, m, e) : STATUS_OK;
+    return s || !p->end ? s : put_topic(o, m, e);
 }
 
 enum status protocol_message(const struct protocol *p, const struct content_options *o,
@@ -32,19 +70,19 @@ enum status protocol_message(const struct protocol *p, const struct content_opti
     if (s)
         return s;
     struct peak *peaks = o->peaks ? mem_array((size_t)o->peaks, sizeof *peaks) : NULL;
-    if (o->peaks && !peaks)
-        return error_memory(e, "the peaks");
     d.peaks = peaks;
-    s = peaks ? peaks_find(x, &f->image, peaks, (size_t)o->peaks, &d.npeaks, e) : STATUS_OK;
+    if (peaks)
+        d.npeaks = peaks_find(x, &f->image, peaks, (size_t)o->peaks);
     p->describe(o, x, f, &d);
-    if (s == STATUS_OK)
-        s = delivery_check(&d, p->allowed, e);
+    s = delivery_check(&d, p->allowed, e);
     if (s == STATUS_OK)
         s = fault_inject_into_delivery(injection, &d, p->allowed, e);
     if (s == STATUS_OK)
         s = p->encode(o, &d, m, e);
-    if (s == STATUS_OK)
+    if (s == STATUS_OK) {
         fault_inject_into_message(injection, m);
+        s = put_topic(o, m, e);
+    }
     fault_injection_free(injection);
     mem_free(peaks);
     return s;

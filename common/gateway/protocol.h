@@ -20,6 +20,7 @@ struct series {
     uint64_t start_ns;   // Unix time
     uint64_t images;     // number of images expected in the whole series
     uint64_t period_ns;  // image k is exposed from k periods to k + 1 periods after the start
+    uint64_t count_ns;   // time in which an image counts photons; 0: the period without readout
 };
 
 /* Sets start_ns to `now_ns` (Unix time) and makes unique_id.  unique_id begins with the time, as
@@ -31,6 +32,10 @@ void series_start(struct series *s, uint64_t now_ns, const char *lineage);
 #define CONTENT_COMPRESSIONS "bslz4|lz4|none"
 enum content_compression { CONTENT_BSLZ4, CONTENT_LZ4, CONTENT_PLAIN };
 
+/* Details of a start message: settings, mask and flat field; settings; none of them. */
+#define CONTENT_DETAILS "all|basic|none"
+enum content_detail { CONTENT_ALL, CONTENT_BASIC, CONTENT_NO_DETAIL };
+
 enum { CONTENT_THRESHOLDS_MAX = 8 };
 
 /* The user's choices about the content.  All texts are borrowed. */
@@ -40,16 +45,21 @@ struct content_options {
     const char *image_key;  // name of the array; NULL for the default of the protocol
     int64_t first_train;    // train number of frame 0
     int64_t peaks;          // the largest number of peaks in the list; 0 for no list
-    bool truth;             // crystfel: send the cell and the orientation of the first lattice
-    double lab[9];          // crystfel: axes x, y, z (rows) of the client's laboratory frame, in
-                            // the laboratory frame of the experiment
-    /* The members below are only for dectris2. */
-    int compression;       // enum content_compression
-    bool brief;            // the start message has no mask and no flat field
-    const char *appendix;  // user data of the start message; NULL for none
-    int nthresholds;       // channels; 0 for one channel with half the energy of the beam
+    bool truth;             // crystfel: send the cell and the orientation of the first lattice;
+                            // array-1.0: send whether the frame is a hit
+    const char *topic;      // first part of all messages, for subscribers; NULL: none
+    double lab[9];  // crystfel, lclstreamer: axes x, y, z (rows) of the client's laboratory frame,
+                    // in the laboratory frame of the experiment
+    /* The members below are only for dectris1 and dectris2; `series` is for lclstreamer, too. */
+    int compression;              // enum content_compression
+    int detail;                   // enum content_detail
+    const char *header_appendix;  // the user's data in the start message; NULL for none
+    const char *image_appendix;   // the user's data in the message of each image; NULL for none
+    int nthresholds;              // channels; 0 for one channel with half the energy of the beam
+    int64_t first_channel;        // dectris2: number in the name of the first channel; 0 means 1
     double threshold_eV[CONTENT_THRESHOLDS_MAX];
     const struct series *series;  // borrowed
+    const uint32_t *mask;         // words of the mask of the image; NULL: those of the experiment
 };
 
 /* A protocol of third-party clients. */
@@ -62,6 +72,7 @@ struct protocol {
     enum pixel_type otherwise;    // type to which pixels of other types are converted
     enum gateway_socket socket;   // default way of serving clients
     bool one_image;               // all panels are one image; gaps have the largest value
+    int channels;                 // the largest number of thresholds; 0 if there are none
     const char *request;          // the text that asks for a frame; NULL if clients never ask
 
     /* Adds the values of one frame to *d, which has the image already. */
@@ -81,11 +92,19 @@ struct protocol {
     enum status (*end)(const struct content_options *o, struct message *m, struct error *e);
 };
 
-extern const struct protocol protocol_karabo, protocol_crystfel, protocol_dectris,
-    protocol_json_array;
+extern const struct protocol protocol_karabo, protocol_crystfel, protocol_dectris1,
+    protocol_dectris2, protocol_json_array, protocol_lclstreamer, protocol_psi_array;
 
 /* Fills in the defaults of *o.  STATUS_USAGE for an unknown version. */
 enum status protocol_settle(const struct protocol *p, struct content_options *o, struct error *e);
+
+/* Make the message before the first frame, *f, and the message after the last one, with the topic.
+ * protocol_end leaves *m empty if the protocol has no such message. */
+enum status protocol_start(const struct protocol *p, const struct content_options *o,
+                           const struct experiment *x, const struct frame *f, struct message *m,
+                           struct error *e);
+enum status protocol_end(const struct protocol *p, const struct content_options *o,
+                         struct message *m, struct error *e);
 
 /* Makes the message of one frame: the frame is described, checked (delivery_check) and encoded.
  * `time_ns`: Unix time.  `injection`: a fault to be put into the delivery after the check, or

@@ -84,7 +84,7 @@ static void forget_frame(struct links *ls, uint64_t id)
 {
     ls->run->dropped++;
     if (!ls->run->settings.order)
-        (void)id_set_remove(&ls->seen.ids, id);  // the frame is new when it comes again
+        id_set_remove(&ls->seen.ids, id);  // the frame is new when it comes again
     for (size_t i = 0; i < ls->nheld; i++) {
         if (ls->held[i].id != id)
             continue;

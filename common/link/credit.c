@@ -86,7 +86,7 @@ static bool send_down(struct links *ls, struct link *l, struct item *item)
 
 /* Returns the link of a group that has credit and the fewest frames under way; NULL: no link has
  * credit. */
-static struct link *choose(const struct links *ls, unsigned group)
+static struct link *choose_link(const struct links *ls, unsigned group)
 {
     const struct group *g = &ls->groups[group];
     size_t i = 0;
@@ -105,7 +105,7 @@ static struct group_bits find_groups(const struct links *ls)
 {
     struct group_bits groups = {0};
     for (unsigned g = 0; g < ls->ngroups; g++) {
-        const bool ready = choose(ls, g);
+        const bool ready = choose_link(ls, g);
         bool open = ready;
         for (struct link *l = ls->groups[g].dry; l && !open; l = l->next_ready)
             open = is_waited_for(ls, l);
@@ -115,28 +115,18 @@ static struct group_bits find_groups(const struct links *ls)
     return groups;
 }
 
-static bool note_sent(struct link *l, uint64_t id)
-{
-    uint64_t *sent = mem_grow(l->sent, l->nsent, 1, sizeof *sent, &l->sent_capacity);
-    if (!sent)
-        return false;
-    l->sent = sent;
-    l->sent[l->nsent++] = id;
-    return true;
-}
-
 /* Sends a frame to one process of a group.  Returns false if no process of the group has credit. */
 static bool send_to_group(struct links *ls, struct item *item, unsigned group)
 {
     struct link *l;
-    while ((l = choose(ls, group))) {
+    while ((l = choose_link(ls, group))) {
         if (!send_down(ls, l, item))
             continue;  // that process cannot be reached any more
         l->starved = false;
         if (!--l->credit)
             l->spent_ns = ls->now_ns;
-        if (!note_sent(l, item->route.frame))
-            run_stop(ls->run, STATUS_FAILED, "out of memory for what was sent");
+        l->sent = mem_grow(l->sent, l->nsent, 1, sizeof *l->sent, &l->sent_capacity);
+        l->sent[l->nsent++] = item->route.frame;
         link_settle(ls, l);
         return true;
     }
@@ -192,15 +182,15 @@ static void return_to(struct links *ls, struct link *l, uint64_t id)
         return;
     link_owe(ls, l);
     l->grant++;
-    (void)id_set_add(&l->returned, id);
+    id_set_add(&l->returned, id);
 }
 
 /* If this process holds several copies of the frame, the last one in ls->held leaves the list. */
 void credit_passed(struct links *ls, uint64_t id)
 {
     ls->ticks++;
-    if (role_is_source(&ls->run->role) && !id_set_add(&ls->passed, id))
-        run_stop(ls->run, STATUS_FAILED, "out of memory for what was sent");
+    if (role_is_source(&ls->run->role))
+        id_set_add(&ls->passed, id);
     for (size_t i = ls->nheld; i-- > 0;) {
         if (ls->held[i].id != id)
             continue;
@@ -306,9 +296,9 @@ struct id_set credit_ids(const struct links *ls)
 {
     struct id_set ids = {0};
     for (size_t i = 0; i < ls->nheld; i++)
-        (void)id_set_add(&ids, ls->held[i].id);
+        id_set_add(&ids, ls->held[i].id);
     for (const struct link *l = ls->first; l; l = l->next)
         for (size_t i = l->narrived; i < l->nsent; i++)
-            (void)id_set_add(&ids, l->sent[i]);
+            id_set_add(&ids, l->sent[i]);
     return ids;
 }

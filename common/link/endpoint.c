@@ -79,15 +79,18 @@ enum status endpoint_check(const char *name, bool bind, bool tcp, struct error *
             "endpoint '%.80s' is too long or has blanks; expected ipc:///PATH or tcp://HOST:PORT",
             name);
     if (!path && !endpoint_is_network(name))
-        return error_set(e, STATUS_USAGE, "endpoint '%.80s' must begin with ipc:// or tcp://",
-                         name);
+        return error_set(
+            e, STATUS_USAGE,
+            "endpoint '%.80s' has an unsupported protocol; expected ipc:///PATH or tcp://HOST:PORT",
+            name);
     if (path && (path[0] != '/' || strlen(path) > SOCKET_PATH_MAX))
         return error_set(e, STATUS_USAGE,
-                         "endpoint '%.120s' must be an absolute path of at most %d bytes", name,
+                         "endpoint '%.120s' is not an absolute path of at most %d bytes", name,
                          SOCKET_PATH_MAX);
     if (!path && !port_is_good(name, bind))
-        return error_set(e, STATUS_USAGE, "endpoint '%.80s' must end with a port, :1 to :65535%s",
-                         name, bind ? ", or with :* for any free port" : "");
+        return error_set(e, STATUS_USAGE,
+                         "endpoint '%.80s' has no valid port; expected :1 to :65535 at its end%s",
+                         name, bind ? ", or :* for any free port" : "");
     if (!path && !tcp)
         return error_set(e, STATUS_USAGE,
                          "endpoint '%.80s' needs keys. Use --keys=DIR (bragg-run --make-keys DIR "
@@ -222,7 +225,7 @@ void endpoint_remove(const char *endpoint)
 /* Turns the calling process into a small shell that waits until the pipe `fd` is closed, and then
  * removes the folder `path` with its sockets.  The pipe is closed when the stage ends, even if it
  * was killed.  Signals of the terminal are blocked. */
-static void watch(const char *path, int fd)
+static void watch_folder(const char *path, int fd)
 {
     sigset_t all;
     (void)setpgid(0, 0);
@@ -264,7 +267,7 @@ enum status folder_open(struct folder *f, struct error *e)
     f->watched = fd[1];
     f->watcher = fork();
     if (f->watcher == 0)
-        watch(f->path, fd[0]);
+        watch_folder(f->path, fd[0]);
     (void)close(fd[0]);
     if (f->watcher < 0)
         return error_errno(e, STATUS_FAILED, "cannot start a process that watches the folder %s",

@@ -45,7 +45,7 @@ static void publish(struct exchange *x)
 }
 
 /* Main thread: waits for a condition, and notes that it waits. */
-static void await(struct exchange *x, pthread_cond_t *what)
+static void await_condition(struct exchange *x, pthread_cond_t *what)
 {
     x->now.waiting = true;
     (void)pthread_cond_wait(what, &x->mutex);
@@ -101,7 +101,7 @@ struct item *exchange_take(struct exchange *x)
 {
     lock(x);
     while (!x->in && !x->ended)
-        await(x, &x->changed);
+        await_condition(x, &x->changed);
     struct item *item = x->ended && !x->complete ? NULL : x->in;
     if (item)
         x->in = item->next;
@@ -113,7 +113,7 @@ bool exchange_give(struct exchange *x, struct item *item)
 {
     lock(x);
     while (x->out && !x->ended)
-        await(x, &x->room);
+        await_condition(x, &x->room);
     const bool ended = x->ended, stuck = x->stuck, frame = item->route.type == MESSAGE_FRAME;
     if (!ended)
         x->out = item;
@@ -131,7 +131,7 @@ bool exchange_await(struct exchange *x, bool (*ready)(void *context), void *cont
 {
     lock(x);
     while (!x->ended && !ready(context))
-        await(x, &x->memory);
+        await_condition(x, &x->memory);
     const bool ended = x->ended;
     publish(x);
     return !ended;
@@ -148,7 +148,7 @@ void exchange_wake(void *exchange)
 void exchange_durable(struct exchange *x, uint64_t id)
 {
     lock(x);
-    (void)id_set_add(&x->durable, id);
+    id_set_add(&x->durable, id);
     publish(x);
     hand_over(x);
 }
@@ -164,7 +164,7 @@ void exchange_damaged(struct exchange *x, const struct route *route)
 {
     lock(x);
     if (route->type == MESSAGE_FRAME)
-        (void)id_set_add(&x->damaged, route->frame);
+        id_set_add(&x->damaged, route->frame);
     else
         x->damaged_other = true;
     x->now.damaged = true;
@@ -199,7 +199,7 @@ uint64_t exchange_total(struct exchange *x)
 {
     lock(x);
     while (!x->now.total_known && !x->ended)
-        await(x, &x->changed);
+        await_condition(x, &x->changed);
     const uint64_t total = x->now.total;
     publish(x);
     return total;
@@ -320,7 +320,7 @@ bool exchange_next(struct exchange *x, struct ticket *next)
 {
     lock(x);
     while (!x->nagain && x->now.issued >= x->limit && !x->ended)
-        await(x, &x->changed);
+        await_condition(x, &x->changed);
     const bool ended = x->ended;
     if (!ended && x->nagain) {
         *next = x->again[0];
@@ -369,20 +369,15 @@ void exchange_set_limit(struct exchange *x, uint64_t limit)
     publish(x);
 }
 
-bool exchange_reissue(struct exchange *x, struct ticket again)
+void exchange_reissue(struct exchange *x, struct ticket again)
 {
     lock(x);
-    struct ticket *list = mem_grow(x->again, x->nagain, 1, sizeof *list, &x->again_capacity);
-    size_t at = x->nagain;
-    for (; list && at > 0 && list[at - 1].id > again.id; at--)
-        list[at] = list[at - 1];
-    if (list) {
-        list[at] = again;
-        x->again = list;
-        x->nagain++;
-    }
+    x->again = mem_grow(x->again, x->nagain, 1, sizeof *x->again, &x->again_capacity);
+    size_t at = x->nagain++;
+    for (; at > 0 && x->again[at - 1].id > again.id; at--)
+        x->again[at] = x->again[at - 1];
+    x->again[at] = again;
     publish(x);
-    return list != NULL;
 }
 
 uint64_t exchange_cut(struct exchange *x)
@@ -444,6 +439,18 @@ void meter_switch(struct meter *m, enum activity next, uint64_t id)
     (void)pthread_mutex_unlock(&m->mutex);
     if (names[before])
         trace_span(names[before], id, since_ns, now_ns);
+}
+
+enum activity meter_wait(struct meter *m)
+{
+    const enum activity before = m->now;
+    meter_switch(m, ACTIVITY_WAIT_OUT, m->id);
+    return before;
+}
+
+void meter_resume(struct meter *m, enum activity before)
+{
+    meter_switch(m, before, m->id);
 }
 
 void meter_count_frame(struct meter *m)

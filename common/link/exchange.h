@@ -185,9 +185,8 @@ struct id_set exchange_take_damaged(struct exchange *x, bool *other);
 /* Source: allows the main thread to issue the first `limit` frames of the list. */
 void exchange_set_limit(struct exchange *x, uint64_t limit);
 
-/* Source: adds a frame to those that the main thread issues again.  Returns false if there is
- * not enough memory. */
-bool exchange_reissue(struct exchange *x, struct ticket again);
+/* Source: adds a frame to those that the main thread issues again. */
+void exchange_reissue(struct exchange *x, struct ticket again);
 
 /* Source: ends the list after the frames that were issued already.  Returns the new number of
  * frames of the stream. */
@@ -233,6 +232,11 @@ void meter_close(struct meter *m);
 /* Main thread: ends the current activity, which was for frame `id` and becomes a span of the trace,
  * and begins the activity `next`. */
 void meter_switch(struct meter *m, enum activity next, uint64_t id);
+
+/* Main thread: begins to wait for the programs after this stage, and returns the activity before.
+ * After waiting, the caller begins that activity again with meter_resume. */
+enum activity meter_wait(struct meter *m);
+void meter_resume(struct meter *m, enum activity before);
 
 /* Main thread: counts a finished frame. */
 void meter_count_frame(struct meter *m);

@@ -44,8 +44,6 @@ static enum status encode_hello(const struct links *ls, const struct port *port,
     if (port != &ls->run->control || port->bound || !n)
         return control_hello_encode(h, m, NULL);
     struct neighbour *list = mem_array(n, sizeof *list);
-    if (!list)
-        return STATUS_FAILED;
     h->upstreams = list;
     h->nupstreams = list_neighbours(ls, true, list);
     h->names_downstreams = ls->run->role.gives != KIND_NONE;

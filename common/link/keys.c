@@ -385,7 +385,7 @@ static const char *find_user(const struct zap *z, const struct question *q)
                                           : NULL;
 }
 
-static void answer(void *socket, const struct question *q, const char *user)
+static void answer_question(void *socket, const struct question *q, const char *user)
 {
     const char *const words[] = {user ? "200" : "400", user ? "OK" : "no good key",
                                  user ? user : ""};
@@ -396,12 +396,12 @@ static void answer(void *socket, const struct question *q, const char *user)
     (void)zmq_send(socket, "", 0, 0);
 }
 
-static void *run(void *zap)
+static void *run_zap(void *zap)
 {
     struct zap *z = zap;
     struct question q;
     while (receive(z->socket, &q))
-        answer(z->socket, &q, find_user(z, &q));
+        answer_question(z->socket, &q, find_user(z, &q));
     (void)zmq_close(z->socket);
     return NULL;
 }
@@ -412,7 +412,7 @@ static enum status start_thread(struct zap *z, struct error *e)
     sigset_t all, before;
     (void)sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    errno = program_thread(&z->thread, NULL, run, z);
+    errno = program_thread(&z->thread, NULL, run_zap, z);
     z->runs = errno == 0;
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     return z->runs ? STATUS_OK : error_errno(e, STATUS_FAILED, "cannot start a thread");

@@ -38,13 +38,13 @@ struct link *link_of_port(const struct links *ls, const struct port *port)
 
 struct link *link_add(struct links *ls, struct port *port, const struct address *address)
 {
-    struct link *l = ls->nlinks < LINKS_MAX ? mem_array(1, sizeof *l) : NULL;
-    if (!l) {
+    if (ls->nlinks >= LINKS_MAX) {
         if (!ls->run->dropped++)
             log_line(LOG_WARNING, "%s: more than %d processes connect; the others are refused",
                      port->endpoint, LINKS_MAX);
         return NULL;
     }
+    struct link *l = mem_array(1, sizeof *l);
     struct link **at = &ls->by_address[links_bucket(address->bytes, address->size)];
     *l = (struct link){.next = ls->first,
                        .next_by_address = *at,
@@ -143,7 +143,7 @@ void links_clear(struct links *ls)
 {
     while (ls->first)
         link_remove(ls, ls->first);
-    for (struct lost *l; (l = links_take_lost(ls));)
+    for (struct lost_frames *l; (l = links_take_lost(ls));)
         mem_free(l);
     id_set_clear(&ls->seen.ids);
     id_set_clear(&ls->passed);
@@ -199,9 +199,9 @@ struct work links_work(struct links *ls)
     return work;
 }
 
-struct lost *links_take_lost(struct links *ls)
+struct lost_frames *links_take_lost(struct links *ls)
 {
-    struct lost *lost = ls->lost;
+    struct lost_frames *lost = ls->lost;
     if (lost)
         ls->lost = lost->next;
     return lost;

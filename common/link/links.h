@@ -23,7 +23,6 @@
 #include "link/exchange.h"
 #include "link/pool.h"
 #include "link/run.h"
-#include "link/stage_kind.h"
 #include "wire/control.h"
 
 enum { PORTS_MAX = 2 * OPT_TEXTS_MAX };
@@ -122,8 +121,8 @@ struct order {
 };
 
 /* Frames that were at the other end of a link when it ended, in the order of sending. */
-struct lost {
-    struct lost *next;
+struct lost_frames {
+    struct lost_frames *next;
     char uuid[UUID_SIZE];  // the peer
     bool died;             // true: the peer died; false: the connection ended
     size_t nids;
@@ -193,10 +192,10 @@ struct links {
     size_t line_length;
 
     /* Facts for the source. */
-    bool changed;          // the neighbours have changed
-    struct id_set passed;  // in the source: frames that have left it
-    struct lost *lost;     // frames that were lost with links; oldest first
-    struct id_set acks;    // sink: durable frames to be acknowledged, perhaps for a second time
+    bool changed;              // the neighbours have changed
+    struct id_set passed;      // in the source: frames that have left it
+    struct lost_frames *lost;  // frames that were lost with links; oldest first
+    struct id_set acks;        // sink: durable frames to be acknowledged, perhaps for a second time
 
     atomic_uint_fast64_t refused;  // number of connections to our bound sockets without a good key
     uint64_t duplicates;           // number of frames that came twice
@@ -257,7 +256,7 @@ struct work links_work(struct links *ls);
 
 /* Removes the oldest entry from the list of lost frames and returns it; NULL: the list is empty.
  * The caller frees the entry with mem_free. */
-struct lost *links_take_lost(struct links *ls);
+struct lost_frames *links_take_lost(struct links *ls);
 
 /* --- hello.c: how links begin and end well ---------------------------------------- */
 
@@ -336,12 +335,12 @@ enum seen_result { SEEN_NEW, SEEN_SAME, SEEN_DIFFERENT };
 enum seen_result seen_add(struct seen *s, uint64_t id, uint32_t sum);
 
 /* Sets the `n` ranges of ids that are still to come, as the source lists them.  They are complete
- * for ids below `until`.  Returns false if there is not enough memory. */
-bool order_set_awaited(struct order *o, const struct id_range *to_come, size_t n, uint64_t until);
+ * for ids below `until`. */
+void order_set_awaited(struct order *o, const struct id_range *to_come, size_t n, uint64_t until);
 
 /* Notes that the frame of an id has arrived, so that the id is no longer awaited.  The frame
- * itself need not be in *o.  Returns false if there is not enough memory. */
-bool order_arrived(struct order *o, uint64_t id);
+ * itself need not be in *o. */
+void order_arrived(struct order *o, uint64_t id);
 
 /* Returns the waiting frame of an id; NULL if it does not wait.  The frame stays in *o. */
 struct item *order_find(const struct order *o, uint64_t id);

@@ -35,14 +35,14 @@ bool loss_is_excluded(struct links *ls, const char *uuid)
     return *find_buried(ls, uuid);
 }
 
-/* Adds a process to the excluded processes; it is never removed.  Returns false if there is not
- * enough memory. */
-static bool note_excluded(struct links *ls, const char *uuid)
+/* Adds a process to the excluded processes; it is never removed. */
+static void note_excluded(struct links *ls, const char *uuid)
 {
     struct dead_peer **at = find_buried(ls, uuid);
-    if (!*at && (*at = mem_array(1, sizeof **at)))
-        memcpy((*at)->uuid, uuid, sizeof(*at)->uuid);
-    return *at;
+    if (*at)
+        return;
+    *at = mem_array(1, sizeof **at);
+    memcpy((*at)->uuid, uuid, sizeof(*at)->uuid);
 }
 
 /* Notes for the source the frames that were sent to the peer of a link and whose credit is not
@@ -55,16 +55,15 @@ static bool note_excluded(struct links *ls, const char *uuid)
 static void note_lost(struct links *ls, const struct link *l, bool died)
 {
     const bool watches = l->peer.gives == (int)KIND_NONE && !l->peer.durable;
-    const bool matters = l->nsent && !watches && !l->peer.order;
-    struct lost *lost = matters ? mem_array(1, sizeof *lost + l->nsent * sizeof *lost->ids) : NULL;
-    if (!lost)
+    if (!l->nsent || watches || l->peer.order)
         return;
+    struct lost_frames *lost = mem_array(1, sizeof *lost + l->nsent * sizeof *lost->ids);
     lost->died = died;
     lost->nids = l->nsent;
     memcpy(lost->uuid, l->peer.uuid, sizeof lost->uuid);
     for (size_t i = 0; i < l->nsent; i++)
         lost->ids[i] = (struct id_range){l->sent[i], l->sent[i]};
-    struct lost **at = &ls->lost;
+    struct lost_frames **at = &ls->lost;
     while (*at)
         at = &(*at)->next;
     *at = lost;
@@ -87,8 +86,12 @@ static void drop_dead(struct links *ls, struct link *l)
 {
     struct port *port = l->port;
     if (port == ls->in.port || port == ls->out.port) {
-        run_stop(ls->run, STATUS_FAILED, "%s (the stage %s this one) died", l->peer.stage,
-                 port->up ? "before" : "after");
+        const struct pipe_end *pipe = port->up ? &ls->in : &ls->out;
+        run_stop(ls->run, STATUS_FAILED, "%s (the stage %s this one) died%s", l->peer.stage,
+                 port->up ? "before" : "after",
+                 pipe->deadline_ns ? ""
+                                   : ", hangs or does not answer. See --dead-after and --hang of "
+                                     "the source");
         return;
     }
     link_drop(ls, l, true);
@@ -98,8 +101,7 @@ static void drop_dead(struct links *ls, struct link *l)
 
 void loss_exclude(struct links *ls, const char *uuid)
 {
-    if (!note_excluded(ls, uuid))
-        run_stop(ls->run, STATUS_FAILED, "out of memory for dead processes");
+    note_excluded(ls, uuid);
     for (struct link *l = ls->first, *next; l && !ls->run->stopping; l = next) {
         next = l->next;
         if (!l->gone && strcmp(l->peer.uuid, uuid) == 0)

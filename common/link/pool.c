@@ -88,8 +88,6 @@ enum status pool_open(struct pool **pool, const struct pool_owner *owner, size_t
         return error_set(e, STATUS_FAILED, "images of %zu bytes are too large for shared memory",
                          image_bytes);
     struct pool *p = mem_array(1, sizeof *p);
-    if (!p)
-        return error_memory(e, "a pool");
     p->slot_bytes = round_up(image_bytes);
     p->limit = slots_for(p->slot_bytes);
     p->mapped = POOL_HEADER_SIZE + p->limit * p->slot_bytes;
@@ -143,7 +141,7 @@ static char *slot_memory(const struct pool *p, unsigned slot)
 
 /* Reserves the lowest free slot among the first `most` slots, and stores its number in *slot.
  * Returns false if no slot is free. */
-static bool reserve(struct pool *p, uint64_t most, unsigned *slot)
+static bool reserve_slot(struct pool *p, uint64_t most, unsigned *slot)
 {
     unsigned i = 0;
     (void)pthread_mutex_lock(&p->mutex);
@@ -182,7 +180,7 @@ enum pool_got pool_take(struct pool *p, size_t bytes, uint64_t most, struct imag
     unsigned i;
     if (bytes > p->slot_bytes)
         return POOL_WITHOUT;
-    if (!reserve(p, most > POOL_USEFUL_SLOTS_MIN ? most : POOL_USEFUL_SLOTS_MIN, &i) ||
+    if (!reserve_slot(p, most > POOL_USEFUL_SLOTS_MIN ? most : POOL_USEFUL_SLOTS_MIN, &i) ||
         !prepare(p, i))
         return p->limit ? POOL_BUSY : POOL_WITHOUT;
     atomic_fetch_add(&p->header->generation[i], 1);
@@ -344,8 +342,6 @@ enum status mapping_open(struct mapping **mapping, int64_t pid, uint32_t fd,
 {
     char path[64];
     struct mapping *m = *mapping = mem_array(1, sizeof *m);
-    if (!m)
-        return error_memory(e, "a mapping");
     m->pid = pid;
     m->fd = fd;
     atomic_init(&m->references, 1);
@@ -388,8 +384,6 @@ enum status mapping_lease(struct mapping *m, const struct descriptor *d, struct 
         d->length > m->slot_bytes - (d->offset - first))
         return error_set(e, STATUS_INPUT, "a frame refers to pixels outside the shared memory");
     struct lease *lease = mem_array(1, sizeof *lease);
-    if (!lease)
-        return error_memory(e, "a lease");
     *lease = (struct lease){m, *d};
     atomic_fetch_add(&m->references, 1);
     atomic_fetch_or(&m->leased, UINT64_C(1) << d->slot);

@@ -21,7 +21,6 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "model/card.h"
 #include "model/frame.h"
 #include "wire/message.h"
 #include "wire/payload.h"
@@ -32,7 +31,11 @@ enum {
     POOL_USEFUL_SLOTS_MIN = 3,   // a pool is given up if the system has memory for fewer slots
     POOL_SMALL_BYTES = 1 << 20,  // slots of images up to this size are returned several at once
 };
-#define POOL_BYTES_MAX (UINT64_C(1) << 30)  // largest size, unless POOL_SLOTS_MIN slots need more
+
+/* Largest size of a pool, unless POOL_SLOTS_MIN slots need more.  Credit decides how many slots are
+ * in use: at least 2 for each process that takes large images.  With fewer slots than processes,
+ * some processes would wait. */
+#define POOL_BYTES_MAX (UINT64_C(1) << 32)
 
 /* The owner of a pool.  A process that maps the pool compares the owner with the peer of its
  * link. */

@@ -253,11 +253,9 @@ static bool share_part(struct part *part)
         return true;
     zmq_msg_t *shared = mem_array(1, sizeof *shared);
     struct deferred *d = mem_array(1, sizeof *d);
-    if (d)
-        *d = (struct deferred){part->release, part->owner};
+    *d = (struct deferred){part->release, part->owner};
     HAND_OVER(d);
-    if (!shared || !d ||
-        zmq_msg_init_data(shared, part->data, part->size, release_deferred, d) != 0) {
+    if (zmq_msg_init_data(shared, part->data, part->size, release_deferred, d) != 0) {
         mem_free(shared);
         mem_free(d);
         return false;
@@ -329,8 +327,6 @@ static bool receive_part(void *socket, struct message *m, bool *good, bool *more
                          struct address *from)
 {
     zmq_msg_t *part = mem_array(1, sizeof *part);
-    if (!part)
-        return false;
     (void)zmq_msg_init(part);
     if (zmq_msg_recv(part, socket, ZMQ_DONTWAIT) < 0) {
         release_shared(part);

@@ -14,7 +14,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "base/crc32c.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "link/run.h"
 #include "wire/payload.h"
@@ -26,22 +26,22 @@ enum {
 
 /* --- frames in the order of the list ------------------------------------------------- */
 
-bool order_set_awaited(struct order *o, const struct id_range *to_come, size_t n, uint64_t until)
+void order_set_awaited(struct order *o, const struct id_range *to_come, size_t n, uint64_t until)
 {
-    bool good = true;
     id_set_empty(&o->awaited);
-    for (size_t i = 0; i < n && good; i++)
-        good = id_set_add_range(&o->awaited, to_come[i]);
+    for (size_t i = 0; i < n; i++)
+        id_set_add_range(&o->awaited, to_come[i]);
     o->until = until;
     const uint64_t lowest = o->awaited.count ? o->awaited.ranges[0].first : until;
-    if (good && lowest)  // the source does not list lower ids again
-        good = id_set_remove_range(&o->arrived, (struct id_range){0, lowest - 1});
-    return good && id_set_remove_set(&o->awaited, &o->arrived);
+    if (lowest)  // the source does not list lower ids again
+        id_set_remove_range(&o->arrived, (struct id_range){0, lowest - 1});
+    id_set_remove_set(&o->awaited, &o->arrived);
 }
 
-bool order_arrived(struct order *o, uint64_t id)
+void order_arrived(struct order *o, uint64_t id)
 {
-    return id_set_add(&o->arrived, id) && id_set_remove(&o->awaited, id);
+    id_set_add(&o->arrived, id);
+    id_set_remove(&o->awaited, id);
 }
 
 struct item *order_find(const struct order *o, uint64_t id)
@@ -84,34 +84,27 @@ void order_close(struct order *o)
     *o = (struct order){0};
 }
 
-static void no_memory(struct links *ls)
+/* Hands the frames whose turn has come to the main thread. */
+static void hand_on(struct links *ls)
 {
-    run_stop(ls->run, STATUS_FAILED, "out of memory for the order of frames");
-}
-
-/* Hands the frames whose turn has come to the main thread.  If `good` is false there was not enough
- * memory, and the process ends. */
-static void hand_on(struct links *ls, bool good)
-{
-    if (!good)
-        no_memory(ls);
-    for (struct item *item; good && (item = order_take(&ls->order));)
+    for (struct item *item; (item = order_take(&ls->order));)
         exchange_put(&ls->exchange, item);
 }
 
 void order_update(struct links *ls, const struct notice *n)
 {
     struct order *o = &ls->order;
-    /* A sink may have received or stored some of the frames before. */
-    hand_on(ls, order_set_awaited(o, n->ids, n->nids, n->until) &&
-                    id_set_remove_set(&o->awaited, &ls->seen.ids));
+    order_set_awaited(o, n->ids, n->nids, n->until);
+    id_set_remove_set(&o->awaited, &ls->seen.ids);  // what a sink received or stored before
+    hand_on(ls);
 }
 
 /* Notes that the frame of an id has arrived or is not needed, and hands the frames whose turn
  * has come to the main thread. */
 static void order_skip(struct links *ls, uint64_t id)
 {
-    hand_on(ls, order_arrived(&ls->order, id));
+    order_arrived(&ls->order, id);
+    hand_on(ls);
 }
 
 /* Copies the pixels of a waiting frame out of shared memory, and releases that memory at once.  The
@@ -123,10 +116,6 @@ static void make_private(struct links *ls, struct message *m)
         if (!mapping_is_lease(part->release))
             continue;
         void *copy = mem_copy(part->data, part->size, 1);
-        if (!copy) {
-            no_memory(ls);
-            return;
-        }
         const bool intact = mapping_is_intact(part->owner);
         part->release(part->owner);
         *part = (struct part){copy, part->size, mem_free, copy};
@@ -168,10 +157,6 @@ static void deliver(struct links *ls, struct link *l, const struct route *r, str
         return;
     }
     struct item *item = mem_array(1, sizeof *item);
-    if (!item) {
-        run_stop(ls->run, STATUS_FAILED, "out of memory for a message");
-        return;
-    }
     atomic_fetch_add(&ls->bytes_in, message_size(m));
     if (r->type == MESSAGE_EXPERIMENT)
         note_size(ls, m);
@@ -202,10 +187,7 @@ static bool hold(struct links *ls, struct link *l, const struct route *r)
         from_here += ls->held[i].from == l;
     if (!l->granted || from_here >= CREDIT_MAX)
         return false;
-    struct in_flight *held = mem_grow(ls->held, ls->nheld, 1, sizeof *held, &ls->held_capacity);
-    if (!held)
-        return false;
-    ls->held = held;
+    ls->held = mem_grow(ls->held, ls->nheld, 1, sizeof *ls->held, &ls->held_capacity);
     ls->held[ls->nheld++] = (struct in_flight){r->frame, r->attempt > 0, l};
     l->promised -= l->promised > 0;
     l->prompt |= r->attempt > 0;
@@ -226,7 +208,7 @@ enum seen_result seen_add(struct seen *s, uint64_t id, uint32_t sum)
     if (id_set_has(&s->ids, id))
         return s->sums[i].used && s->sums[i].id == id && s->sums[i].sum != sum ? SEEN_DIFFERENT
                                                                                : SEEN_SAME;
-    (void)id_set_add(&s->ids, id);
+    id_set_add(&s->ids, id);
     s->sums[i].id = id;
     s->sums[i].sum = sum;
     s->sums[i].used = true;
@@ -251,7 +233,7 @@ static bool is_new(struct links *ls, const struct route *r, const struct message
     ls->duplicates++;
     if (copies_held(ls, r->frame) ==
         1)  // the first copy is durable, and the source may have missed its acknowledgement
-        (void)id_set_add(&ls->acks, r->frame);
+        id_set_add(&ls->acks, r->frame);
     credit_passed(ls, r->frame);
     return false;
 }
@@ -331,7 +313,7 @@ static void on_credit(struct links *ls, struct link *l, const struct notice *n)
 }
 
 /* Notes that the peer has ended and has finished all frames that it got: none of them is lost. */
-static void leave(struct links *ls, struct link *l)
+static void note_finished(struct links *ls, struct link *l)
 {
     l->gone = true;
     l->nsent = l->narrived = l->ncovered = 0;
@@ -352,7 +334,7 @@ static void fail(struct links *ls, struct link *l, const struct notice *n)
         run_stop(ls->run, n->status == STATUS_INTERRUPTED ? STATUS_INTERRUPTED : STATUS_FAILED,
                  NULL);
     else
-        leave(ls, l);
+        note_finished(ls, l);
 }
 
 static void on_notice(struct links *ls, struct link *l, const struct route *r,
@@ -370,7 +352,7 @@ static void on_notice(struct links *ls, struct link *l, const struct route *r,
     else if (r->type == MESSAGE_POOL && l->port->up)
         shared_map(ls, l, &n);
     else if (r->type == MESSAGE_BYE && n.status == STATUS_OK)
-        leave(ls, l);
+        note_finished(ls, l);
     else if (r->type == MESSAGE_BYE)
         fail(ls, l, &n);
     notice_free(&n);

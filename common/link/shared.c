@@ -44,7 +44,7 @@ enum status shared_fetch(struct link *l, struct message *m, struct error *e)
     struct part pixels;
     if (!l->pool || m->nparts < 3)
         return error_set(e, STATUS_INPUT,
-                         "a frame in shared memory that the sender did not announce");
+                         "a frame is in shared memory, which the sender did not announce");
     enum status s = descriptor_decode(&d, &m->parts[2], e);
     if (s == STATUS_OK && d.on_card && !l->on_card)
         s = error_set(e, STATUS_INPUT, "a frame on a GPU, which this process did not request");
@@ -61,7 +61,6 @@ enum status shared_fetch(struct link *l, struct message *m, struct error *e)
 enum status shared_describe(const struct pool *pool, struct item *item, struct error *e)
 {
     struct descriptor d;
-    struct part parts[2] = {{0}, {0}};
     const struct message *m = &item->message;
     if (!pool || m->nparts < 3 ||
         !pool_find(pool, m->parts[2].data, item->card, m->parts[2].size, &d))
@@ -69,12 +68,8 @@ enum status shared_describe(const struct pool *pool, struct item *item, struct e
     struct route r = item->route;
     r.flags |= ROUTE_SHARED;
     item->slot = d.slot;
-    enum status s = route_encode(&r, &m->parts[1], &parts[0], e);
-    if (s == STATUS_OK)
-        s = message_add(&item->shared, parts[0], e);
-    if (s == STATUS_OK)
-        s = descriptor_encode(&d, &parts[1], e);
-    return s ? s : message_add(&item->shared, parts[1], e);
+    const enum status s = message_add(&item->shared, route_encode(&r, &m->parts[1]), e);
+    return s ? s : message_add(&item->shared, descriptor_encode(&d), e);
 }
 
 void shared_add_slots(struct links *ls, struct link *l, struct notice *n)
@@ -109,13 +104,13 @@ static enum status leave_card(struct links *ls, struct item *item, struct error 
 {
     const struct card *card = ls->on_card.card;
     const struct part *pixels = &item->message.parts[2];
-    enum status s = card->fetch(card, pixels->data, item->card, pixels->size, e);
+    const enum status s = card->fetch(card, pixels->data, item->card, pixels->size, e);
     if (s)
         return s;
     item->card = NULL;
     message_free(&item->shared);
-    s = route_seal(&item->route, &item->message, e);
-    return s ? s : shared_describe(ls->pool, item, e);
+    route_seal(&item->route, &item->message);
+    return shared_describe(ls->pool, item, e);
 }
 
 /* Returns the two parts that are sent through a link instead of parts 0 and 2 of the item: its

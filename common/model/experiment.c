@@ -13,6 +13,11 @@ void crystal_cell(const struct crystal *c, double cell[6])
     }
 }
 
+double beam_exposure_s(const struct beam *b)
+{
+    return b->has_exposure ? b->exposure_s : 1.0;
+}
+
 double beam_height_m(const struct beam *b)
 {
     return b->has_height ? b->height_m : b->size_m;
@@ -33,6 +38,12 @@ bool panel_computes(const struct panel *p, int64_t fast, int64_t slow)
     const struct roi *r = &p->roi;
     return fast >= r->fast_min && fast <= r->fast_max && slow >= r->slow_min &&
            slow <= r->slow_max && (!p->mask || p->mask[slow * p->fast_pixels + fast]);
+}
+
+bool panel_is_whole(const struct panel *p)
+{
+    return !p->mask && p->roi.fast_min <= 0 && p->roi.slow_min <= 0 &&
+           p->roi.fast_max >= p->fast_pixels - 1 && p->roi.slow_max >= p->slow_pixels - 1;
 }
 
 bool panel_holds(const struct panel *p, int64_t pixel)
@@ -86,61 +97,86 @@ void experiment_free(struct experiment *x)
     memset(x, 0, sizeof *x);
 }
 
-static bool copy_panels(struct experiment *to, const struct experiment *from)
+static void copy_panels(struct experiment *to, const struct experiment *from)
 {
     to->panels = mem_copy(from->panels, from->npanels, sizeof *from->panels);
-    if (from->npanels && !to->panels)
-        return false;
-    to->npanels = from->npanels;
-    for (size_t i = 0; i < to->npanels; i++)
-        to->panels[i].mask = NULL;
     for (size_t i = 0; i < to->npanels; i++) {
         const struct panel *panel = &from->panels[i];
-        if (!panel->mask)
-            continue;
-        to->panels[i].mask =
-            mem_copy(panel->mask, (size_t)panel->fast_pixels, (size_t)panel->slow_pixels);
-        if (!to->panels[i].mask)
-            return false;
+        if (panel->mask)
+            to->panels[i].mask =
+                mem_copy(panel->mask, (size_t)panel->fast_pixels, (size_t)panel->slow_pixels);
     }
-    return true;
 }
 
-static bool copy_crystals(struct experiment *to, const struct experiment *from)
+static void copy_crystals(struct experiment *to, const struct experiment *from)
 {
     to->crystals = mem_copy(from->crystals, from->ncrystals, sizeof *from->crystals);
-    if (from->ncrystals && !to->crystals)
-        return false;
-    to->ncrystals = from->ncrystals;
-    for (size_t i = 0; i < to->ncrystals; i++)
-        to->crystals[i].table.F = NULL;
     for (size_t i = 0; i < to->ncrystals; i++) {
         const struct hkl_table *table = &from->crystals[i].table;
-        if (!table->F)
-            continue;
         const size_t rows = (size_t)table->count[0] * (size_t)table->count[1];
-        to->crystals[i].table.F =
-            mem_copy(table->F, rows, (size_t)table->count[2] * sizeof *table->F);
-        if (!to->crystals[i].table.F)
-            return false;
+        if (table->F)
+            to->crystals[i].table.F =
+                mem_copy(table->F, rows, (size_t)table->count[2] * sizeof *table->F);
     }
-    return true;
 }
 
-bool experiment_copy(struct experiment *to, const struct experiment *from)
+void experiment_copy(struct experiment *to, const struct experiment *from)
 {
     *to = *from;
-    to->npanels = to->ncrystals = to->beam.nsources = 0;
-    to->panels = NULL;
-    to->crystals = NULL;
     to->reasons = mem_copy(from->reasons, from->reasons ? (size_t)experiment_pixels(from) : 0, 1);
     to->beam.sources =
         mem_copy(from->beam.sources, from->beam.nsources, sizeof *from->beam.sources);
-    if (to->beam.sources)
-        to->beam.nsources = from->beam.nsources;
-    if (!from->reasons == !to->reasons && to->beam.nsources == from->beam.nsources &&
-        copy_panels(to, from) && copy_crystals(to, from))
-        return true;
-    experiment_free(to);
-    return false;
+    copy_panels(to, from);
+    copy_crystals(to, from);
+}
+
+enum { FIDUCIAL_HZ = 360 };
+#define SECOND_NS UINT64_C(1000000000)
+
+uint64_t pulse_place(const struct pulse_ids *p, uint64_t frame)
+{
+    return p->train_pulses ? frame % p->train_pulses : 0;
+}
+
+bool pulse_lit(const struct pulse_ids *p, uint64_t frame)
+{
+    const uint64_t period = p->pump_light + p->pump_dark;
+    return p->has_pump && period && frame % period < p->pump_light;
+}
+
+static size_t facility_numbers(const struct pulse_ids *p, uint64_t frame, struct pulse_number *list)
+{
+    const uint64_t train = p->train_pulses ? p->train_pulses : 1, ticks = frame * p->step;
+    switch (p->facility) {
+    case FACILITY_EUXFEL:
+        list[0] = (struct pulse_number){"trainId", p->first + frame / train};
+        list[1] = (struct pulse_number){"pulseId", pulse_place(p, frame) * p->step};
+        return 2;
+    case FACILITY_LCLS:
+        list[0] = (struct pulse_number){"seconds", p->start_s + ticks / FIDUCIAL_HZ};
+        list[1] =
+            (struct pulse_number){"nanoseconds", ticks % FIDUCIAL_HZ * SECOND_NS / FIDUCIAL_HZ};
+        list[2] = (struct pulse_number){"fiducial", (p->first + ticks) % PULSE_FIDUCIALS};
+        return 3;
+    case FACILITY_SWISSFEL:
+        list[0] = (struct pulse_number){"pulse_id", p->first + ticks};
+        return 1;
+    case FACILITY_SACLA:
+        list[0] = (struct pulse_number){"tag", p->first + ticks};
+        return 1;
+    case FACILITY_NONE:
+        break;
+    }
+    return 0;
+}
+
+size_t pulse_numbers(const struct pulse_ids *p, uint64_t frame,
+                     struct pulse_number list[PULSE_NUMBERS_MAX])
+{
+    size_t n = facility_numbers(p, frame, list);
+    if (p->has_cells)
+        list[n++] = (struct pulse_number){"cellId", pulse_place(p, frame)};
+    if (p->has_pump)
+        list[n++] = (struct pulse_number){"laser", pulse_lit(p, frame)};
+    return n;
 }

@@ -11,7 +11,64 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "model/pulse_ids.h"
+/*
+ * Pulse numbers of free-electron lasers.  Each frame takes one pulse, and its numbers are pure
+ * functions of the frame number:
+ *
+ *     EuXFEL    trainId counts ten trains a second; pulseId is the place in the train, in slots of
+ *               4.5 MHz
+ *     LCLS      seconds and nanoseconds; fiducial counts the 360 Hz of the mains and starts again
+ *               at 0 after PULSE_FIDUCIALS
+ *     SwissFEL  pulse_id counts 100 Hz
+ *     SACLA     tag counts 60 Hz
+ *
+ * A detector may store the pulses of a train in memory cells.  cellId then is the place of the
+ * frame's pulse in its train, counted from 0.  It is 0 if there are no trains.
+ *
+ * With a pump laser, `laser` is 1 for pump_light frames, then 0 for pump_dark frames, and so on.
+ */
+
+enum facility {
+    FACILITY_NONE,
+    FACILITY_EUXFEL,
+    FACILITY_LCLS,
+    FACILITY_SWISSFEL,
+    FACILITY_SACLA,
+};
+
+enum {
+    PULSE_NUMBERS_MAX = 5,
+    PULSE_FIDUCIALS = 131040,  // 0x1ffe0
+    PULSE_TRAIN_SLOTS = 2700,
+};
+
+struct pulse_ids {
+    enum facility facility;
+    uint64_t first;         // trainId, fiducial, pulse_id or tag of frame 0
+    uint64_t step;          // ticks from one pulse to the next: of a train, or of the machine
+    uint64_t train_pulses;  // EuXFEL: pulses in a train; 0 means 1
+    uint64_t start_s;       // LCLS: Unix time of frame 0
+    bool has_cells;         // the detector has memory cells
+    bool has_pump;          // a pump laser is used
+    uint64_t pump_light;    // number of consecutive frames with laser light
+    uint64_t pump_dark;     // number of consecutive frames without it, which follow
+};
+
+struct pulse_number {
+    const char *name;  // name that the facility uses, or cellId, or laser
+    uint64_t value;
+};
+
+/* Returns the place of the frame's pulse in its train, counted from 0. */
+uint64_t pulse_place(const struct pulse_ids *p, uint64_t frame);
+
+/* Returns true if the pump laser illuminates the frame. */
+bool pulse_lit(const struct pulse_ids *p, uint64_t frame);
+
+/* Stores the numbers of a frame in list[], in the order of the table above.  Returns how many there
+ * are.  FACILITY_NONE has no numbers of a facility. */
+size_t pulse_numbers(const struct pulse_ids *p, uint64_t frame,
+                     struct pulse_number list[PULSE_NUMBERS_MAX]);
 
 enum { EXPERIMENT_HISTORY_SIZE = 16384, LINEAGE_SIZE = 17, MATERIAL_SIZE = 16 };
 
@@ -86,6 +143,8 @@ struct beam {
     bool no_polarization;    // polarization factor 1 everywhere
     double wavelength_m;     // central
     double fluence_ph_m2;    // photons per m^2 and frame
+    bool has_exposure;       // a frame is exposed for exposure_s; otherwise for 1 s
+    double exposure_s;
     double harmonic_share;   // photons of a third of the wavelength, per photon of the wavelength
     double harmonic_signal;  // signal of one of them in a pixel, in photons of the wavelength
     double size_m;           // edge of the square beam; negative: wider than the sample
@@ -141,7 +200,7 @@ struct crystal {
     double strain_rms[3];       // relative rms of their edges a, b, c
     double divergence_rms_rad;  // rms of the beam directions, about each axis across the beam
     double cells_across[3];     // Nd, Ne, Nf: off-diagonal elements of the matrix of cells
-    bool has_diffuse;           // diffuse halos about reflections (physics/crystal/diffuse.h):
+    bool has_diffuse;           // diffuse halos about reflections (engine/crystal/diffuse.h):
     double diffuse_sigma_A[3];  // rms displacement along a, c* x a and c*
     double diffuse_gamma_A[3];  // correlation length of the displacements, along the same axes
     struct hkl_table table;
@@ -175,6 +234,7 @@ struct experiment {
     bool has_pulse_ids;        // frames also have pulse numbers
     struct pulse_ids pulse_ids;
     bool counts_photons;  // the detector counts photons, so its pixels have no offset
+    bool sample_moves;    // frames have places on a sample holder, see struct recipe
     bool detector_moves;  // frames may have shifts, see struct recipe
     bool has_reasons;     // reasons for masked pixels are known:
     uint8_t *reasons;     // owned; enum mask_reason for each pixel of the frame; else NULL
@@ -189,6 +249,9 @@ struct experiment {
     char history[EXPERIMENT_HISTORY_SIZE];  // the lineage as text, see base/history.h
 };
 
+/* Returns how long a frame is exposed, in s, which files and clients report. */
+double beam_exposure_s(const struct beam *b);
+
 /* Returns the height of the beam across E: height_m, or size_m if the beam is a square. */
 double beam_height_m(const struct beam *b);
 
@@ -198,6 +261,9 @@ void crystal_cell(const struct crystal *c, double cell[6]);
 /* Returns true if the pixel of the panel is computed: it is in the region of interest and not
  * masked. */
 bool panel_computes(const struct panel *p, int64_t fast, int64_t slow);
+
+/* Returns true if all pixels of the panel are computed. */
+bool panel_is_whole(const struct panel *p);
 
 /* Returns the word of a masked pixel in the masks of NeXus and of Dectris detectors.  Value 1 is a
  * gap, 2 a dead pixel, 16 a noisy pixel, 256 a pixel that the user masked, such as a shadow. */
@@ -227,8 +293,7 @@ void experiment_free(struct experiment *x);
 /* Frees the tables of F, which later stages do not need. */
 void experiment_drop_tables(struct experiment *x);
 
-/* Makes a deep copy in *to, whose old content is overwritten and not freed.  Returns false if there
- * is no memory. */
-bool experiment_copy(struct experiment *to, const struct experiment *from);
+/* Makes a deep copy in *to, whose old content is overwritten and not freed. */
+void experiment_copy(struct experiment *to, const struct experiment *from);
 
 #endif

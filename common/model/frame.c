@@ -98,23 +98,40 @@ bool image_is_intact(const struct image *image)
 void image_was_read(const struct image *image, size_t count)
 {
     if (image->was_read)
-        image->was_read(image->owner, count * pixel_size(image->type));
+        image->was_read(image->owner, count * pixel_size(image->type), NULL);
 }
 
-bool image_reserve(struct image *image, enum pixel_type type, enum pixel_unit unit, size_t count)
+void image_was_summed(const struct image *image, uint32_t sum)
+{
+    if (image->was_read)
+        image->was_read(image->owner, image->count * pixel_size(image->type), &sum);
+}
+
+/* Does what image_reserve does.  If image->memory has no buffer, `allocate` makes the pixels. */
+static bool reserve_from(void *(*allocate)(size_t count, size_t size), struct image *image,
+                         enum pixel_type type, enum pixel_unit unit, size_t count)
 {
     struct image fresh = {
         .type = type, .unit = unit, .count = count, .release = mem_free, .memory = image->memory};
     size_t bytes;
-    if (!size_multiply(count, pixel_size(type), &bytes))
-        return false;
-    if (!fresh.memory || !fresh.memory->take(fresh.memory, bytes, &fresh))
-        fresh.pixels = fresh.owner = mem_array(bytes, 1);
+    const bool fits = size_multiply(count, pixel_size(type), &bytes);
+    if (!fits || !fresh.memory || !fresh.memory->take(fresh.memory, bytes, &fresh))
+        fresh.pixels = fresh.owner = allocate(count, pixel_size(type));
     if (!fresh.pixels)
         return false;
     image_free(image);
     *image = fresh;
     return true;
+}
+
+bool image_reserve(struct image *image, enum pixel_type type, enum pixel_unit unit, size_t count)
+{
+    return reserve_from(mem_try_array, image, type, unit, count);
+}
+
+void image_allocate(struct image *image, enum pixel_type type, enum pixel_unit unit, size_t count)
+{
+    (void)reserve_from(mem_array, image, type, unit, count);
 }
 
 bool image_reserve_on_card(struct image *image, enum pixel_type type, enum pixel_unit unit,
@@ -135,7 +152,7 @@ bool image_reserve_on_card(struct image *image, enum pixel_type type, enum pixel
 
 bool planes_reserve(struct planes *p, size_t count)
 {
-    p->items = mem_array(count, sizeof *p->items);
+    p->items = mem_try_array(count, sizeof *p->items);
     if (!p->items)
         return false;
     p->present = true;
@@ -193,14 +210,12 @@ const char *planes_fault(const struct planes *p, size_t pixels)
     return NULL;
 }
 
-bool planes_expand(struct planes *p, size_t pixels)
+void planes_expand(struct planes *p, size_t pixels)
 {
     const struct planes_pixels *l = &p->pixels;
     for (size_t i = 0; i < p->count && l->listed; i++) {
         struct plane *one = &p->items[i];
         float *all = mem_array(pixels, sizeof *all);
-        if (!all)
-            return false;
         for (size_t k = 0; k < l->count; k++)
             all[l->numbers[k]] = one->values[k];
         mem_free(one->values);
@@ -209,7 +224,6 @@ bool planes_expand(struct planes *p, size_t pixels)
     }
     mem_free(p->pixels.numbers);
     p->pixels = (struct planes_pixels){0};
-    return true;
 }
 
 void planes_free(struct planes *p)
@@ -252,7 +266,8 @@ size_t refined_numbers(size_t count)
     return count <= REFINED_COUNT_MAX ? 5 * count + count * count : SIZE_MAX;
 }
 
-void refined_free(struct refined *r)
+/* Frees the numbers and clears *r. */
+static void refined_free(struct refined *r)
 {
     mem_free(r->numbers);
     *r = (struct refined){0};

@@ -10,7 +10,45 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/error.h"
 #include "model/recipe.h"
+
+/*
+ * GPU memory that processes of one host share, so that images stay there between stages.  The
+ * interface is a table of functions, because the code that carries frames does not depend on a GPU.
+ */
+
+enum {
+    CARD_UUID = 16,    // bytes of the name of a GPU
+    CARD_HANDLE = 64,  // bytes of the name of memory on a GPU
+};
+
+/* The name of a buffer of GPU memory; another process opens the buffer with it. */
+struct card_handle {
+    unsigned char bytes[CARD_HANDLE];
+};
+
+/* An open GPU.  Its creator keeps it open as long as any thread uses its memory. */
+struct card {
+    unsigned char uuid[CARD_UUID];  // the same in all processes that use this GPU
+
+    /* Allocates `bytes` bytes, and sets *handle to the name that other processes open.
+     * STATUS_FAILED, with *memory NULL: out of memory. */
+    enum status (*reserve)(const struct card *card, size_t bytes, void **memory,
+                           struct card_handle *handle, struct error *e);
+    void (*release)(const struct card *card, void *memory);
+
+    /* Opens, for reading, memory that another process has reserved.  STATUS_FAILED, with *memory
+     * NULL: no memory has this name, or it is smaller than `bytes`. */
+    enum status (*open)(const struct card *card, const struct card_handle *handle, size_t bytes,
+                        void **memory, struct error *e);
+    void (*close)(const struct card *card, void *memory);
+
+    /* Copies from GPU memory to memory of this process, and waits for the end of the copy.  Any
+     * thread may call this function and `close`, at the same time as the other functions. */
+    enum status (*fetch)(const struct card *card, void *to, const void *from, size_t bytes,
+                         struct error *e);
+};
 
 /* --- images -------------------------------------------------------------- */
 
@@ -39,16 +77,21 @@ struct image {
     enum pixel_unit unit;
     size_t count;                  // pixels
     void *pixels;                  // count items; NULL: no image yet
-    void *card;                    // address of the pixels in GPU memory (model/`card.h`); the
+    void *card;                    // address of the pixels in GPU memory (`struct card`); the
                                    // items of `pixels` are undefined then.  NULL: they are at
                                    // `pixels`
     void (*release)(void *owner);  // frees the memory; NULL: there is nothing to free
     void *owner;
+    const void *chunk;   // the pixels as they came, packed as a chunk of codec/bslz4.h:
+    size_t chunk_bytes;  // borrowed, as long as the frame, and shorter than the pixels.
+                         // NULL: they came as pixels
     bool has_sum;
-    uint32_t sum;                                 // CRC-32C of the pixels, if has_sum
-    bool (*intact)(void *owner);                  // see image_is_intact; NULL: they always are
-    void (*was_read)(void *owner, size_t bytes);  // see image_was_read; NULL: not called
-    struct image_memory *memory;                  // source of new buffers; NULL: the heap
+    uint32_t sum;                 // CRC-32C of the pixels, if has_sum
+    bool (*intact)(void *owner);  // see image_is_intact; NULL: they always are
+    /* See image_was_read and image_was_summed.  `sum`: checksum of the first `bytes` bytes; NULL:
+     * it is not known yet.  The callback is NULL if nothing needs the checksum. */
+    void (*was_read)(void *owner, size_t bytes, const uint32_t *sum);
+    struct image_memory *memory;  // source of new buffers; NULL: the heap
 };
 
 /* Returns the number of bytes of one pixel. */
@@ -57,6 +100,10 @@ size_t pixel_size(enum pixel_type type);
 /* Gives *image a new buffer of `count` pixels from image->memory, and releases the old buffer.  The
  * new pixels are undefined.  Returns false, with *image unchanged, if memory runs out. */
 bool image_reserve(struct image *image, enum pixel_type type, enum pixel_unit unit, size_t count);
+
+/* Like image_reserve, but ends the process if memory runs out, as mem_array does.  Use it only
+ * if neither a file nor a message decides the size of the image. */
+void image_allocate(struct image *image, enum pixel_type type, enum pixel_unit unit, size_t count);
 
 /* Like image_reserve, but in GPU memory.  Returns false, with *image unchanged, if image_reserve
  * must be used instead. */
@@ -87,6 +134,10 @@ bool image_is_intact(const struct image *image);
 /* Reports that the caller has read the first `count` pixels, in ascending order.  They may still be
  * in the caches, so their part of the checksum for image_is_intact is fast to compute now. */
 void image_was_read(const struct image *image, size_t count);
+
+/* Reports that the caller has read all pixels and found that their CRC-32C is `sum`.  A caller need
+ * not form the checksum if image->was_read is NULL. */
+void image_was_summed(const struct image *image, uint32_t sum);
 
 /* Releases the pixels and clears *image, except its `memory`. */
 void image_free(struct image *image);
@@ -134,9 +185,8 @@ bool planes_reserve(struct planes *p, size_t count);
 const char *planes_fault(const struct planes *p, size_t pixels);
 
 /* Gives derivative images with a list values for all `pixels` pixels of the image.  The caller has
- * checked them with planes_fault.  Without a list nothing changes.  Returns false if there is no
- * memory; the only valid call for *p is planes_free then. */
-bool planes_expand(struct planes *p, size_t pixels);
+ * checked them with planes_fault.  Without a list nothing changes. */
+void planes_expand(struct planes *p, size_t pixels);
 
 /* Frees the planes and clears *p. */
 void planes_free(struct planes *p);
@@ -213,9 +263,6 @@ struct refined {
  * error bar, step, and the gradient of ln likelihood in units of the step.  Each pair has its
  * Fisher information.  Returns SIZE_MAX if `count` is above REFINED_COUNT_MAX. */
 size_t refined_numbers(size_t count);
-
-/* Frees the numbers and clears *r. */
-void refined_free(struct refined *r);
 
 /* --- clipped pixels ------------------------------------------------------ */
 

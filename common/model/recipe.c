@@ -7,16 +7,41 @@
 #include "base/units.h"
 #include "base/vec.h"
 
+void lattice_free(struct lattice *l)
+{
+    mem_free(l->phi_rad);
+    mem_free(l->cells_m);
+    mem_free(l->domains);
+    memset(l, 0, sizeof *l);
+}
+
 void recipe_free(struct recipe *r)
 {
-    for (size_t i = 0; i < r->nlattices; i++) {
-        mem_free(r->lattices[i].phi_rad);
-        mem_free(r->lattices[i].cells_m);
-        mem_free(r->lattices[i].domains);
-    }
+    for (size_t i = 0; i < r->nlattices; i++)
+        lattice_free(&r->lattices[i]);
     mem_free(r->lattices);
     mem_free(r->sources);
     memset(r, 0, sizeof *r);
+}
+
+double recipe_exposed(const struct recipe *r)
+{
+    static const double WHOLE = 1.0 - 1e-9;
+    if (!r->nlattices || r->lattices[0].nphi == 0 || r->osc_rad == 0.0)
+        return 1.0;
+    const struct lattice *l = &r->lattices[0];
+    const double part = 2.0 * (double)l->nphi * (l->phi_rad[0] - r->phi_rad) / r->osc_rad;
+    return part > 0.0 && part < WHOLE ? part : 1.0;
+}
+
+const double *lattice_aside(const struct experiment *x, const struct lattice *l, size_t t,
+                            double aside_m[3])
+{
+    if (!l->is_aside)
+        return NULL;
+    vec_copy(aside_m, l->aside_m);
+    vec_rotate_axis(aside_m, x->spindle, l->phi_rad[t]);
+    return aside_m;
 }
 
 /* Computes the rows a, b, c of the cell with the reciprocal rows r.  Returns false if the cell
@@ -56,43 +81,34 @@ void lattice_cell(const struct experiment *x, const struct lattice *l, double ce
 
 bool lattice_reserve(struct lattice *l, size_t nphi, size_t ndomains)
 {
-    l->phi_rad = mem_array(nphi, sizeof(double));
-    l->cells_m = mem_array(nphi, 9 * sizeof(double));
-    l->domains = mem_array(ndomains, 9 * sizeof(double));
+    l->phi_rad = mem_try_array(nphi, sizeof(double));
+    l->cells_m = mem_try_array(nphi, 9 * sizeof(double));
+    l->domains = mem_try_array(ndomains, 9 * sizeof(double));
     l->nphi = nphi;
     l->ndomains = ndomains;
     return l->phi_rad && l->cells_m && l->domains;
 }
 
-bool recipe_copy(struct recipe *to, const struct recipe *from)
+void recipe_copy(struct recipe *to, const struct recipe *from)
 {
     *to = *from;
-    to->nlattices = 0;
-    to->lattices = mem_array(from->nlattices + 1, sizeof *to->lattices);
-    to->sources =
-        from->nsources ? mem_copy(from->sources, from->nsources, sizeof *to->sources) : NULL;
-    if (!to->lattices || (from->nsources && !to->sources))
-        return false;
+    to->lattices = mem_copy(from->lattices, from->nlattices, sizeof *to->lattices);
+    to->sources = mem_copy(from->sources, from->nsources, sizeof *to->sources);
     for (size_t i = 0; i < from->nlattices; i++) {
         const struct lattice *l = &from->lattices[i];
-        struct lattice *copy = &to->lattices[to->nlattices++];
-        *copy = *l;
-        if (!lattice_reserve(copy, l->nphi, l->ndomains))
-            return false;
-        memcpy(copy->phi_rad, l->phi_rad, l->nphi * sizeof *l->phi_rad);
-        memcpy(copy->cells_m, l->cells_m, l->nphi * 9 * sizeof *l->cells_m);
-        memcpy(copy->domains, l->domains, l->ndomains * 9 * sizeof *l->domains);
+        struct lattice *copy = &to->lattices[i];
+        copy->phi_rad = mem_copy(l->phi_rad, l->nphi, sizeof *l->phi_rad);
+        copy->cells_m = mem_copy(l->cells_m, l->nphi, 9 * sizeof *l->cells_m);
+        copy->domains = mem_copy(l->domains, l->ndomains, 9 * sizeof *l->domains);
     }
-    return true;
 }
 
 /* --- where the detector stood -------------------------------------------- */
 
-bool moved_open(struct moved *m, const struct experiment *of)
+void moved_open(struct moved *m, const struct experiment *of)
 {
     *m = (struct moved){.of = of, .x = *of};
     m->x.panels = mem_copy(of->panels, of->npanels, sizeof *of->panels);
-    return m->x.panels;
 }
 
 void moved_close(struct moved *m)
@@ -130,4 +146,61 @@ void panel_shift(const struct experiment *x, struct panel *p, const double by_m[
     p->close_slow_m -= slow_m;
     p->beam_fast_m -= fast_m - along_m * vec_dot(x->beam.direction, p->fast);
     p->beam_slow_m -= slow_m - along_m * vec_dot(x->beam.direction, p->slow);
+}
+
+struct incident incident_beam(const struct experiment *x, const struct recipe *r)
+{
+    const struct source *sources = r->nsources ? r->sources : x->beam.sources;
+    struct incident b = {.sources = r->nsources ? r->nsources : x->beam.nsources,
+                         .mean_m = x->beam.wavelength_m,
+                         .share = 1.0};
+    double weights = 0.0, sum_m = 0.0;
+    for (size_t i = 0; i < r->nsources; i++) {
+        weights += r->sources[i].weight;
+        sum_m += r->sources[i].weight * r->sources[i].wavelength_m;
+    }
+    if (r->nsources)
+        b.share = weights / (double)r->nsources;
+    if (weights > 0.0)
+        b.mean_m = sum_m / weights;
+    b.shortest_m = b.longest_m = b.sources ? sources[0].wavelength_m : b.mean_m;
+    for (size_t i = 1; i < b.sources; i++) {
+        const double wavelength_m = sources[i].wavelength_m;
+        b.shortest_m = wavelength_m < b.shortest_m ? wavelength_m : b.shortest_m;
+        b.longest_m = wavelength_m > b.longest_m ? wavelength_m : b.longest_m;
+    }
+    b.fluence_ph_m2 = x->beam.fluence_ph_m2 * b.share;
+    return b;
+}
+
+/* Computes the part of v that is perpendicular to the unit vector z. */
+static void across(const double v[3], const double z[3], double out[3])
+{
+    const double along = vec_dot(v, z);
+    for (int i = 0; i < 3; i++)
+        out[i] = v[i] - along * z[i];
+}
+
+void beam_stokes(const struct beam *b, const double horizontal[3], const double vertical[3],
+                 double stokes[4])
+{
+    double field[3];
+    across(b->polarization, b->direction, field);
+    const double h = vec_dot(field, horizontal), v = vec_dot(field, vertical),
+                 length = vec_dot(field, field);
+    stokes[0] = 1.0;
+    stokes[1] = length > 0.0 ? b->kahn * (h * h - v * v) / length : 0.0;
+    stokes[2] = length > 0.0 ? b->kahn * 2.0 * h * v / length : 0.0;
+    stokes[3] = 0.0;
+}
+
+double beam_fraction_along(const struct beam *b, const double horizontal[3])
+{
+    double h[3], field[3];
+    across(horizontal, b->direction, h);
+    across(b->polarization, b->direction, field);
+    const double lengths = vec_dot(h, h) * vec_dot(field, field), along = vec_dot(h, field);
+    /* with cos(2 a) = 2 cos(a)^2 - 1, where a is the angle between h and the field */
+    const double q = lengths > 0.0 ? b->kahn * (2.0 * along * along / lengths - 1.0) : 0.0;
+    return (1.0 + q) / 2.0;
 }

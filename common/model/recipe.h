@@ -14,10 +14,12 @@
 /* One crystal lattice in the beam.  It is rotated through `nphi` steps, and has `ndomains` mosaic
  * domains.  All sines and cosines are evaluated already. */
 struct lattice {
-    uint32_t crystal;        // index into experiment.crystals
-    double weight;           // factor on the intensity of one block: weight of the lattice times
-                             // blocks in the beam; lattices add incoherently
-    double rotation[9];      // row-major U, crystal to laboratory at phi 0; for headers
+    uint32_t crystal;    // index into experiment.crystals
+    double weight;       // factor on the intensity of one block: weight of the lattice times
+                         // blocks in the beam; lattices add incoherently
+    double rotation[9];  // row-major U, crystal to laboratory at phi 0; for headers
+    bool is_aside;       // the crystal is not in the middle of the beam: aside_m[] is its middle
+    double aside_m[3];   // in the laboratory frame at phi 0, from the middle of the beam
     double reciprocal_A[9];  // rows a*, b*, c* in 1/A with the misset, phi 0 (GAUSS, TOPHAT)
     size_t nphi;
     double *phi_rad;  // owned, nphi: middle of each slice; faithful mode: start of each slice, and
@@ -35,6 +37,8 @@ struct recipe {
     double osc_rad;            // width of the rotation; 0: a still
     bool has_shift;            // all panels are displaced in this frame, from their place in
     double shift_m[3];         // the experiment by this vector in the laboratory frame
+    bool has_sample;           // the beam meets the sample holder at sample_m[]: across the beam,
+    double sample_m[2];        // along its width and its height
     size_t nlattices;          // 0: a blank frame, the beam met no crystal
     struct lattice *lattices;  // owned
     size_t nsources;           // 0: the sources of the beam are used
@@ -45,15 +49,27 @@ struct recipe {
 /* Frees the arrays and clears *r. */
 void recipe_free(struct recipe *r);
 
-/* Makes a deep copy in *to, whose old content is overwritten and not freed.  Returns false if there
- * is no memory.  The caller frees *to in both cases. */
-bool recipe_copy(struct recipe *to, const struct recipe *from);
+/* Makes a deep copy in *to, whose old content is overwritten and not freed. */
+void recipe_copy(struct recipe *to, const struct recipe *from);
+
+/* Returns the part of the rotation of a frame during which the crystal is exposed, from its start
+ * (bragg-orient --exposed): 1, unless the steps of the first lattice end earlier.  Also 1 in
+ * faithful mode, for a still and for a blank frame. */
+double recipe_exposed(const struct recipe *r);
 
 /* Stores edges in A and angles in deg of a lattice in cell[].  They are those of its crystal, which
  * must exist, unless the reciprocal vectors of the lattice differ from that cell by more than 1e-8.
  * In faithful mode, or if the cell of the crystal is not known, they are always those of the
  * crystal. */
 void lattice_cell(const struct experiment *x, const struct lattice *l, double cell[6]);
+
+/* Returns aside_m[], in which it stores where the middle of the crystal is at phi step t, from the
+ * middle of the beam.  Returns NULL if it is there. */
+const double *lattice_aside(const struct experiment *x, const struct lattice *l, size_t t,
+                            double aside_m[3]);
+
+/* Frees the arrays and clears *l. */
+void lattice_free(struct lattice *l);
 
 /* Allocates the arrays of *l for nphi steps and ndomains domains, all zero.  recipe_free frees the
  * arrays.  Returns false if memory runs out. */
@@ -69,9 +85,8 @@ struct moved {
     double by_m[3];
 };
 
-/* Begins as a copy of *of.  Returns false if memory runs out.  The caller calls moved_close,
- * also after an error. */
-bool moved_open(struct moved *m, const struct experiment *of);
+/* Begins as a copy of *of.  The caller calls moved_close. */
+void moved_open(struct moved *m, const struct experiment *of);
 void moved_close(struct moved *m);
 
 /* Returns &m->x, the experiment with the detector at its position in the frame of *r.  It is valid
@@ -80,5 +95,41 @@ const struct experiment *moved_to(struct moved *m, const struct recipe *r);
 
 /* Displaces a panel of *x, with all members that depend on its position. */
 void panel_shift(const struct experiment *x, struct panel *p, const double by_m[3]);
+
+/* The beam of a frame as files and clients describe it: wavelengths, polarization as Stokes
+ * parameters, and measured spectra. */
+
+/* The beam of one frame. */
+struct incident {
+    size_t sources;                        // number of sources; 0: the experiment has none
+    double shortest_m, mean_m, longest_m;  // wavelengths; the mean is weighted
+    double share;                          // fluence relative to that of the beam of the
+                                           // experiment
+    double fluence_ph_m2;                  // photons per m^2
+};
+
+/* Returns the beam of a frame.  If its recipe has sources, they give the wavelengths, and `share`
+ * is their mean weight.  Otherwise the beam is that of the experiment: its wavelength is the mean,
+ * and `share` is 1. */
+struct incident incident_beam(const struct experiment *x, const struct recipe *r);
+
+/* Computes the Stokes parameters I, Q, U, V of a beam of intensity 1.  `horizontal` and `vertical`
+ * are unit vectors perpendicular to the beam.  Q is 1 if the E field is along `horizontal`, and U
+ * is 1 if it is halfway between both.  The length of (Q, U) is Kahn's factor.  V is 0: no beam is
+ * polarized circularly. */
+void beam_stokes(const struct beam *b, const double horizontal[3], const double vertical[3],
+                 double stokes[4]);
+
+/* Returns the fraction of photons whose E field is along `horizontal`: (1 + Q)/2, or 0.5 for an
+ * unpolarized beam.  Only the component of `horizontal` perpendicular to the beam counts.  Without
+ * such a component the result is 0.5. */
+double beam_fraction_along(const struct beam *b, const double horizontal[3]);
+
+/* Measured spectra: the points of each shot, in the order of rising energy. */
+struct listed_spectra {
+    size_t shots, points;
+    double *energy_eV;  // owned, shots x points
+    double *photons;    // owned, shots x points, not negative; the sum over a shot is 1
+};
 
 #endif

@@ -21,7 +21,7 @@
 /* A number of steps over a range, given by any of the three (physics 2.3, 3.5). */
 struct steps_request {
     int64_t count;  // 0: not given
-    double range;   // rad, fraction or m
+    double range;   // in rad (phi, divergence), as a fraction (dispersion) or in m (thickness)
     double step;    // 0: not given
 };
 
@@ -76,7 +76,7 @@ struct detector_request {
     struct steps_request thickness;  // range in m
     bool smears;                     // as sampling.smears
     struct roi roi;                  // ROI_ALL: all
-    uint8_t *mask;                   // as panel.mask; ownership moves to the panel
+    uint8_t *mask;                   // as panel.mask; the panel becomes its owner
     size_t nplaces;
     struct place *places;  // borrowed but for their masks, which move; NULL: one panel by the above
     bool lab_places;       // they are in the laboratory frame, not in the coordinate system of the
@@ -169,6 +169,8 @@ struct orientation_request {
     bool random_misset;    // faithful: nanoBragg's 90-radian cap; physical: uniform on SO(3)
     int64_t misset_seed;   // faithful: the negative number that nanoBragg keeps
     double strain[3];      // relative changes of the edges a, b, c of the cell
+    bool is_aside;         // the middle of the crystal is not in the middle of the beam but at
+    double aside_m[3];     // aside_m[] from there, in the laboratory frame at phi 0
     double phi_rad;
     struct steps_request phi;  // range = osc, step = phistep, count = phisteps
     double mosaic_rad;

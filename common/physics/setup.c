@@ -8,9 +8,7 @@
 #include "physics/beam/beam.h"
 #include "physics/crystal/cell.h"
 #include "physics/crystal/illuminated_volume.h"
-#include "physics/crystal/orientation.h"
 #include "physics/detector/detector.h"
-#include "physics/detector/panels.h"
 #include "physics/detector/sensor.h"
 #include "physics/detector/smear.h"
 #include "physics/request.h"
@@ -20,12 +18,12 @@
 static enum status take_crystals(const struct request *r, struct experiment *x, struct error *e)
 {
     x->crystals = mem_array(r->ncrystals, sizeof *x->crystals);
-    if (!x->crystals)
-        return error_memory(e, "the crystals");
     x->ncrystals = r->ncrystals;
     for (size_t i = 0; i < r->ncrystals; i++)
         x->crystals[i].table = r->crystals[i].table;
-    return r->ncrystals ? STATUS_OK : error_set(e, STATUS_INPUT, "the experiment has no crystal");
+    return r->ncrystals
+               ? STATUS_OK
+               : error_set(e, STATUS_INPUT, "the experiment has no crystal; expected one or more");
 }
 
 /* Returns the longest edge of a crystal in m, the largest of |a| Na, |b| Nb and |c| Nc. */
@@ -114,8 +112,6 @@ enum status setup_laboratory(const struct request *r, struct experiment *x, stru
     x->dmin_m = r->dmin_m;
     x->water_m = r->water_m;
     x->panels = mem_array(1, sizeof *x->panels);
-    if (!x->panels)
-        return error_memory(e, "the panel");
     x->npanels = 1;
     x->panels[0].mask = r->detector.mask;
     struct frame_axes axes;
@@ -192,13 +188,17 @@ static enum status finish_lattice(const struct experiment *x, const struct cryst
     /* nanoBragg uses the start of each slice, so that a reflection comes half a step late. */
     const double within = x->physics == PHYSICS_FAITHFUL ? 0.0 : 0.5 * phi.step;
     l->weight = 0.0;
+    l->is_aside = o->is_aside;
+    vec_copy(l->aside_m, o->aside_m);
     for (size_t t = 0; t < l->nphi; t++) {
         l->phi_rad[t] = o->phi_rad + phi.step * (double)t + within;
         memcpy(l->cells_m + 9 * t, direct_m, sizeof direct_m);
         /* At phi 0 the cell does not change, to the last bit. */
         for (int i = 0; i < 3 && l->phi_rad[t] != 0.0; i++)
             vec_rotate_axis(l->cells_m + 9 * t + 3 * i, x->spindle, l->phi_rad[t]);
-        l->weight += illuminated_blocks(c, &x->beam, l->cells_m + 9 * t);
+        double aside_m[3];
+        l->weight +=
+            illuminated_blocks(c, &x->beam, l->cells_m + 9 * t, lattice_aside(x, l, t, aside_m));
     }
     l->weight /= (double)l->nphi;
     l->mosaic = spread > 0.0;

@@ -6,24 +6,17 @@
 
 #include "base/alloc.h"
 #include "base/median.h"
-#include "refine/symmetric.h"
+#include "refine/fit.h"
 
-enum status information_add(struct information *all, const struct information_layout *layout,
-                            uint64_t id, size_t lattices, double photons, const double *fisher,
-                            struct error *e)
+void information_add(struct information *all, const struct information_layout *layout, uint64_t id,
+                     size_t lattices, double photons, const double *fisher)
 {
     const size_t n = layout->count;
-    struct information_frame *grown =
-        mem_grow(all->frames, all->count, 1, sizeof *grown, &all->room);
-    if (!grown)
-        return error_memory(e, "the frames");
-    all->frames = grown;
-    struct information_frame *f = &grown[all->count];
+    all->frames = mem_grow(all->frames, all->count, 1, sizeof *all->frames, &all->room);
+    struct information_frame *f = &all->frames[all->count++];
     *f = (struct information_frame){.id = id, .lattices = lattices, .photons = photons};
-    if (fisher && !(f->fisher = mem_copy(fisher, n * n, sizeof *fisher)))
-        return error_memory(e, "the frames");
-    all->count++;
-    return STATUS_OK;
+    if (fisher)
+        f->fisher = mem_copy(fisher, n * n, sizeof *fisher);
 }
 
 static int by_id(const void *a, const void *b)
@@ -50,15 +43,14 @@ struct space {
     double *memory;  // owned
 };
 
-static bool open_space(struct space *s, size_t n)
+static void open_space(struct space *s, size_t n)
 {
     s->memory = mem_array(7 * n * n + symmetric_work(n) + 1, sizeof *s->memory);
     double **parts[] = {&s->whole, &s->inverse, &s->local, &s->block,
                         &s->gain,  &s->schur,   &s->shared};
-    for (size_t i = 0; i < 7 && s->memory; i++)
+    for (size_t i = 0; i < 7; i++)
         *parts[i] = s->memory + i * n * n;
-    s->work = s->memory ? s->memory + 7 * n * n : NULL;
-    return s->memory;
+    s->work = s->memory + 7 * n * n;
 }
 
 /* Inverts the local block of a frame with its priors, and computes the gain.  Returns false if
@@ -178,19 +170,16 @@ static enum status solve_shared(const struct information *all, const struct info
                            "the frames together cannot separate the shared parameters");
 }
 
-static enum status solve_frame(struct information_frame *f, const struct information *all,
-                               const struct information_layout *l, struct space *s,
-                               struct samples *t, struct error *e)
+static void solve_frame(struct information_frame *f, const struct information *all,
+                        const struct information_layout *l, struct space *s, struct samples *t)
 {
     const size_t n = l->count;
     t->photons[t->nphotons++] = f->photons;
     double *error = mem_array(2 * n + 1, sizeof *error);
-    if (!error)
-        return error_memory(e, "the error bars");
     if (!eliminate(l, f, s, error + n)) {
         f->weakest = mem_copy(error + n, n, sizeof *error);
         mem_free(error);
-        return f->weakest ? STATUS_OK : error_memory(e, "the error bars");
+        return;
     }
     f->error = error;
     for (size_t i = l->local; i < n; i++)
@@ -201,7 +190,6 @@ static enum status solve_frame(struct information_frame *f, const struct informa
     t->nall++;
     if (invert_whole(l, f, s, error + n))
         take_whole(l, all, s, t, f);
-    return STATUS_OK;
 }
 
 static void take_medians(const struct information *all, const struct information_layout *l,
@@ -228,31 +216,26 @@ enum status information_solve(struct information *all, const struct information_
                               struct information_bounds *bounds, double *weakest, struct error *e)
 {
     const size_t n = layout->count, rows = all->count;
-    struct space space = {0};
-    struct samples t = {0};
+    struct space space;
     *bounds = (struct information_bounds){0};
     memset(weakest, 0, n * sizeof *weakest);
     if (rows)
         qsort(all->frames, rows, sizeof *all->frames, by_id);
     double *memory = mem_array((3 * n + n * n + 1) * (rows + 1) + 1, sizeof *memory);
     bounds->one = mem_array(3 * n + n * n + 1, sizeof *bounds->one);
-    enum status s = memory && bounds->one && open_space(&space, n)
-                        ? STATUS_OK
-                        : error_memory(e, "the error bars");
-    if (!s) {
-        t = (struct samples){.one = memory,
-                             .alone = memory + n * rows,
-                             .all = memory + 2 * n * rows,
-                             .correlation = memory + 3 * n * rows,
-                             .photons = memory + (3 * n + n * n) * rows};
-        bounds->alone = bounds->one + n;
-        bounds->all = bounds->alone + n;
-        bounds->correlation = bounds->all + n;
-        s = solve_shared(all, layout, &space, weakest, e);
-    }
+    open_space(&space, n);
+    struct samples t = {.one = memory,
+                        .alone = memory + n * rows,
+                        .all = memory + 2 * n * rows,
+                        .correlation = memory + 3 * n * rows,
+                        .photons = memory + (3 * n + n * n) * rows};
+    bounds->alone = bounds->one + n;
+    bounds->all = bounds->alone + n;
+    bounds->correlation = bounds->all + n;
+    const enum status s = solve_shared(all, layout, &space, weakest, e);
     for (size_t i = 0; i < rows && !s; i++)
         if (all->frames[i].fisher)
-            s = solve_frame(&all->frames[i], all, layout, &space, &t, e);
+            solve_frame(&all->frames[i], all, layout, &space, &t);
     if (!s)
         take_medians(all, layout, &space, &t, bounds);
     mem_free(memory);

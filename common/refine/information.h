@@ -9,7 +9,6 @@
 #ifndef BRAGG_REFINE_INFORMATION_H
 #define BRAGG_REFINE_INFORMATION_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -55,11 +54,9 @@ struct information_bounds {
                           // over the same frames as in `one`; NaN if there are none
 };
 
-/* Adds a frame with a copy of fisher[count x count].  `fisher` NULL: the frame is blank.
- * STATUS_FAILED: out of memory. */
-enum status information_add(struct information *all, const struct information_layout *layout,
-                            uint64_t id, size_t lattices, double photons, const double *fisher,
-                            struct error *e);
+/* Adds a frame with a copy of fisher[count x count].  `fisher` NULL: the frame is blank. */
+void information_add(struct information *all, const struct information_layout *layout, uint64_t id,
+                     size_t lattices, double photons, const double *fisher);
 
 /* Computes the bounds.  Sorts the frames by number and sets the error bars of each frame:
  *

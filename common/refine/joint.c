@@ -1,14 +1,13 @@
-#include "refine/joint.h"
+#include "refine/fit.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
-#include "refine/symmetric.h"
 
 enum { TRIALS_MAX = 100 };
-static const double GAIN_LEAST = 1e-4;  // in ln likelihood of all frames: the fit ends if a step
-                                        // gains less
+/* The fit ends if a step adds less than this to the logarithm of the likelihood of all frames. */
+static const double GAIN_LEAST = 1e-4;
 static const char UNTOLD[] = "the frames together cannot determine the shared parameters";
 static const double DAMPING_FIRST = 1e-3, DAMPING_MOST = 1e7, DAMPING_FACTOR = 5.0;
 
@@ -37,21 +36,19 @@ static struct fit_sums *open_sums(const struct joint *j, double **memory)
     const size_t n = j->count, each = n + n * n;
     struct fit_sums *sums = mem_array(j->frames + 1, sizeof *sums);
     *memory = mem_array(j->frames * each + 1, sizeof **memory);
-    for (size_t i = 0; i < j->frames && sums && *memory; i++) {
+    for (size_t i = 0; i < j->frames; i++) {
         sums[i].gradient = *memory + i * each;
         sums[i].fisher = sums[i].gradient + n;
     }
     return sums;
 }
 
-static bool open_room(const struct joint *j, struct room *r)
+static void open_room(const struct joint *j, struct room *r)
 {
     const size_t n = j->count, square = n * n;
     double *at = r->memory = mem_array(5 * square + 3 * n + symmetric_work(n) + 1, sizeof *at);
     r->steps = mem_array(j->frames * n + 1, sizeof *r->steps);
     r->there = open_sums(j, &r->there_memory);
-    if (!at || !r->steps || !r->there || !r->there_memory)
-        return false;
     double **matrices[] = {&r->block, &r->inverse, &r->gain, &r->schur, &r->common};
     double **vectors[] = {&r->right, &r->step, &r->weakest};
     for (size_t i = 0; i < sizeof matrices / sizeof *matrices; i++, at += square)
@@ -59,7 +56,6 @@ static bool open_room(const struct joint *j, struct room *r)
     for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++, at += n)
         *vectors[i] = at;
     r->work = at;
-    return true;
 }
 
 static void close_room(struct room *r)
@@ -232,10 +228,8 @@ enum status joint_run(const struct joint *j, struct joint_result *result, struct
     *result = (struct joint_result){0};
     result->sums = open_sums(j, &result->memory);
     result->total = mem_array(j->frames * j->count + 1, sizeof *result->total);
-    enum status s = result->sums && result->memory && result->total && open_room(j, &room)
-                        ? STATUS_OK
-                        : error_memory(e, "the fit");
-    s = s ? s : j->evaluate(j->model, j->first, result->sums, e);
+    open_room(j, &room);
+    enum status s = j->evaluate(j->model, j->first, result->sums, e);
     if (!s) {
         memcpy(result->total, j->first, j->frames * j->count * sizeof *result->total);
         j->accept(j->model);
@@ -261,10 +255,11 @@ enum status joint_meet(const struct joint *j, struct fit_sums *sums, const doubl
     const size_t n = j->count;
     struct room room = {0};
     struct joint_result here = {.sums = sums, .total = mem_array(n + 1, sizeof *here.total)};
-    enum status s = here.total && open_room(j, &room) ? STATUS_OK : error_memory(e, "the fit");
-    for (size_t f = 0; f < j->frames && !s; f++)
+    enum status s = STATUS_OK;
+    open_room(j, &room);
+    for (size_t f = 0; f < j->frames; f++)
         begin_in_common(j, &sums[f], totals + f * n);
-    if (!s && !choose_common(j, &here, 0.0, &room))
+    if (!choose_common(j, &here, 0.0, &room))
         s = error_set(e, STATUS_INPUT, "%s", UNTOLD);
     for (size_t f = 0; f < j->frames && !s; f++)
         choose_own(j, &sums[f], 0.0, &room, steps + f * n);

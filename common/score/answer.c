@@ -21,34 +21,24 @@ void answer_clear(struct answer *a)
 
 struct answer_spot *answer_add_spot(struct answer *a)
 {
-    struct answer_spot *more = mem_grow(a->spots, a->nspots, 1, sizeof *more, &a->spots_room);
-    if (!more)
-        return NULL;
-    a->spots = more;
-    more[a->nspots] = (struct answer_spot){0};
-    return &more[a->nspots++];
+    a->spots = mem_grow(a->spots, a->nspots, 1, sizeof *a->spots, &a->spots_room);
+    a->spots[a->nspots] = (struct answer_spot){0};
+    return &a->spots[a->nspots++];
 }
 
 struct answer_lattice *answer_add_lattice(struct answer *a)
 {
-    struct answer_lattice *more =
-        mem_grow(a->lattices, a->nlattices, 1, sizeof *more, &a->lattices_room);
-    if (!more)
-        return NULL;
-    a->lattices = more;
-    more[a->nlattices] = (struct answer_lattice){.first = a->nreflections};
-    return &more[a->nlattices++];
+    a->lattices = mem_grow(a->lattices, a->nlattices, 1, sizeof *a->lattices, &a->lattices_room);
+    a->lattices[a->nlattices] = (struct answer_lattice){.first = a->nreflections};
+    return &a->lattices[a->nlattices++];
 }
 
 struct answer_reflection *answer_add_reflection(struct answer *a)
 {
-    struct answer_reflection *more =
-        mem_grow(a->reflections, a->nreflections, 1, sizeof *more, &a->reflections_room);
-    if (!more)
-        return NULL;
-    a->reflections = more;
-    more[a->nreflections] = (struct answer_reflection){0};
-    return &more[a->nreflections++];
+    a->reflections =
+        mem_grow(a->reflections, a->nreflections, 1, sizeof *a->reflections, &a->reflections_room);
+    a->reflections[a->nreflections] = (struct answer_reflection){0};
+    return &a->reflections[a->nreflections++];
 }
 
 /* --- equal lattices and spots -------------------------------------------------- */
@@ -64,14 +54,12 @@ static int by_hkl(const void *a, const void *b)
 
 /* Appends the reflections of both lattices to the answer.  Reflections with the same index become
  * one. */
-static bool join_lattices(struct answer *a, struct answer_lattice *l,
+static void join_lattices(struct answer *a, struct answer_lattice *l,
                           const struct answer_lattice *more)
 {
     const size_t first = a->nreflections, count = l->count + more->count;
     for (size_t i = 0; i < count; i++) {
         struct answer_reflection *new = answer_add_reflection(a);
-        if (!new)
-            return false;
         *new = a->reflections[i < l->count ? l->first + i : more->first + i - l->count];
     }
     if (count)
@@ -90,7 +78,6 @@ static bool join_lattices(struct answer *a, struct answer_lattice *l,
     a->nreflections = n;
     l->first = first;
     l->count = n - first;
-    return true;
 }
 
 static int by_place(const void *a, const void *b)
@@ -121,7 +108,7 @@ static void join_spots(struct answer *a)
     a->nspots = n;
 }
 
-bool answer_join(struct answer *a)
+void answer_join(struct answer *a)
 {
     size_t n = 0;
     for (size_t i = 0; i < a->nlattices; i++) {
@@ -130,12 +117,11 @@ bool answer_join(struct answer *a)
             j++;
         if (j == n)
             a->lattices[n++] = a->lattices[i];
-        else if (!join_lattices(a, &a->lattices[j], &a->lattices[i]))
-            return false;
+        else
+            join_lattices(a, &a->lattices[j], &a->lattices[i]);
     }
     a->nlattices = n;
     join_spots(a);
-    return true;
 }
 
 void answer_free(struct answer *a)
@@ -201,7 +187,7 @@ static size_t find_first(const uint32_t *order, const struct reflection_row *row
 }
 
 /* Appends the pairs of a found spot to the `n` existing pairs. */
-static bool add_pairs(struct spots *s, const struct reflection_row *rows, size_t nrows,
+static void add_pairs(struct spots *s, const struct reflection_row *rows, size_t nrows,
                       const struct answer_spot *spot, int32_t panel, uint32_t found, size_t *n)
 {
     const double radius = SPOTS_RADIUS_PX;
@@ -213,31 +199,18 @@ static bool add_pairs(struct spots *s, const struct reflection_row *rows, size_t
             break;
         if (fast * fast + slow * slow > radius * radius)
             continue;
-        struct spots_pair *more = mem_grow(s->pairs, *n, 1, sizeof *more, &s->pairs_room);
-        if (!more)
-            return false;
-        s->pairs = more;
-        more[(*n)++] = (struct spots_pair){fast * fast + slow * slow, found, s->order[i]};
+        s->pairs = mem_grow(s->pairs, *n, 1, sizeof *s->pairs, &s->pairs_room);
+        s->pairs[(*n)++] = (struct spots_pair){fast * fast + slow * slow, found, s->order[i]};
     }
-    return true;
 }
 
-static bool reserve_spots(struct spots *s, size_t nrows)
-{
-    uint32_t *order = mem_grow(s->order, 0, nrows, sizeof *order, &s->order_room);
-    s->order = order ? order : s->order;
-    uint8_t *taken = mem_grow(s->taken, 0, nrows, sizeof *taken, &s->taken_room);
-    s->taken = taken ? taken : s->taken;
-    return (order && taken) || !nrows;
-}
-
-enum status spots_match(struct spots *s, const struct reflection_row *rows, size_t nrows,
-                        const struct answer_spot *found, size_t nfound, const int32_t *panel_of,
-                        int64_t *partner, struct error *e)
+void spots_match(struct spots *s, const struct reflection_row *rows, size_t nrows,
+                 const struct answer_spot *found, size_t nfound, const int32_t *panel_of,
+                 int64_t *partner)
 {
     size_t n = 0;
-    if (!reserve_spots(s, nrows))
-        return error_memory(e, "spots");
+    s->order = mem_grow(s->order, 0, nrows, sizeof *s->order, &s->order_room);
+    s->taken = mem_grow(s->taken, 0, nrows, sizeof *s->taken, &s->taken_room);
     for (size_t i = 0; i < nrows; i++)
         s->order[i] = (uint32_t)i;
     if (nrows) {
@@ -246,8 +219,7 @@ enum status spots_match(struct spots *s, const struct reflection_row *rows, size
     }
     for (size_t i = 0; i < nfound; i++) {
         partner[i] = -1;
-        if (!add_pairs(s, rows, nrows, &found[i], panel_of[found[i].panel], (uint32_t)i, &n))
-            return error_memory(e, "pairs of spots");
+        add_pairs(s, rows, nrows, &found[i], panel_of[found[i].panel], (uint32_t)i, &n);
     }
     if (n)
         qsort(s->pairs, n, sizeof *s->pairs, by_distance);
@@ -258,7 +230,6 @@ enum status spots_match(struct spots *s, const struct reflection_row *rows, size
             s->taken[p->row] = 1;
         }
     }
-    return STATUS_OK;
 }
 
 void spots_free(struct spots *s)

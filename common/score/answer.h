@@ -9,7 +9,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/error.h"
 #include "model/frame.h"
 
 enum { ANSWER_FILE_SIZE = 256 };
@@ -37,7 +36,7 @@ struct answer_reflection {
 
 struct answer_lattice {
     double a_matrix[9];   // row-major; columns a*, b*, c* in 1/A, in the coordinate system of the
-                          // beam (key_a_matrix)
+                          // beam (truth_a_matrix)
     size_t first, count;  // its reflections in `reflections` of the answer
     uint64_t crystal;     // only in ground truth: number of its crystal, from 0
     char centring;        // centring of its cell (bases_centring) according to the analysis; 0: not
@@ -84,15 +83,14 @@ void answer_clear(struct answer *a);
 bool answer_frame_of_name(const char *path, uint64_t *frame);
 
 /* Appends an item of zeros and returns it.  A lattice begins at the next reflection that is added.
- * The pointer is valid until the next item of the same type is added.  Returns NULL if there is no
- * memory. */
+ * The pointer is valid until the next item of the same type is added. */
 struct answer_spot *answer_add_spot(struct answer *a);
 struct answer_lattice *answer_add_lattice(struct answer *a);
 struct answer_reflection *answer_add_reflection(struct answer *a);
 
 /* Joins lattices that are equal (lattices_are_one) and adds up the intensities of their
- * reflections.  Also joins spots at the same place.  Returns false if memory runs out. */
-bool answer_join(struct answer *a);
+ * reflections.  Also joins spots at the same place. */
+void answer_join(struct answer *a);
 
 void answer_free(struct answer *a);
 
@@ -117,13 +115,11 @@ struct spots {
 
 /* Pairs found spots with rows of the ground truth, one to one.  The nearest pairs are made first.
  *
- *   panel_of  panel of the key for each panel of the analysis
- *   partner   [nfound], set to the row that is paired with found spot i, or -1
- *
- * STATUS_FAILED: out of memory. */
-enum status spots_match(struct spots *s, const struct reflection_row *rows, size_t nrows,
-                        const struct answer_spot *found, size_t nfound, const int32_t *panel_of,
-                        int64_t *partner, struct error *e);
+ *   panel_of  panel of the ground truth for each panel of the analysis
+ *   partner   [nfound], set to the row that is paired with found spot i, or -1 */
+void spots_match(struct spots *s, const struct reflection_row *rows, size_t nrows,
+                 const struct answer_spot *found, size_t nfound, const int32_t *panel_of,
+                 int64_t *partner);
 
 void spots_free(struct spots *s);
 

@@ -1,4 +1,4 @@
-#include "score/crystfel_stream.h"
+#include "score/results.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -17,7 +17,7 @@ static const char *behind(const struct crystfel_stream *s, const char *name)
     return strncmp(s->lines.line, name, length) == 0 ? s->lines.line + length : NULL;
 }
 
-static bool is(const struct crystfel_stream *s, const char *text)
+static bool line_is(const struct crystfel_stream *s, const char *text)
 {
     return strcmp(s->lines.line, text) == 0;
 }
@@ -63,12 +63,10 @@ static enum status read_geometry(struct crystfel_stream *s, struct error *e)
     s->geometry_line = s->lines.number + 1;
     s->geometry_length = 0;
     while (lines_next(&s->lines)) {
-        if (is(s, "----- End geometry file -----"))
+        if (line_is(s, "----- End geometry file -----"))
             return STATUS_OK;
         const size_t length = strlen(s->lines.line);
         char *more = mem_grow(s->geometry, s->geometry_length, length + 1, 1, &s->geometry_room);
-        if (!more)
-            return error_memory(e, "the geometry of a stream");
         s->geometry = more;
         memcpy(more + s->geometry_length, s->lines.line, length);
         more[s->geometry_length + length] = '\n';
@@ -122,8 +120,8 @@ static int32_t find_panel(const struct crystfel_stream *s, const char *name)
 
 /* Converts (*fast, *slow) from a place in the data to a place on the panel with this name, and
  * sets *panel.  STATUS_INPUT: there is no such panel. */
-static enum status place(const struct crystfel_stream *s, const char *name, int32_t *panel,
-                         double *fast, double *slow, struct error *e)
+static enum status place_on_panel(const struct crystfel_stream *s, const char *name, int32_t *panel,
+                                  double *fast, double *slow, struct error *e)
 {
     *panel = find_panel(s, name);
     if (*panel < 0)
@@ -145,12 +143,10 @@ static enum status read_peak(struct crystfel_stream *s, struct answer *a, struct
         return lines_fail(&s->lines, e, "'%.60s' is not a peak; expected fs ss 1/d intensity panel",
                           s->lines.line);
     struct answer_spot *spot = answer_add_spot(a);
-    if (!spot)
-        return error_memory(e, "spots");
     spot->fast = v[0];
     spot->slow = v[1];
     spot->intensity = v[3] / s->gain;
-    return place(s, at, &spot->panel, &spot->fast, &spot->slow, e);
+    return place_on_panel(s, at, &spot->panel, &spot->fast, &spot->slow, e);
 }
 
 /* Reads a line "h k l I sigma(I) peak background fs/px ss/px panel" and adds its reflection to
@@ -168,8 +164,6 @@ static enum status read_reflection(struct crystfel_stream *s, struct answer *a, 
             "'%.60s' is not a reflection; expected h k l I sigma(I) peak background fs ss panel",
             s->lines.line);
     struct answer_reflection *r = answer_add_reflection(a);
-    if (!r)
-        return error_memory(e, "reflections");
     for (int i = 0; i < 3; i++)
         r->hkl[i] = (int32_t)hkl[i];
     r->measured = isfinite(value[0]) && isfinite(value[1]);
@@ -179,7 +173,7 @@ static enum status read_reflection(struct crystfel_stream *s, struct answer *a, 
     }
     r->fast = at_px[0];
     r->slow = at_px[1];
-    return place(s, at, &r->panel, &r->fast, &r->slow, e);
+    return place_on_panel(s, at, &r->panel, &r->fast, &r->slow, e);
 }
 
 static bool same_words(const char *a, const char *b)
@@ -208,7 +202,7 @@ read_table(struct crystfel_stream *s, struct answer *a, const char *end, const c
     if (!status)
         s->gain = geom_gain(&s->detector, ev_to_m(s->energy_eV > 0.0 ? s->energy_eV : 1.0));
     while (!status && lines_next(&s->lines)) {
-        if (is(s, end))
+        if (line_is(s, end))
             return STATUS_OK;
         if (heading && !same_words(s->lines.line, columns))
             status = lines_fail(&s->lines, e, "the columns are '%.80s'; expected %s", s->lines.line,
@@ -252,11 +246,9 @@ static enum status read_crystal(struct crystfel_stream *s, struct answer *a, str
     static const char *const names[] = {"astar = ", "bstar = ", "cstar = "};
     struct answer_lattice *l = answer_add_lattice(a);
     unsigned axes = 0;
-    if (!l)
-        return error_memory(e, "lattices");
     enum status status = STATUS_OK;
     while (!status && lines_next(&s->lines)) {
-        if (is(s, "--- End crystal")) {
+        if (line_is(s, "--- End crystal")) {
             l->count = a->nreflections - l->first;
             return axes == 7 ? STATUS_OK
                              : lines_fail(&s->lines, e, "a crystal has no astar, bstar or cstar");
@@ -272,7 +264,7 @@ static enum status read_crystal(struct crystfel_stream *s, struct answer *a, str
         const char *centring = behind(s, "centering = ");
         if (!status && centring)
             status = read_centring(s, centring, &l->centring, e);
-        if (!status && is(s, "Reflections measured after indexing"))
+        if (!status && line_is(s, "Reflections measured after indexing"))
             status = read_table(s, a, "End of reflections",
                                 "h k l I sigma(I) peak background fs/px ss/px panel",
                                 read_reflection, e);
@@ -365,7 +357,7 @@ static enum status read_setting(struct crystfel_stream *s, struct answer *a, str
     else if ((text = behind(s, "photon_energy_eV = ")))
         return read_amount(s, "photon_energy_eV", text, "", &s->energy_eV, e);
     else if (behind(s, "header/str/fate = "))
-        s->tells_fate = true;
+        s->has_fate = true;
     else if ((text = frame_header(s)))
         return read_frame(s, text, a, e);
     return STATUS_OK;
@@ -377,7 +369,7 @@ static enum status read_chunk(struct crystfel_stream *s, struct answer *a, struc
     a->line = s->lines.number;
     s->event[0] = 0;
     while (!status && lines_next(&s->lines)) {
-        if (is(s, "----- End chunk -----")) {
+        if (line_is(s, "----- End chunk -----")) {
             a->time_s = lines_now(&s->lines);
             a->wavelength_A = s->energy_eV > 0.0 ? 1e10 * ev_to_m(s->energy_eV) : 0.0;
             if (!a->has_frame && *s->event)
@@ -389,10 +381,10 @@ static enum status read_chunk(struct crystfel_stream *s, struct answer *a, struc
                 a->has_frame = answer_frame_of_name(a->file, &a->frame);
             return STATUS_OK;
         }
-        if (is(s, "Peaks from peak search"))
+        if (line_is(s, "Peaks from peak search"))
             status = read_table(s, a, "End of peak list", "fs/px ss/px (1/d)/nm^-1 Intensity Panel",
                                 read_peak, e);
-        else if (is(s, "--- Begin crystal"))
+        else if (line_is(s, "--- Begin crystal"))
             status = read_crystal(s, a, e);
         else
             status = read_setting(s, a, e);
@@ -404,7 +396,7 @@ enum status crystfel_stream_open(struct crystfel_stream *s, const char *path,
                                  const struct follow *follow, struct error *e)
 {
     *s = (struct crystfel_stream){0};
-    const enum status status = lines_open(&s->lines, path, FILETYPE_STREAM, follow, e);
+    const enum status status = lines_open(&s->lines, path, FILETYPE_RESULTS, follow, e);
     if (status)
         return status;
     const bool good = lines_next(&s->lines) && behind(s, "CrystFEL stream format 2.");
@@ -423,11 +415,11 @@ enum status crystfel_stream_next(struct crystfel_stream *s, struct answer *a, bo
     answer_clear(a);
     *more = false;
     while (lines_next(&s->lines)) {
-        if (is(s, "----- Begin geometry file -----")) {
+        if (line_is(s, "----- Begin geometry file -----")) {
             const enum status status = read_geometry(s, e);
             if (status)
                 return status;
-        } else if (is(s, "----- Begin chunk -----")) {
+        } else if (line_is(s, "----- Begin chunk -----")) {
             *more = true;
             const enum status status = read_chunk(s, a, e);
             return status ? status : need_detector(s, e);

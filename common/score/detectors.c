@@ -1,4 +1,4 @@
-#include "score/detectors.h"
+#include "score/score.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -118,16 +118,13 @@ static double find_turn(const struct detectors *d, size_t ntruth)
     return least < 0.25 * as_it_is && fabs(best) > OTHER_AXES_RAD ? best : 0.0;
 }
 
-static enum status turn_model(struct detectors *d, double rad, struct error *e)
+static void turn_model(struct detectors *d, double rad)
 {
     d->turned = mem_copy(d->model, d->nmodel, sizeof *d->turned);
-    if (!d->turned)
-        return error_memory(e, "panels");
     for (size_t i = 0; i < d->nmodel; i++)
         d->turned[i] = turned_panel(d->turned[i], rad);
     d->model = d->turned;
     d->turn_rad = rad;
-    return STATUS_OK;
 }
 
 void detectors_turn(const struct detectors *d, struct answer *a)
@@ -161,12 +158,9 @@ enum status detectors_match(struct detectors *d, const struct geom_panel *truth,
                             .nmodel = nmodel,
                             .truth_of = mem_array(nmodel, sizeof *d->truth_of),
                             .model_of = mem_array(ntruth, sizeof *d->model_of)};
-    if (!d->truth_of || !d->model_of)
-        return error_memory(e, "panels");
     const double rad = model == truth ? 0.0 : find_turn(d, ntruth);
-    const enum status s = rad != 0.0 ? turn_model(d, rad, e) : STATUS_OK;
-    if (s)
-        return s;
+    if (rad != 0.0)
+        turn_model(d, rad);
     model = d->model;
     for (size_t i = 0; i < ntruth; i++)
         d->model_of[i] = -1;
@@ -195,25 +189,21 @@ enum status detectors_match(struct detectors *d, const struct geom_panel *truth,
     return STATUS_OK;
 }
 
-enum status detectors_assume(struct detectors *d, const struct geom_panel *truth, size_t ntruth,
-                             double panel0, const struct geom_panel *model, size_t nmodel,
-                             struct error *e)
+void detectors_assume(struct detectors *d, const struct geom_panel *truth, size_t ntruth,
+                      double panel0, const struct geom_panel *model, size_t nmodel)
 {
     const size_t n = model && nmodel > ntruth ? nmodel : ntruth;
     *d = (struct detectors){.model = model ? model : truth,
                             .nmodel = n,
                             .truth_of = mem_array(n, sizeof *d->truth_of),
                             .model_of = mem_array(n, sizeof *d->model_of)};
-    if (!d->truth_of || !d->model_of)
-        return error_memory(e, "panels");
     for (size_t i = 0; i < n; i++)
         d->truth_of[i] = d->model_of[i] = (int32_t)i;
     d->truth = d->model;
     if (!model || isnan(panel0))
-        return STATUS_OK;
+        return;
     const double rad = remainder(panel0 - atan2(model->fast[1], model->fast[0]), 2.0 * M_PI);
     d->turn_rad = fabs(rad) > OTHER_AXES_RAD ? rad : 0.0;
-    return STATUS_OK;
 }
 
 /* Solves corner + pixel (f fast + s slow) = t direction by Cramer's rule. */

@@ -1,4 +1,4 @@
-#include "score/dials_files.h"
+#include "score/results.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -147,8 +147,6 @@ static enum status map_ids(struct dials_files *f, struct error *e)
         return error_set(e, STATUS_INPUT, "%s: has an experiment number %zu, which is out of range",
                          t->path, f->nids - 1);
     f->experiment_of = mem_array(f->nids, sizeof *f->experiment_of);
-    if (!f->experiment_of)
-        return error_memory(e, t->path);
     for (size_t i = 0; i < f->nids; i++)
         f->experiment_of[i] = t->nidentifiers ? -1 : (int64_t)i;
     return STATUS_OK;
@@ -181,7 +179,7 @@ static enum status find_experiments(struct dials_files *f, struct error *e)
 {
     const struct refl *t = &f->table;
     const struct expt_experiment **sorted = mem_array(f->list.count, sizeof(void *));
-    enum status s = sorted ? map_ids(f, e) : error_memory(e, t->path);
+    enum status s = map_ids(f, e);
     for (size_t i = 0; i < f->list.count && !s; i++)
         sorted[i] = &f->list.items[i];
     if (!s)
@@ -208,19 +206,16 @@ static enum status find_experiments(struct dials_files *f, struct error *e)
 }
 
 /* Finds the first experiment of each set of images.  If no sets are named, there is one set. */
-static enum status find_sets(struct dials_files *f, struct error *e)
+static void find_sets(struct dials_files *f)
 {
     for (size_t i = 0; i < f->list.count; i++)
         if (f->list.items[i].imageset >= (int64_t)f->nsets)
             f->nsets = (size_t)f->list.items[i].imageset + 1;
     f->nsets = f->nsets ? f->nsets : 1;
     f->experiment_of_images = mem_array(f->nsets, sizeof *f->experiment_of_images);
-    if (!f->experiment_of_images)
-        return error_memory(e, f->expt_path);
     for (size_t i = f->list.count; i--;)
         if (f->list.items[i].imageset >= 0)
             f->experiment_of_images[f->list.items[i].imageset] = (int64_t)i;
-    return STATUS_OK;
 }
 
 /* Returns the experiment of a row.  A row without a lattice (id -1) only names its set of images.
@@ -302,8 +297,9 @@ static enum status add_row(struct dials_files *f, size_t row, struct error *e)
     first = spot && span.spot < first ? span.spot : first;
     last = spot && span.spot > last ? span.spot : last;
     if (last - first > REACH_MAX)
-        return error_set(e, STATUS_INPUT, "%s: row %zu spans %" PRId64 " images", f->refl_path, row,
-                         last - first + 1);
+        return error_set(e, STATUS_INPUT,
+                         "%s: row %zu spans %" PRId64 " images; expected %d at most", f->refl_path,
+                         row, last - first + 1, (int)REACH_MAX + 1);
     for (int64_t n = first; n <= last && !s; n++)
         s = add_entry(f, (size_t)i, n, row + 1, e);
     return s;
@@ -324,7 +320,8 @@ static enum status sort_images(struct dials_files *f, struct error *e)
 {
     enum status s = check_files(f, e);
     s = s ? s : find_experiments(f, e);
-    s = s ? s : find_sets(f, e);
+    if (!s)
+        find_sets(f);
     s = s ? s : add_experiments(f, e);
     for (size_t row = 0; row < f->table.nrows && !s; row++)
         s = add_row(f, row, e);
@@ -379,19 +376,16 @@ static void find_level(struct dials_files *f)
     }
 }
 
-static enum status copy_panels(struct dials_files *f, struct error *e)
+static void copy_panels(struct dials_files *f)
 {
     const struct expt *x = &f->list.setup;
     f->panels = mem_copy(x->panels, x->npanels, sizeof *f->panels);
-    if (!f->panels)
-        return error_memory(e, f->expt_path);
     for (size_t i = 0; i < x->npanels; i++) {
         f->panels[i].mask = NULL;
         to_beam(x->panels[i].fast, f->panels[i].fast);
         to_beam(x->panels[i].slow, f->panels[i].slow);
         to_beam(x->panels[i].corner_m, f->panels[i].corner_m);
     }
-    return STATUS_OK;
 }
 
 enum status dials_open(struct dials_files *f, const char *expt_path, const char *refl_path,
@@ -401,7 +395,8 @@ enum status dials_open(struct dials_files *f, const char *expt_path, const char 
     enum status s = refl_open(&f->table, refl_path, e);
     s = s ? s : expt_list_read(expt_path, &f->list, e);
     s = s ? s : find_columns(f, e);
-    s = s ? s : copy_panels(f, e);
+    if (!s)
+        copy_panels(f);
     if (!s)
         find_level(f);
     return s ? s : sort_images(f, e);
@@ -455,8 +450,8 @@ static void lattice_at(const struct expt_experiment *x, int64_t place, double a_
 }
 
 /* Takes the intensity of a row.  Summation is preferred to profile fitting, because a sum counts
- * the photons in the box, which the key contains.  Profile fitting also corrects for photons
- * outside the box. */
+ * the photons in the box, which the ground truth contains.  Profile fitting also corrects for
+ * photons outside the box. */
 static void take_intensity(const struct dials_files *f, size_t row, struct answer_reflection *r)
 {
     const int64_t flags = refl_whole(f->flags, row);
@@ -476,8 +471,6 @@ static enum status take_reflection(const struct dials_files *f, const struct dia
 {
     double v[3];
     struct answer_reflection *r = answer_add_reflection(a);
-    if (!r)
-        return error_memory(e, "reflections");
     refl_vector(f->predicted ? f->predicted : f->observed, row, v);
     refl_hkl(f->hkl, row, r->hkl);
     for (int i = 0; i < 3; i++)
@@ -495,17 +488,13 @@ static enum status take_reflection(const struct dials_files *f, const struct dia
     return STATUS_OK;
 }
 
-static enum status take_spot(const struct dials_files *f, size_t row, struct answer *a,
-                             struct error *e)
+static void take_spot(const struct dials_files *f, size_t row, struct answer *a)
 {
     double v[3];
     struct answer_spot *spot = answer_add_spot(a);
-    if (!spot)
-        return error_memory(e, "spots");
     refl_vector(f->observed, row, v);
     *spot = (struct answer_spot){(int32_t)refl_whole(f->panel, row), v[0], v[1],
                                  refl_real(f->sum, row)};
-    return STATUS_OK;
 }
 
 /* Finds the span of a row, and checks its panel. */
@@ -529,23 +518,19 @@ static enum status take_row(const struct dials_files *f, const struct expt_exper
     struct dials_span span;
     enum status s = check_row(f, x, row, &span, e);
     if (!s && is_spot(f, row) && span.spot == image)
-        s = take_spot(f, row, a, e);
+        take_spot(f, row, a);
     if (!s && is_indexed(f, row) && x->has_crystal && span.first <= image && image <= span.last)
         s = take_reflection(f, &span, image, row, a, e);
     return s;
 }
 
-static enum status take_lattice(const struct expt_experiment *x, int64_t place, struct answer *a,
-                                struct error *e)
+static void take_lattice(const struct expt_experiment *x, int64_t place, struct answer *a)
 {
-    struct answer_lattice *l = x->has_crystal ? answer_add_lattice(a) : NULL;
-    if (x->has_crystal && !l)
-        return error_memory(e, "lattices");
-    if (l) {
-        lattice_at(x, place, l->a_matrix);
-        l->centring = x->centring;
-    }
-    return STATUS_OK;
+    if (!x->has_crystal)
+        return;
+    struct answer_lattice *l = answer_add_lattice(a);
+    lattice_at(x, place, l->a_matrix);
+    l->centring = x->centring;
 }
 
 /* Takes the spot of the row of an entry, if its centre is in the image of the entry. */
@@ -555,9 +540,9 @@ static enum status take_spot_of_image(const struct dials_files *f, const struct 
     const struct expt_experiment *x = &f->list.items[n->experiment];
     struct dials_span span;
     const enum status s = check_row(f, x, n->row - 1, &span, e);
-    return !s && is_spot(f, n->row - 1) && span.spot == x->scan.first + n->place
-               ? take_spot(f, n->row - 1, a, e)
-               : s;
+    if (!s && is_spot(f, n->row - 1) && span.spot == x->scan.first + n->place)
+        take_spot(f, n->row - 1, a);
+    return s;
 }
 
 /* Returns the place of the first entry after those of the image of entry i. */
@@ -601,8 +586,8 @@ enum status dials_take_spots(struct dials_files *f, struct answer *a, bool repla
     *has = first < f->nentries;
     if (!*has)
         return STATUS_OK;
-    if (!f->taken && !(f->taken = mem_array(f->nentries, sizeof *f->taken)))
-        return error_memory(e, f->refl_path);
+    if (!f->taken)
+        f->taken = mem_array(f->nentries, sizeof *f->taken);
     f->taken[first] = true;
     if (!replace)
         return STATUS_OK;
@@ -638,7 +623,10 @@ enum status dials_next(struct dials_files *f, struct answer *a, bool *more, stru
     for (; f->next < f->nentries && f->entries[f->next].image == image && !s; f->next++) {
         const struct dials_entry *n = &f->entries[f->next];
         const struct expt_experiment *x = &f->list.items[n->experiment];
-        s = n->row ? take_row(f, x, n->place, n->row - 1, a, e) : take_lattice(x, n->place, a, e);
+        if (n->row)
+            s = take_row(f, x, n->place, n->row - 1, a, e);
+        else
+            take_lattice(x, n->place, a);
         if (!s && a->nlattices && x->has_crystal)
             a->lattices[a->nlattices - 1].count =
                 a->nreflections - a->lattices[a->nlattices - 1].first;

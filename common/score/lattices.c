@@ -36,14 +36,19 @@ static int determinant_of(const int m[9])
 
 /* --- symmetry ---------------------------------------------------------------- */
 
-void lattices_metric(const double a[9], double g[9])
+/* Sets g[9] to the scalar products of the axes (the metric). */
+static void lattices_metric(const double a[9], double g[9])
 {
     double t[9];
     transpose(a, t);
     mat_multiply(t, a, g);
 }
 
-double lattices_metric_off(const int m[9], const double g[9], const double own[9], double enough)
+/* Returns the largest difference between the metric g of another lattice, transformed by operator
+ * m, and the metric `own`, relative to the squares of edges.  The search ends early when a
+ * difference exceeds `enough`; a result of at most `enough` is therefore the true maximum. */
+static double lattices_metric_off(const int m[9], const double g[9], const double own[9],
+                                  double enough)
 {
     double off = 0.0;
     for (int i = 0; i < 3; i++)
@@ -57,7 +62,9 @@ double lattices_metric_off(const int m[9], const double g[9], const double own[9
     return off;
 }
 
-bool lattices_operator(int number, int m[9])
+/* Sets m to operator number `number`, with items -1, 0 and 1.  Returns false if its determinant is
+ * not 1. */
+static bool lattices_operator(int number, int m[9])
 {
     for (int i = 0; i < 9; i++, number /= 3)
         m[i] = number % 3 - 1;

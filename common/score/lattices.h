@@ -47,19 +47,7 @@ bool lattices_are_one(const double a[9], const double b[9]);
 
 /* ---- metrics and operators ---- */
 
-/* Sets g[9] to the scalar products of the axes (the metric). */
-void lattices_metric(const double a_matrix[9], double g[9]);
-
-/* Returns the largest difference between the metric g of another lattice, transformed by operator
- * m, and the metric `own`, relative to the squares of edges.  The search ends early when a
- * difference exceeds `enough`; a result of at most `enough` is therefore the true maximum. */
-double lattices_metric_off(const int m[9], const double g[9], const double own[9], double enough);
-
 enum { LATTICES_OPERATORS = 19683 };  // 3^9
-
-/* Sets m to operator number `number`, with items -1, 0 and 1.  Returns false if its determinant is
- * not 1. */
-bool lattices_operator(int number, int m[9]);
 
 /* Returns the angle of the rotation that is nearest to the transformation of one lattice into the
  * other, axis by axis.  Returns INFINITY for a flat true lattice. */

@@ -74,7 +74,7 @@ enum status lines_open(struct lines *l, const char *path, enum filetype wanted,
     if (!l->in)
         return error_errno(e, STATUS_INPUT, "%s: cannot open", path);
     l->line = mem_array(LINE_SIZE, 1);
-    return l->line ? check_type(l, wanted, e) : error_memory(e, path);
+    return check_type(l, wanted, e);
 }
 
 bool lines_next(struct lines *l)

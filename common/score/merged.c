@@ -1,11 +1,11 @@
 /*
  * Compares merged intensities with the F^2 of the ground truth, reflection by reflection:
  *
- *   1. completes the equivalents and Friedel mates of the key where its F^2 allow that,
+ *   1. completes the equivalents and Friedel mates of the ground truth where its F^2 allow that,
  *   2. pairs both sets, and fits a scale and a B factor,
- *   3. tests whether the merged set has the symmetry, setting and hand of the key.
+ *   3. tests whether the merged set has the symmetry, setting and hand of the ground truth.
  */
-#include "score/merged.h"
+#include "score/score.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -31,7 +31,7 @@ struct merged_table {
     struct hkl_table mates;            // I of separate Friedel mates, if the file has them besides
                                        // a mean; may be empty
     struct symmetry y;                 // rotations that the cell allows
-    const double *a_matrix;            // borrowed: from a lattice of the key
+    const double *a_matrix;            // borrowed: from a lattice of the ground truth
     struct merged_pair *pairs;         // owned
     size_t n, room;
 };
@@ -159,8 +159,6 @@ static bool add_pair(const int hkl[3], void *of)
     if (counted || isnan(p.measured) || is_again(b, &b->measured, hkl))
         return true;
     struct merged_pair *more = mem_grow(b->pairs, b->n, 1, sizeof *more, &b->room);
-    if (!more)
-        return false;
     b->pairs = more;
     more[b->n++] = p;
     return true;
@@ -213,22 +211,22 @@ static void both_mates(const struct merged_table *b, double scale, double B_A2,
         m->all = (struct agreement){0};
 }
 
-/* ==== F^2 of the key ========================================================== */
+/* ==== F^2 of the ground truth ========================================================== */
 
-/* Reads all F^2 that reflections of the key have.  The first pass finds the range of indices, which
- * includes the Friedel mates, and the second pass fills in the values. */
-static enum status read_truth(struct key *k, struct hkl_table *t, struct error *e)
+/* Reads all F^2 that reflections of the ground truth have.  The first pass finds the range of
+ * indices, which includes the Friedel mates, and the second pass fills in the values. */
+static enum status read_truth(struct truth *truth, struct hkl_table *t, struct error *e)
 {
     int min[3], max[3] = {-1, -1, -1};
     enum status s = STATUS_OK;
     for (int fill = 0; fill < 2 && !s; fill++) {
         for (int c = 0; c < 3; c++)
             min[c] = -max[c];
-        if (fill && (max[0] < 0 || (s = hkl_reserve(t, min, max, NAN, k->path, e))))
+        if (fill && (max[0] < 0 || (s = hkl_reserve(t, min, max, NAN, truth->path, e))))
             return s;
-        for (size_t i = 0; i < k->rows.nframes && !s; i++) {
-            struct key_frame f = {0};
-            s = key_frame(k, i, 0, &f, e);
+        for (size_t i = 0; i < truth->rows.nframes && !s; i++) {
+            struct truth_frame f = {0};
+            s = truth_frame(truth, i, 0, &f, e);
             for (size_t r = 0; r < f.nrows && !s; r++) {
                 const int32_t *hkl = f.rows[r].hkl;
                 for (int c = 0; c < 3; c++)
@@ -241,8 +239,8 @@ static enum status read_truth(struct key *k, struct hkl_table *t, struct error *
     return s;
 }
 
-/* The effect of an operator on the truth: numbers of related reflections.  If `operator` is
- * NULL, the relation is Friedel's law. */
+/* How many reflections of the ground truth an operator relates, and how many of them differ.  If
+ * `operator` is NULL, the relation is Friedel's law. */
 struct relation {
     struct merged_table *b;
     const int *operator;
@@ -279,12 +277,12 @@ static bool fill_equivalent(const int hkl[3], void *of)
     return true;
 }
 
-/* Reads all F^2 of the key and completes them.  Friedel mates are added by Friedel's law unless the
- * key shows that it does not hold.  Equivalents are added for each operator of the cell under which
- * the F^2 are symmetric. */
-static enum status both_truth(struct merged_table *b, struct key *k, struct error *e)
+/* Reads all F^2 of the ground truth and completes them.  Friedel mates are added by Friedel's law
+ * unless the ground truth shows that it does not hold.  Equivalents are added for each operator of
+ * the cell under which the F^2 are symmetric. */
+static enum status both_truth(struct merged_table *b, struct truth *truth, struct error *e)
 {
-    const enum status s = read_truth(k, &b->truth, e);
+    const enum status s = read_truth(truth, &b->truth, e);
     if (s)
         return s;
     struct relation law = {.b = b};
@@ -460,32 +458,34 @@ static void compare_pairs(struct merged *m, const struct merged_table *b)
     }
 }
 
-enum status merged_take(struct merged *m, const char *path, struct key *k, struct error *e)
+enum status merged_take(struct merged *m, const char *path, struct truth *truth, struct error *e)
 {
-    struct merged_table b = {.a_matrix = k->rows.nlattices ? k->rows.lattices->a_matrix : NULL};
+    struct merged_table b = {.a_matrix =
+                                 truth->rows.nlattices ? truth->rows.lattices->a_matrix : NULL};
     double cell[6];
     if (m->path)
         return error_set(e, STATUS_INPUT, "%s: this is a second merged result; expected one", path);
-    if (k->tells.no_F2)
+    if (truth->facts.no_F2)
         return error_set(e, STATUS_INPUT,
                          "%s: not usable for merged results, because tables contain no structure "
                          "factors; expected an NXmx file or a recording",
-                         k->path);
+                         truth->path);
     if (!b.a_matrix || !lattices_cell(b.a_matrix, cell))
-        return error_set(e, STATUS_INPUT, "%s: holds no lattice", k->path);
-    for (size_t i = 0; i < k->rows.nlattices; i++)
-        if (k->rows.lattices[i].crystal)
+        return error_set(e, STATUS_INPUT, "%s: holds no lattice", truth->path);
+    for (size_t i = 0; i < truth->rows.nlattices; i++)
+        if (truth->rows.lattices[i].crystal)
             return error_set(e, STATUS_INPUT,
-                             "%s: has several crystals, but merged results are of one", k->path);
+                             "%s: has several crystals, but merged results are of one",
+                             truth->path);
     lattices_rotations(b.a_matrix, &b.y);
     enum status s = ends_with(path, ".mtz") ? read_mtz(path, cell, &b, e)
                                             : crystfel_hkl_read(path, &b.measured, e);
-    s = s ? s : both_truth(&b, k, e);
+    s = s ? s : both_truth(&b, truth, e);
     if (!s && !both_pairs(&b))
         s = error_memory(e, path);
     if (!s && b.n < 3)
         s = error_set(e, STATUS_INPUT, "%s: has %zu reflections of %s; expected 3 or more", path,
-                      b.n, k->path);
+                      b.n, truth->path);
     if (!s) {
         m->path = path;
         compare_pairs(m, &b);

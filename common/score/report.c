@@ -10,9 +10,8 @@
 #include <string.h>
 
 #include "io/images/picture.h"
-#include "io/nxmx/nxmx_read.h"
+#include "io/nxmx/nxmx.h"
 #include "page/document.h"
-#include "page/plot.h"
 
 /* --- table of metrics ----------------------------------------------------------- */
 
@@ -263,12 +262,12 @@ struct missing {
     } list[MISSING_MAX];
 };
 
-static void begin(FILE *out, const char *title)
+static void begin_plot_card(FILE *out, const char *title)
 {
     fprintf(out, "<div class=\"card\"><h3>%s</h3>\n", title);
 }
 
-static void end(FILE *out, const char *text)
+static void end_card(FILE *out, const char *text)
 {
     fprintf(out, "<p class=\"soft\">%s</p></div>\n", text);
 }
@@ -287,7 +286,7 @@ static void write_missing(FILE *out, const struct missing *m)
         return;
     fputs("<p class=\"soft\">Plots that are not shown:</p>\n<ul class=\"soft\">", out);
     for (size_t i = 0; i < m->count; i++)
-        fprintf(out, "<li>%s. %s</li>", m->list[i].title, m->list[i].why);
+        fprintf(out, "<li>%s: %s</li>", m->list[i].title, m->list[i].why);
     fputs("</ul>\n", out);
 }
 
@@ -309,9 +308,21 @@ static struct plot_axis photons_axis(int first, int last)
                               .logarithmic = true};
 }
 
+enum { STRONG_SIZE = 48 };
+
+/* Writes what strong reflections have, such as "more than 30 photons". */
+static void write_strong(const struct score_settings *settings, char words[STRONG_SIZE])
+{
+    if (settings->strong_sigma > 0.0)
+        (void)snprintf(words, STRONG_SIZE, "I/sigma above %g", settings->strong_sigma);
+    else
+        (void)snprintf(words, STRONG_SIZE, "more than %g photons", settings->strong_photons);
+}
+
 static void recall(FILE *out, const struct score *s, struct missing *m)
 {
     const char *title = "Which spots are found";
+    char strong[STRONG_SIZE];
     int first, last = 0;
     if (!bins_in_use(s->bin_true, &first, &last)) {
         nothing(m, title, "The ground truth has no reflections in these frames.");
@@ -319,7 +330,7 @@ static void recall(FILE *out, const struct score *s, struct missing *m)
     }
     struct plot p;
     const struct plot_axis x = photons_axis(first, last), y = {"fraction", .from = 0, .to = 1.02};
-    begin(out, title);
+    begin_plot_card(out, title);
     plot_begin(&p, out, "Recall and precision of spots by photons", &x, &y);
     for (int i = first; i <= last; i++) {
         char note[NOTE];
@@ -335,13 +346,16 @@ static void recall(FILE *out, const struct score *s, struct missing *m)
             plot_line(&p, ldexp(1, i), precision, ldexp(1, i + 1), precision, "precision");
     }
     plot_end(&p);
+    write_strong(s->settings, strong);
     fprintf(
         out,
         "<p class=\"soft\">Bars: recall, the fraction of the true spots that were found, for each "
-        "number of photons. Weak spots are lost first. All strong spots should be found. Green "
+        "number of photons. Weak spots are lost first. All strong spots (%s) should be found. "
+        "Green "
         "lines: "
         "precision, the fraction of the found spots that are true, if the analysis reports "
-        "photons. ");
+        "photons. ",
+        strong);
     if (s->spots_found)
         fprintf(out, "%.1f %% of the %zu found spots are true.</p></div>\n",
                 100.0 * (double)s->spots_right / (double)s->spots_found, s->spots_found);
@@ -366,7 +380,7 @@ static void angles(FILE *out, struct score *s, struct missing *m)
     struct plot p;
     const struct plot_axis x = {"angle to the true lattice, deg", .from = 0, .to = to},
                            y = {"lattices", .from = 0, .to = (double)most};
-    begin(out, title);
+    begin_plot_card(out, title);
     plot_begin(&p, out, "Histogram of angles", &x, &y);
     for (int i = 0; i < ANGLE_BINS; i++) {
         char note[NOTE];
@@ -398,13 +412,14 @@ static void residuals(FILE *out, const struct score *s, struct missing *m)
         nothing(m, title, "No found spot is a true spot.");
         return;
     }
-    begin(out, title);
+    begin_plot_card(out, title);
     plot_begin(&p, out, "Found minus true positions", &x, &y);
     plot_line(&p, -1.5, 0, 1.5, 0, "wanted");
     plot_line(&p, 0, -1.5, 0, 1.5, "wanted");
     (void)plot_dots(&p, o->pair, kept(o));
     plot_end(&p);
-    end(out,
+    end_card(
+        out,
         "Each dot is the position of a found spot relative to the true spot. The dots should be "
         "centred on the cross. An offset of half a pixel is a different convention for pixel "
         "coordinates. The width of the cloud is noise.");
@@ -428,7 +443,7 @@ static void intensities(FILE *out, const struct score *s, struct missing *m)
                  to = pow(10.0, ceil(log10(most)));
     const struct plot_axis x = {"true photons", from, to, true},
                            y = {"measured photons", from, to, true};
-    begin(out, title);
+    begin_plot_card(out, title);
     plot_begin(&p, out, "Measured against true photons", &x, &y);
     plot_line(&p, from, from, to, to, "wanted");
     const size_t outside = plot_dots(&p, i->pair, kept(i));
@@ -457,7 +472,7 @@ static void chi2(FILE *out, const struct score *s, struct missing *m)
     }
     struct plot p;
     const struct plot_axis x = photons_axis(first, last), y = {"chi2", .from = 0, .to = most};
-    begin(out, title);
+    begin_plot_card(out, title);
     plot_begin(&p, out, "chi2 of intensities by photons", &x, &y);
     for (int i = first; i <= last; i++) {
         char note[NOTE];
@@ -469,7 +484,8 @@ static void chi2(FILE *out, const struct score *s, struct missing *m)
     }
     plot_line(&p, x.from, 1, x.to, 1, "wanted");
     plot_end(&p);
-    end(out, "chi2: the mean of ((measured &#8722; true) / sigma)&#178;, for each number of true "
+    end_card(out,
+             "chi2: the mean of ((measured &#8722; true) / sigma)&#178;, for each number of true "
              "photons. At 1 (line) the sigmas are right. Above 1 they are too small.");
 }
 
@@ -483,7 +499,7 @@ static bool curve(FILE *out, const char *title, const char *name, struct roc *r,
     struct plot p;
     if (!n)
         return false;
-    begin(out, title);
+    begin_plot_card(out, title);
     plot_begin(&p, out, name, x, y);
     plot_line(&p, 0, 0, 1, 1, "wanted");
     for (size_t i = n; i-- > 0;) {
@@ -500,20 +516,22 @@ static void roc_of_hits(FILE *out, struct score *s, struct missing *m)
                            y = {"fraction of hits found", .from = 0, .to = 1.02};
     const char *title = "Separation of hits and blanks";
     if (!curve(out, title, "ROC of hits by their found spots", &s->hits_by_spots, &x, &y)) {
-        nothing(m, title, "The ground truth has no frames of both kinds.");
+        nothing(m, title, "The ground truth does not have both hits and blanks.");
         return;
     }
-    end(out, "ROC curve of frames ranked by their number of spots. The nearer the curve is to the "
+    end_card(out,
+             "ROC curve of frames ranked by their number of spots. The nearer the curve is to the "
              "upper left corner, the better. Dashed: chance. hits.roc_area is the area below the "
              "curve.");
     if (!s->nscores)
         return;
     title = "Separation of hits and blanks by their scores";
     if (!curve(out, title, "ROC of hits by scores", &s->hits_by_score, &x, &y)) {
-        nothing(m, title, "The scored frames are not of both kinds.");
+        nothing(m, title, "The scored frames do not have both hits and blanks.");
         return;
     }
-    end(out, "ROC curve of frames ranked by the score of the analysis. hits.score_roc_area is the "
+    end_card(out,
+             "ROC curve of frames ranked by the score of the analysis. hits.score_roc_area is the "
              "area below the curve.");
 }
 
@@ -527,8 +545,8 @@ static void roc_of_spots(FILE *out, struct score *s, struct missing *m)
                 "This plot needs true and false spots, and an analysis that reports photons.");
         return;
     }
-    end(out, "ROC curve of spots ranked by their photons, as the analysis counts them. "
-             "spots.roc_area is the area below the curve.");
+    end_card(out, "ROC curve of spots ranked by their photons, as the analysis counts them. "
+                  "spots.roc_area is the area below the curve.");
 }
 
 static void report_plots(FILE *out, struct score *s)
@@ -578,8 +596,8 @@ static enum status write_png(FILE *out, const struct image *part, const struct p
     FILE *memory = open_memstream(&png, &size);
     if (!memory)
         return error_memory(e, "a picture");
-    enum status s = picture_make(&p, part, panel, &look, e);
-    s = s ? s : picture_write_png(memory, &p, "a picture", e);
+    picture_make(&p, part, panel, &look);
+    const enum status s = picture_write_png(memory, &p, "a picture", e);
     const bool good = !fclose(memory) && !s;
     if (good) {
         fprintf(out,
@@ -594,24 +612,24 @@ static enum status write_png(FILE *out, const struct image *part, const struct p
     return good || s ? s : error_memory(e, "a picture");
 }
 
-/* Writes the image of a panel.  If the key has no images, only the spots are shown. */
-static enum status write_image(FILE *out, const struct key *k, const struct shown_frame *f,
+/* Writes the image of a panel.  If the ground truth has no images, only the spots are shown. */
+static enum status write_image(FILE *out, const struct truth *truth, const struct shown_frame *f,
                                int32_t panel, struct error *e)
 {
-    const struct geom_panel *g = &k->detector->panels[panel];
+    const struct geom_panel *g = &truth->detector->panels[panel];
     const struct panel whole = {
         .fast_pixels = g->fast_pixels,
         .slow_pixels = g->slow_pixels,
         .roi = {.fast_max = g->fast_pixels - 1, .slow_max = g->slow_pixels - 1},
         .mask = g->mask,
     };
-    const size_t pixels = k->detector->npanels * (size_t)(g->fast_pixels * g->slow_pixels);
+    const size_t pixels = truth->detector->npanels * (size_t)(g->fast_pixels * g->slow_pixels);
     struct nxmx_one one = {0};
     struct image part;
     struct error ignored;
     enum status s = STATUS_OK;
     if (nxmx_is_hdf5(f->path) && !nxmx_one_read(f->path, f->number, pixels, &one, &ignored) &&
-        cut_panel(&one.image, k->detector->panels, k->detector->npanels, panel, &part))
+        cut_panel(&one.image, truth->detector->panels, truth->detector->npanels, panel, &part))
         s = write_png(out, &part, &whole, e);
     nxmx_one_free(&one);
     return s;
@@ -670,18 +688,18 @@ enum { FRAMES_OPEN = 2 };  // number of frames that are open at first; the other
 static enum status write_frame(FILE *out, const struct score *s, const struct shown_frame *f,
                                struct error *e)
 {
-    const int32_t panel = worst_panel(f, s->key->detector->npanels);
-    const struct geom_panel *g = &s->key->detector->panels[panel];
+    const int32_t panel = worst_panel(f, s->truth->detector->npanels);
+    const struct geom_panel *g = &s->truth->detector->panels[panel];
     const double edge = (double)(g->fast_pixels > g->slow_pixels ? g->fast_pixels : g->slow_pixels);
     fprintf(out, "<div class=\"card frame\"><h3>Frame %" PRIu64, f->number);
-    if (s->key->detector->npanels > 1)
+    if (s->truth->detector->npanels > 1)
         fprintf(out, ", panel %d", panel);
     fprintf(out,
-            "</h3><p class=\"soft\">%zu strong spots missed, %zu false spots found, %zu lattices "
-            "missed</p>\n<svg viewBox=\"0 0 %" PRId64 " %" PRId64
+            "</h3><p class=\"soft\">strong spots missed: %zu, lattices missed: %zu, false spots: "
+            "%zu</p>\n<svg viewBox=\"0 0 %" PRId64 " %" PRId64
             "\" role=\"img\" aria-label=\"Frame %" PRIu64 "\">\n",
-            f->missed, f->wrong, f->lattices_missed, g->fast_pixels, g->slow_pixels, f->number);
-    const enum status status = write_image(out, s->key, f, panel, e);
+            f->missed, f->lattices_missed, f->wrong, g->fast_pixels, g->slow_pixels, f->number);
+    const enum status status = write_image(out, s->truth, f, panel, e);
     fprintf(out, "<path class=\"edge\" d=\"M0 0H%" PRId64 "V%" PRId64 "H0z\"/>\n", g->fast_pixels,
             g->slow_pixels);
     write_marks(out, f, panel, edge / 80.0);
@@ -744,7 +762,7 @@ static void write_head(FILE *out, const struct score *s, const struct figures *f
         html_text(out, results[i]);
     }
     fputs(", compared with the ground truth ", out);
-    html_text(out, s->key->path);
+    html_text(out, s->truth->path);
     fputs(". The frames were simulated, so every reflection of every frame is known.</p>\n", out);
     if (f->nnotes)
         fputs("<ul class=\"notes\">\n", out);

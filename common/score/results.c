@@ -1,9 +1,11 @@
 #include "score/results.h"
 
 #include <dirent.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -12,6 +14,8 @@
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/hash.h"
+#include "base/text.h"
+#include "score/lines.h"
 
 /* --- which files belong together ------------------------------------------------- */
 
@@ -21,14 +25,10 @@ static bool ends_with(const char *path, const char *ending)
     return length > n && strcmp(path + length - n, ending) == 0;
 }
 
-/* Returns the name `path` with another extension of five characters.  The caller must free it.
- * Returns NULL if memory runs out. */
+/* Returns the name `path` with another extension of five characters.  The caller must free it. */
 static char *sibling(const char *path, const char *ending)
 {
-    char *name = strdup(path);
-    if (name)
-        memcpy(name + strlen(name) - 5, ending, 5);
-    return name;
+    return mem_text("%.*s%s", (int)strlen(path) - 5, path, ending);
 }
 
 static bool exists(const char *path)
@@ -51,15 +51,13 @@ static enum status pair_table(const char *path, const char *last, struct results
 {
     char *list = sibling(path, ".expt");
     *files = (struct results_files){.path = path, .expt = last};
-    if (!list)
-        return error_memory(e, path);
     if (exists(list)) {
         files->expt = files->made = list;
         return STATUS_OK;
     }
     const enum status s = last ? STATUS_OK
                                : error_set(e, STATUS_INPUT,
-                                           "%s: its experiment list is missing; expected %s, or "
+                                           "%s: the experiment list is missing; expected %s, or "
                                            "another list named before this file",
                                            path, list);
     free(list);
@@ -78,8 +76,6 @@ enum status results_pair(const char *const paths[], size_t npaths, struct result
             unused = files[(*count)++].expt == last ? NULL : unused;
         } else if (ends_with(paths[i], ".expt")) {
             char *table = sibling(paths[i], ".refl");
-            if (!table)
-                return error_memory(e, paths[i]);
             last = paths[i];
             if (is_named(paths, npaths, table)) {
                 free(table);
@@ -95,7 +91,7 @@ enum status results_pair(const char *const paths[], size_t npaths, struct result
         }
     }
     if (!s && unused)
-        s = error_set(e, STATUS_INPUT, "%s: its reflection table (.refl) is missing", unused);
+        s = error_set(e, STATUS_INPUT, "%s: the reflection table (.refl) is missing", unused);
     return s;
 }
 
@@ -114,8 +110,7 @@ void results_unpair(struct results_files files[], size_t count)
 static enum status open_found(struct results_files *files, struct error *e)
 {
     files->found = mem_array(1, sizeof *files->found);
-    return files->found ? dials_open(files->found, files->expt, files->path, e)
-                        : error_memory(e, files->path);
+    return dials_open(files->found, files->expt, files->path, e);
 }
 
 /* Checks that the panels of two tables have the same sizes. */
@@ -286,19 +281,12 @@ static uint64_t stamp_of(uint64_t hash, const char *path)
     return hash_finish(hash_bytes(hash, what, sizeof what)) | 1;
 }
 
-static enum status add_file(struct results_folder *f, const char *path, struct error *e)
+static void add_file(struct results_folder *f, const char *path)
 {
-    struct results_folder_file *grown = mem_grow(f->files, f->count, 1, sizeof *grown, &f->room);
-    f->files = grown ? grown : f->files;
-    struct results_folder_file file = {.path = strdup(path)};
-    if (grown && file.path && ends_with(path, ".refl") && (file.expt = strdup(path)))
-        memcpy(file.expt + strlen(path) - 5, ".expt", 5);
-    if (!grown || !file.path || (ends_with(path, ".refl") && !file.expt)) {
-        free(file.path);
-        return error_memory(e, f->path);
-    }
-    f->files[f->count++] = file;
-    return STATUS_OK;
+    f->files = mem_grow(f->files, f->count, 1, sizeof *f->files, &f->room);
+    f->files[f->count++] = (struct results_folder_file){
+        .path = mem_text("%s", path),
+        .expt = ends_with(path, ".refl") ? sibling(path, ".expt") : NULL};
 }
 
 /* Adds new files of the folder to the list. */
@@ -306,22 +294,21 @@ static enum status find_new(struct results_folder *f, struct error *e)
 {
     const size_t known = f->count;
     char path[PATH_SIZE];
-    enum status s = STATUS_OK;
     DIR *in = opendir(f->path);
     if (!in)
         return error_errno(e, STATUS_INPUT, "%s: cannot read", f->path);
-    for (const struct dirent *d = readdir(in); d && !s; d = readdir(in)) {
+    for (const struct dirent *d = readdir(in); d; d = readdir(in)) {
         const struct results_folder_file key = {.path = path};
         if (!is_result(d->d_name) ||
             snprintf(path, sizeof path, "%s/%s", f->path, d->d_name) >= (int)sizeof path)
             continue;
         if (!known || !bsearch(&key, f->files, known, sizeof key, by_path))
-            s = add_file(f, path, e);
+            add_file(f, path);
     }
     (void)closedir(in);
     if (f->count > known)
         qsort(f->files, f->count, sizeof *f->files, by_path);
-    return s;
+    return STATUS_OK;
 }
 
 static void look_at(struct results_folder *f, struct results_folder_file *file, uint64_t now_ns)
@@ -346,7 +333,7 @@ static bool is_ready(const struct results_folder *f, const struct results_folder
 
 /* Scans the folder for new and changed files.  The files that are ready then are offered one by
  * one. */
-static enum status look(struct results_folder *f, struct error *e)
+static enum status scan_folder(struct results_folder *f, struct error *e)
 {
     const enum status s = find_new(f, e);
     const uint64_t now_ns = clock_ns();
@@ -380,7 +367,7 @@ static enum status check_end(const struct results_folder *f, struct error *e)
             f->path);
     for (size_t i = 0; i < f->count; i++)
         if (!f->files[i].taken && f->files[i].expt)
-            return error_set(e, STATUS_INPUT, "%s: its experiment list is missing; expected %s",
+            return error_set(e, STATUS_INPUT, "%s: the experiment list is missing; expected %s",
                              f->files[i].path, f->files[i].expt);
     return STATUS_OK;
 }
@@ -404,7 +391,7 @@ enum status results_folder_next(struct results_folder *f, struct results_files *
     struct results_folder_file *next;
     *more = false;
     while (!(next = next_ready(f)) && (!f->looked_ns || wait(f))) {
-        const enum status s = look(f, e);
+        const enum status s = scan_folder(f, e);
         if (s)
             return s;
     }
@@ -413,4 +400,172 @@ enum status results_folder_next(struct results_folder *f, struct results_files *
     next->taken = *more = true;
     *files = (struct results_files){.path = next->path, .expt = next->expt};
     return STATUS_OK;
+}
+
+enum { UNTITLED = 4 };  // number of columns if there is no title line
+enum { FRAME, PANEL, FAST, SLOW, INTENSITY, HIT, TIME, SCORE, DAMAGED };
+static const char *const names[PEAK_COLUMNS] = {"frame", "panel",  "fast",  "slow",   "intensity",
+                                                "hit",   "time_s", "score", "damaged"};
+
+/* Checks the names of columns.  Unknown columns are allowed, because they belong to other programs.
+ * A name that occurs twice, or a known name in capitals, is an error. */
+static enum status check_title(const struct peak_table *t, char *const words[], int n,
+                               struct error *e)
+{
+    for (int i = 0; i < n; i++)
+        for (int c = 0; c < PEAK_COLUMNS; c++) {
+            if (strcasecmp(words[i], names[c]) != 0)
+                continue;
+            if (strcmp(words[i], names[c]) != 0)
+                return lines_fail(&t->lines, e, "the column '%.40s' is unknown; expected '%s'",
+                                  words[i], names[c]);
+            if (t->at[c] != i)
+                return lines_fail(&t->lines, e, "column %s occurs twice; expected each column once",
+                                  names[c]);
+        }
+    return STATUS_OK;
+}
+
+/* Reads the next line that is not empty.  Returns false at the end. */
+static bool next_line(struct peak_table *t)
+{
+    while (!t->waiting && lines_next(&t->lines))
+        t->waiting = t->lines.line[strspn(t->lines.line, " \t\r")] &&
+                     t->lines.line[strspn(t->lines.line, " \t\r")] != '#';
+    return t->waiting;
+}
+
+static enum status read_title(struct peak_table *t, struct error *e)
+{
+    static const int untitled[PEAK_COLUMNS] = {0, -1, 1, 2, 3, -1, -1, -1, -1};
+    char *words[ITEMS_MAX];
+    memcpy(t->at, untitled, sizeof t->at);
+    t->columns = UNTITLED;
+    if (!next_line(t))
+        return t->lines.half_line ? lines_end_early(&t->lines, "its first line", e) : STATUS_OK;
+    if (strspn(t->lines.line, " \t0123456789") > strspn(t->lines.line, " \t"))
+        return STATUS_OK;
+    const int n = items_split(t->lines.line, words);
+    t->waiting = false;
+    t->columns = n;
+    for (int c = 0; c < PEAK_COLUMNS; c++)
+        t->at[c] = items_find(words, n, names[c]);
+    const enum status s = check_title(t, words, n, e);
+    if (s)
+        return s;
+    if (n < 0 || t->at[FRAME] < 0 || (t->at[FAST] < 0) != (t->at[SLOW] < 0))
+        return lines_fail(&t->lines, e,
+                          "not a peak table; expected names of columns in the first line: frame, "
+                          "and fast and slow together");
+    return STATUS_OK;
+}
+
+enum status peak_table_open(struct peak_table *t, const char *path, const struct follow *follow,
+                            struct error *e)
+{
+    *t = (struct peak_table){0};
+    const enum status s = lines_open(&t->lines, path, FILETYPE_PEAKS, follow, e);
+    return s ? s : read_title(t, e);
+}
+
+/* Returns true if the column exists and the line has a value in it. */
+static bool has_value(const struct peak_table *t, char *const words[], int column)
+{
+    return t->at[column] >= 0 && strcmp(words[t->at[column]], "-") != 0;
+}
+
+/* Reads a number in [min, max].  *value stays unchanged if the column is missing. */
+static enum status read_number(const struct peak_table *t, char *const words[], int column,
+                               bool whole, double min, double max, double *value, struct error *e)
+{
+    if (!has_value(t, words, column))
+        return STATUS_OK;
+    const char *text = words[t->at[column]], *end;
+    *value = number_real(text, &end);
+    if (end != text && !*end && *value >= min && *value <= max &&
+        (!whole || *value == floor(*value)))
+        return STATUS_OK;
+    return lines_fail(&t->lines, e, "%s is '%.40s'; expected a %snumber from %g to %g",
+                      names[column], text, whole ? "whole " : "", min, max);
+}
+
+static enum status take_line(struct peak_table *t, char *const words[], struct answer *a,
+                             struct error *e)
+{
+    double panel = 0.0, fast = 0.0, slow = 0.0, intensity = 0.0, hit = -1.0, damaged = 0.0;
+    enum status s = read_number(t, words, PANEL, true, 0.0, INT32_MAX, &panel, e);
+    s = s ? s : read_number(t, words, FAST, false, -1e6, 1e6, &fast, e);
+    s = s ? s : read_number(t, words, SLOW, false, -1e6, 1e6, &slow, e);
+    s = s ? s : read_number(t, words, INTENSITY, false, -1e30, 1e30, &intensity, e);
+    s = s ? s : read_number(t, words, HIT, true, 0.0, 1.0, &hit, e);
+    s = s ? s : read_number(t, words, TIME, false, 0.0, 1e12, &a->time_s, e);
+    s = s ? s : read_number(t, words, SCORE, false, -1e300, 1e300, &a->score, e);
+    s = s ? s : read_number(t, words, DAMAGED, true, 0.0, 1.0, &damaged, e);
+    if (s)
+        return s;
+    a->damaged = damaged == 1.0;
+    if (!has_value(t, words, TIME))
+        a->time_s = lines_now(&t->lines);
+    a->has_score = has_value(t, words, SCORE);
+    a->says_hit = hit >= 0.0;
+    a->hit = hit == 1.0;
+    if (!has_value(t, words, FAST) || !has_value(t, words, SLOW))
+        return STATUS_OK;
+    struct answer_spot *spot = answer_add_spot(a);
+    *spot = (struct answer_spot){(int32_t)panel, fast, slow, intensity};
+    return STATUS_OK;
+}
+
+/* Reads the frame number of the line. */
+static enum status read_frame(const struct peak_table *t, uint64_t *frame, struct error *e)
+{
+    const char *text = t->lines.line, *end;
+    for (int i = 0; i < t->at[FRAME]; i++) {
+        text += strspn(text, " \t");
+        text += strcspn(text, " \t");
+    }
+    text += strspn(text, " \t");
+    const intmax_t x = number_whole(text, &end);
+    *frame = (uint64_t)x;
+    if (end != text && x >= 0 && strchr(" \t\r#", *end))
+        return STATUS_OK;
+    return lines_fail(&t->lines, e, "'%.40s' is not a frame number", text);
+}
+
+enum status peak_table_next(struct peak_table *t, struct answer *a, bool *more, struct error *e)
+{
+    enum status s = STATUS_OK;
+    answer_clear(a);
+    *more = false;
+    while (!s && next_line(t)) {
+        char *words[ITEMS_MAX];
+        uint64_t frame;
+        s = read_frame(t, &frame, e);
+        if (s || (*more && frame != a->frame))
+            return s;
+        if (!*more)
+            a->line = t->lines.number;
+        *more = a->has_frame = true;
+        a->frame = frame;
+        const int n = items_split(t->lines.line, words);
+        t->waiting = false;
+        for (int c = 0; c < PEAK_COLUMNS && !s; c++)
+            if (n < 0 || t->at[c] >= n)
+                s = lines_fail(&t->lines, e, "has %d items; %s is missing", n, names[c]);
+        if (!s && n > t->columns)
+            s = lines_fail(&t->lines, e,
+                           "has %d items; expected %d, with points in numbers as in 1.5", n,
+                           t->columns);
+        s = s ? s : take_line(t, words, a, e);
+        if (t->at[FAST] < 0)
+            return s;  // without columns of places, each line is an answer
+    }
+    if (!s && (t->lines.half_line || ferror(t->lines.in)))
+        s = lines_end_early(&t->lines, "a line", e);
+    return s;
+}
+
+void peak_table_close(struct peak_table *t)
+{
+    lines_close(&t->lines);
 }

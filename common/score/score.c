@@ -1,5 +1,5 @@
 /* Compares answers with the ground truth, frame by frame: hits, spots, and the detector model.
- * score_close checks whether the results belong to this key at all. */
+ * score_close checks whether the results belong to this ground truth at all. */
 #include "score/score.h"
 
 #include <inttypes.h>
@@ -24,10 +24,10 @@ enum { FRAMES_LOOKED = 50 };
 static enum status find_centrings(struct score *s, struct error *e)
 {
     struct bases_count *counts = mem_array(s->ncrystals, sizeof *counts);
-    enum status status = counts ? STATUS_OK : error_memory(e, "the symmetry of crystals");
-    for (size_t i = 0; i < s->key->rows.nframes && i < FRAMES_LOOKED && !status; i++) {
-        struct key_frame f;
-        status = key_frame(s->key, i, 0, &f, e);
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < s->truth->rows.nframes && i < FRAMES_LOOKED && !status; i++) {
+        struct truth_frame f;
+        status = truth_frame(s->truth, i, 0, &f, e);
         for (size_t r = 0; !status && r < f.nrows; r++)
             bases_count(&counts[f.lattices[f.rows[r].lattice].crystal], f.rows[r].hkl);
     }
@@ -54,20 +54,18 @@ static void keep_centring(bases_centring centring, struct symmetry *y)
  * crystal is that of its first lattice. */
 static enum status find_rotations(struct score *s, struct error *e)
 {
-    const struct nxmx_rows *rows = &s->key->rows;
-    const size_t known = s->key->tells.no_lattices ? 0 : rows->nlattices;
+    const struct nxmx_rows *rows = &s->truth->rows;
+    const size_t known = s->truth->facts.no_lattices ? 0 : rows->nlattices;
     for (size_t i = 0; i < known; i++)
         if (rows->lattices[i].crystal >= s->ncrystals)
             s->ncrystals = (size_t)rows->lattices[i].crystal + 1;
     if (s->ncrystals > 1000)
         return error_set(e, STATUS_INPUT,
-                         "%s: has crystal number %zu; expected at most 1000 crystals", s->key->path,
-                         s->ncrystals - 1);
+                         "%s: has crystal number %zu; expected at most 1000 crystals",
+                         s->truth->path, s->ncrystals - 1);
     s->rotations = mem_array(s->ncrystals, sizeof *s->rotations);
     s->ambiguities = mem_array(s->ncrystals, sizeof *s->ambiguities);
     s->centrings = mem_array(s->ncrystals, sizeof *s->centrings);
-    if (!s->rotations || !s->ambiguities || !s->centrings)
-        return error_memory(e, "the symmetry of crystals");
     const enum status status = known ? find_centrings(s, e) : STATUS_OK;
     if (status)
         return status;
@@ -85,16 +83,40 @@ static enum status find_rotations(struct score *s, struct error *e)
     return STATUS_OK;
 }
 
-enum status score_begin(struct score *s, const struct score_settings *settings, struct key *key,
+/* Marks the frames that are not scored, and counts the others. */
+static enum status choose_frames(struct score *s, struct error *e)
+{
+    const struct id_set *only = s->settings->only;
+    const struct nxmx_rows *rows = &s->truth->rows;
+    for (size_t i = 0; i < rows->nframes; i++) {
+        s->frames[i].skipped = only && !id_set_has(only, rows->frames[i].number);
+        s->nscored += !s->frames[i].skipped;
+    }
+    for (size_t i = 0; only && i < only->count; i++)
+        for (uint64_t id = only->ranges[i].first; id <= only->ranges[i].last; id++) {
+            struct error several;  // more than one frame has this number, so there is one
+            int64_t at = 0;
+            if (!truth_number(s->truth, id, NULL, &at, &several) && at < 0)
+                return error_set(e, STATUS_USAGE,
+                                 "--only: frame %" PRIu64 " is not in %s, which has %zu frames "
+                                 "from %" PRIu64 " to %" PRIu64,
+                                 id, s->truth->path, rows->nframes, rows->frames[0].number,
+                                 rows->frames[rows->nframes - 1].number);
+        }
+    return STATUS_OK;
+}
+
+enum status score_begin(struct score *s, const struct score_settings *settings, struct truth *truth,
                         struct error *e)
 {
-    *s = (struct score){.settings = settings, .key = key};
-    s->frames = mem_array(key->rows.nframes, sizeof *s->frames);
+    *s = (struct score){.settings = settings, .truth = truth};
+    s->frames = mem_array(truth->rows.nframes, sizeof *s->frames);
     for (int i = 0; i < SCORE_BINS; i++)
         s->by_photons[i].ratios.most = s->by_photons[i].chi2s.most = VALUES_KEPT_GROUP;
     for (int i = 0; i < SCORE_SHELLS; i++)
         s->by_shell[i].ratios.most = s->by_shell[i].chi2s.most = VALUES_KEPT_GROUP;
-    return s->frames ? find_rotations(s, e) : error_memory(e, "the score");
+    const enum status status = choose_frames(s, e);
+    return status ? status : find_rotations(s, e);
 }
 
 void score_end(struct score *s)
@@ -173,37 +195,37 @@ refuse(const struct answer *a, const char *path, struct error *e, const char *fo
 static enum status find_frame(const struct score *s, const struct answer *a, const char *path,
                               size_t *found, struct error *e)
 {
-    const struct key *k = s->key;
-    const struct nxmx_rows *rows = &k->rows;
-    const struct key_part *part = NULL;
+    const struct truth *truth = s->truth;
+    const struct nxmx_rows *rows = &truth->rows;
+    const struct truth_part *part = NULL;
     const char *slash = strrchr(a->file, '/'), *file = slash ? slash + 1 : a->file;
     struct error cause;
     int64_t at;
-    if (a->has_event && key_named(k, a->file, &part, &cause) && !a->has_frame)
+    if (a->has_event && truth_named(truth, a->file, &part, &cause) && !a->has_frame)
         return refuse(a, path, e, "%s", cause.text);
     if (!a->has_frame && !part && a->line)
         return refuse(a, path, e,
                       "a chunk has no frame number. Run indexamajig with --copy-header=frame_id on "
                       "what bragg-serve sends, on %s itself, or on files of one image with the "
                       "number of the frame in their names",
-                      k->path);
+                      truth->path);
     if (!a->has_frame && !part)
         return refuse(a, path, e,
                       "the results are of images of %.80s, which is not the ground truth. Analyse "
                       "%s itself, or files of one image with the frame number in their names",
-                      file, k->path);
+                      file, truth->path);
     if (!a->has_frame && a->event >= part->nframes)
         return refuse(a, path, e, "image %" PRIu64 " is not in %s, which has %zu images", a->event,
                       part->path, part->nframes);
     if (!a->has_frame)
         at = (int64_t)part->place[a->event];
-    else if (key_number(k, a->frame, part, &at, &cause))
+    else if (truth_number(truth, a->frame, part, &at, &cause))
         return refuse(a, path, e, "%s", cause.text);
     if (at < 0)
         return refuse(a, path, e,
                       "frame %" PRIu64 " is not in %s, which has %zu frames from %" PRIu64
                       " to %" PRIu64 ". Is this the ground truth of these results?",
-                      a->frame, k->path, rows->nframes, rows->frames[0].number,
+                      a->frame, truth->path, rows->nframes, rows->frames[0].number,
                       rows->frames[rows->nframes - 1].number);
     *found = (size_t)at;
     if (s->frames[at].answered && !s->settings->again)
@@ -224,8 +246,8 @@ static enum status check_panels(const struct answer *a, const struct detectors *
 
 /* Checks that the images of the answer rotate by the same angle as the frame.  Signs are ignored,
  * because DIALS inverts the axis so that rotations are positive. */
-static enum status check_width(const struct answer *a, const struct key_frame *f, const char *path,
-                               struct error *e)
+static enum status check_width(const struct answer *a, const struct truth_frame *f,
+                               const char *path, struct error *e)
 {
     static const double ALIKE = 1e-3;
     const double width_deg = fabs(f->frame->rotation_width);
@@ -233,7 +255,7 @@ static enum status check_width(const struct answer *a, const struct key_frame *f
                    fabs(fabs(a->width_deg) - width_deg) <= ALIKE * width_deg
                ? STATUS_OK
                : refuse(a, path, e,
-                        "its images rotate by %g deg each, but frame %" PRIu64
+                        "the images rotate by %g deg each, but frame %" PRIu64
                         " of the ground truth rotates by %g deg",
                         a->width_deg, f->frame->number, width_deg);
 }
@@ -241,12 +263,12 @@ static enum status check_width(const struct answer *a, const struct key_frame *f
 /* --- hits and spots ----------------------------------------------------------------- */
 
 /* Counts lattices by their number of strong reflections.  Returns true if the frame is a hit,
- * which means that one lattice has enough of them.  If the key has no reflections, each lattice
- * makes a hit. */
-static bool is_hit(struct score *s, const struct key_frame *f)
+ * which means that one lattice has enough of them.  If the ground truth has no reflections, each
+ * lattice makes a hit. */
+static bool is_hit(struct score *s, const struct truth_frame *f)
 {
-    bool hit = s->key->tells.no_rows && f->frame->lattices;
-    for (size_t i = 0; i < f->frame->lattices && !s->key->tells.no_rows; i++) {
+    bool hit = s->truth->facts.no_rows && f->frame->lattices;
+    for (size_t i = 0; i < f->frame->lattices && !s->truth->facts.no_rows; i++) {
         const size_t strong = score_strong(s, f, (int32_t)i);
         s->strong_lattices[score_bin((double)strong)]++;
         hit = hit || strong >= (size_t)s->settings->hit_spots;
@@ -254,40 +276,49 @@ static bool is_hit(struct score *s, const struct key_frame *f)
     return hit;
 }
 
-enum status score_truth(struct score *s, const struct key_frame *f, bool hit, size_t nspots,
-                        double score, bool *truth, struct error *e)
+/* Counts the lattices, spots and hits that an analysis should find in a frame.  Returns true if the
+ * frame is a hit according to the ground truth.
+ *
+ *   hit       the analysis classified the frame as a hit
+ *   nspots    number of spots that it found
+ *   score     its score; -INFINITY: none */
+static bool score_truth(struct score *s, const struct truth_frame *f, bool hit, size_t nspots,
+                        double score)
 {
-    *truth = is_hit(s, f);
-    s->true_positive += *truth && hit;
-    s->false_positive += !*truth && hit;
-    s->false_negative += *truth && !hit;
-    s->true_negative += !*truth && !hit;
+    const bool true_hit = is_hit(s, f);
+    s->true_positive += true_hit && hit;
+    s->false_positive += !true_hit && hit;
+    s->false_negative += true_hit && !hit;
+    s->true_negative += !true_hit && !hit;
     s->lattices_true += (size_t)f->frame->lattices;
     s->spots_true += f->nrows;
-    for (size_t i = 0; i < f->nrows && !s->key->tells.no_spots; i++) {
-        s->strong_true += f->rows[i].photons > s->settings->strong_photons;
-        s->bin_true[score_bin(f->rows[i].photons)]++;
+    for (size_t i = 0; i < f->nrows && !s->truth->facts.no_spots; i++) {
+        const struct reflection_row *r = &f->rows[i];
+        const bool strong = score_is_strong(s->settings, r);
+        s->strong_true += strong;
+        s->strong_faint += strong && score_sigmas(r) < SCORE_FAINT_SIGMA;
+        s->has_background = s->has_background || r->background > 0.0F;
+        s->bin_true[score_bin(r->photons)]++;
+        s->sigma_true[score_bin(score_sigmas(r))]++;
     }
-    return roc_add(&s->hits_by_spots, *truth, (double)nspots) &&
-                   roc_add(&s->hits_by_score, *truth, score)
-               ? STATUS_OK
-               : error_memory(e, "the hits");
+    roc_add(&s->hits_by_spots, true_hit, (double)nspots);
+    roc_add(&s->hits_by_score, true_hit, score);
+    return true_hit;
 }
 
-static enum status take_pair(struct score *s, const struct reflection_row *r,
-                             const struct answer_spot *spot, struct error *e)
+static void take_pair(struct score *s, const struct reflection_row *r,
+                      const struct answer_spot *spot)
 {
     const double fast = spot->fast - r->fast, slow = spot->slow - r->slow;
     if (s->shown)
         shown_add(&s->shown->offsets_px, fast, slow);
     s->spots_right++;
-    s->strong_found += r->photons > s->settings->strong_photons;
+    s->strong_found += score_is_strong(s->settings, r);
     s->bin_found[score_bin(r->photons)]++;
-    if (!values_add(&s->centroid_px, hypot(fast, slow)))
-        return error_memory(e, "the places of spots");
-    return r->photons <= PLACED_PHOTONS || offsets_add(&s->found, fast, slow, r->photons)
-               ? STATUS_OK
-               : error_memory(e, "the places of spots");
+    s->sigma_found[score_bin(score_sigmas(r))]++;
+    values_add(&s->centroid_px, hypot(fast, slow));
+    if (r->photons > PLACED_PHOTONS)
+        offsets_add(&s->found, fast, slow, r->photons);
 }
 
 /* Returns the probability that a random place on the detector is within the radius of a given spot.
@@ -300,35 +331,31 @@ static double chance_of(const struct nxmx_geometry *detector)
     return M_PI * SPOTS_RADIUS_PX * SPOTS_RADIUS_PX / pixels;
 }
 
-static enum status take_spots(struct score *s, const struct key_frame *f, const struct answer *a,
-                              const struct detectors *d, struct error *e)
+static void take_spots(struct score *s, const struct truth_frame *f, const struct answer *a,
+                       const struct detectors *d)
 {
     s->spots_found += a->nspots;
-    if (s->key->tells.no_spots)
-        return STATUS_OK;
-    int64_t *partner = mem_grow(s->partner, 0, a->nspots, sizeof *partner, &s->partner_room);
-    if (!partner && a->nspots)
-        return error_memory(e, "the places of spots");
-    s->partner = partner ? partner : s->partner;
-    enum status status =
-        spots_match(&s->spots, f->rows, f->nrows, a->spots, a->nspots, d->truth_of, s->partner, e);
-    if (!s->key->tells.no_detector)
-        s->by_chance += (double)f->nrows * (double)a->nspots * chance_of(s->key->detector);
-    for (size_t i = 0; i < a->nspots && !status; i++) {
+    if (s->truth->facts.no_spots)
+        return;
+    s->partner = mem_grow(s->partner, 0, a->nspots, sizeof *s->partner, &s->partner_room);
+    spots_match(&s->spots, f->rows, f->nrows, a->spots, a->nspots, d->truth_of, s->partner);
+    if (!s->truth->facts.no_detector)
+        s->by_chance += (double)f->nrows * (double)a->nspots * chance_of(s->truth->detector);
+    for (size_t i = 0; i < a->nspots; i++) {
         const double photons = a->spots[i].intensity;
-        if (photons > 0.0 && !roc_add(&s->spots_by_photons, s->partner[i] >= 0, photons))
-            return error_memory(e, "the photons of spots");
+        if (photons > 0.0)
+            roc_add(&s->spots_by_photons, s->partner[i] >= 0, photons);
         s->found_bin[score_bin(photons)] += photons > 0.0;
         s->found_right[score_bin(photons)] += photons > 0.0 && s->partner[i] >= 0;
         if (s->partner[i] >= 0)
-            status = take_pair(s, &f->rows[s->partner[i]], &a->spots[i], e);
+            take_pair(s, &f->rows[s->partner[i]], &a->spots[i]);
     }
-    return status;
 }
 
-/* Compares the geometry of the key with that of the analysis.  Found spots are not used. */
-static enum status take_geometry(struct score *s, const struct key_frame *f, const struct answer *a,
-                                 const struct detectors *d, struct error *e)
+/* Compares the geometry of the ground truth with that of the analysis.  Found spots are not used.
+ */
+static void take_geometry(struct score *s, const struct truth_frame *f, const struct answer *a,
+                          const struct detectors *d)
 {
     /* from NeXus to the coordinate system of the beam */
     const double *nexus_m = f->frame->shift_m;
@@ -342,17 +369,15 @@ static enum status take_geometry(struct score *s, const struct key_frame *f, con
         double at[2], truth[3], model[3];
         if (detectors_places(d, true_m, a->shift_m, r->panel, r->fast, r->slow, truth, model))
             alignment_add(&s->alignment, truth, model, d->truth[r->panel].pixel_m);
-        if (detectors_project(d, true_m, a->shift_m, r->panel, r->fast, r->slow, at) &&
-            !offsets_add(&s->geometry, r->fast - at[0], r->slow - at[1], 1.0))
-            return error_memory(e, "the places of reflections");
+        if (detectors_project(d, true_m, a->shift_m, r->panel, r->fast, r->slow, at))
+            offsets_add(&s->geometry, r->fast - at[0], r->slow - at[1], 1.0);
     }
-    return STATUS_OK;
 }
 
 /* Passes a frame whose spots were matched to the report.  `right`: number of right lattices before
  * this frame. */
-static enum status show(struct score *s, const struct key_frame *f, const struct answer *a,
-                        const struct detectors *d, size_t right, struct error *e)
+static void show_frame(struct score *s, const struct truth_frame *f, const struct answer *a,
+                       const struct detectors *d, size_t right)
 {
     const struct shown_judged judged = {
         .frame = f,
@@ -360,11 +385,11 @@ static enum status show(struct score *s, const struct key_frame *f, const struct
         .panel_of = d->truth_of,
         .partner = s->partner,
         .taken = s->spots.taken,
-        .strong_photons = s->settings->strong_photons,
+        .settings = s->settings,
         .lattices_missed = (size_t)f->frame->lattices - (s->lattices_right - right),
         .lattice_faults = (size_t)s->settings->hit_spots,
     };
-    return shown_judge(s->shown, &judged) ? STATUS_OK : error_memory(e, "the worst frames");
+    shown_judge(s->shown, &judged);
 }
 
 /* Returns the number of frames before or after this one that the reflections of an answer extend
@@ -383,27 +408,28 @@ static size_t reach_of(const struct answer *a)
 enum status score_take(struct score *s, struct answer *a, const struct detectors *d,
                        const char *path, struct error *e)
 {
-    struct key_frame f;
+    struct truth_frame f;
     size_t place = 0;
-    bool truth;
     if (a->no_number && s->settings->again) {
         s->nnameless++;
         return STATUS_OK;
     }
     enum status status = find_frame(s, a, path, &place, e);
+    if (!status && s->frames[place].skipped)
+        return STATUS_OK;
     status = status ? status : check_panels(a, d, path, e);
     if (!status && s->frames[place].answered) {
         s->frames[place].again++;
         s->nagain++;
         return STATUS_OK;
     }
-    status = status ? status : key_frame(s->key, place, reach_of(a), &f, e);
+    status = status ? status : truth_frame(s->truth, place, reach_of(a), &f, e);
     status = status ? status : check_width(a, &f, path, e);
     if (status)
         return status;
-    if (f.has_ones && !answer_join(a))
-        return error_memory(e, "an answer");
-    const struct key *k = s->key;
+    if (f.has_ones)
+        answer_join(a);
+    const struct truth *truth = s->truth;
     const size_t found = s->lattices_found, right = s->lattices_right;
     const bool hit =
         a->says_hit ? a->hit : a->nlattices || (int64_t)a->nspots >= s->settings->hit_spots;
@@ -412,32 +438,32 @@ enum status score_take(struct score *s, struct answer *a, const struct detectors
     s->nanswered++;
     note_sources(s, a, path);
     s->nscores += a->has_score;
-    status = score_truth(s, &f, hit, a->nspots, a->has_score ? a->score : -INFINITY, &truth, e);
-    s->frames[place].wrong = truth != hit;
-    status = status ? status : take_geometry(s, &f, a, d, e);
-    status = status ? status : take_spots(s, &f, a, d, e);
-    if (k->tells.no_lattices) {
+    s->frames[place].wrong =
+        score_truth(s, &f, hit, a->nspots, a->has_score ? a->score : -INFINITY) != hit;
+    take_geometry(s, &f, a, d);
+    take_spots(s, &f, a, d);
+    if (truth->facts.no_lattices) {
         s->lattices_found += a->nlattices;
-        return status;
+        return STATUS_OK;
     }
-    status = status ? status : score_lattices(s, &f, a, d, e);
+    status = score_lattices(s, &f, a, d, e);
     s->frames[place].wrong |= s->lattices_found - found > s->lattices_right - right;
-    return status || !s->shown || k->tells.no_spots || k->tells.no_detector
-               ? status
-               : show(s, &f, a, d, right, e);
+    if (!status && s->shown && !truth->facts.no_spots && !truth->facts.no_detector)
+        show_frame(s, &f, a, d, right);
+    return status;
 }
 
 /* Counts frames without an answer as frames in which nothing was found. */
 static enum status take_silence(struct score *s, struct error *e)
 {
     enum status status = STATUS_OK;
-    for (size_t i = 0; i < s->key->rows.nframes && !status; i++) {
-        struct key_frame f;
-        bool truth;
-        if (s->frames[i].answered)
+    for (size_t i = 0; i < s->truth->rows.nframes && !status; i++) {
+        struct truth_frame f;
+        if (s->frames[i].answered || s->frames[i].skipped)
             continue;
-        status = key_frame(s->key, i, 0, &f, e);
-        status = status ? status : score_truth(s, &f, false, 0, -INFINITY, &truth, e);
+        status = truth_frame(s->truth, i, 0, &f, e);
+        if (!status)
+            (void)score_truth(s, &f, false, 0, -INFINITY);
     }
     return status;
 }
@@ -445,12 +471,12 @@ static enum status take_silence(struct score *s, struct error *e)
 static enum status refuse_cell(const struct score *s, struct error *e)
 {
     double truth[6];
-    if (!lattices_cell(s->key->rows.lattices->a_matrix, truth))
-        return error_set(e, STATUS_INPUT, "%s: a lattice has a cell of volume 0", s->key->path);
+    if (!lattices_cell(s->truth->rows.lattices->a_matrix, truth))
+        return error_set(e, STATUS_INPUT, "%s: a lattice has a cell of volume 0", s->truth->path);
     return error_set(e, STATUS_INPUT,
                      "the found lattices are of another crystal: the first has cell edges %.2f, "
                      "%.2f, %.2f A; expected those of %s (%.2f, %.2f, %.2f A)",
-                     s->other[0], s->other[1], s->other[2], s->key->path, truth[0], truth[1],
+                     s->other[0], s->other[1], s->other[2], s->truth->path, truth[0], truth[1],
                      truth[2]);
 }
 
@@ -458,10 +484,10 @@ static enum status refuse_cell(const struct score *s, struct error *e)
  * true. */
 static bool nothing_in_common(const struct score *s)
 {
-    const struct key *k = s->key;
-    const size_t spots = k->tells.no_spots ? 0 : s->spots_found,
-                 lattices = k->tells.no_lattices ? 0 : s->lattices_found;
-    return (s->spots_true || k->tells.no_rows) && spots + lattices && !s->spots_right &&
+    const struct truth *truth = s->truth;
+    const size_t spots = truth->facts.no_spots ? 0 : s->spots_found,
+                 lattices = truth->facts.no_lattices ? 0 : s->lattices_found;
+    return (s->spots_true || truth->facts.no_rows) && spots + lattices && !s->spots_right &&
            !s->lattices_right && !s->ambiguous;
 }
 
@@ -472,17 +498,17 @@ enum status score_close(struct score *s, struct error *e)
                          "the results have no frames, so there is nothing to score");
     if (s->lattices_found && s->lattices_true && !s->has_known_cell && s->other[0] > 0.0)
         return refuse_cell(s, e);
-    if (nothing_in_common(s) && s->key->tells.no_spots)
+    if (nothing_in_common(s) && s->truth->facts.no_spots)
         return error_set(e, STATUS_INPUT,
                          "the results do not match %s: none of %zu lattices is within %g deg. Is "
                          "this the ground truth of these results?",
-                         s->key->path, s->lattices_found, s->settings->angle_deg);
+                         s->truth->path, s->lattices_found, s->settings->angle_deg);
     if (nothing_in_common(s))
         return error_set(
             e, STATUS_INPUT,
             "the results do not match %s: none of %zu found spots is within %g px of a true spot, "
             "and none of %zu lattices is within %g deg. Is this the ground truth of these results?",
-            s->key->path, s->spots_found, SPOTS_RADIUS_PX, s->lattices_found,
+            s->truth->path, s->spots_found, SPOTS_RADIUS_PX, s->lattices_found,
             s->settings->angle_deg);
     return take_silence(s, e);
 }

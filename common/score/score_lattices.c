@@ -12,11 +12,11 @@ int score_bin(double photons)
     return bin < SCORE_BINS ? bin : SCORE_BINS - 1;
 }
 
-size_t score_strong(const struct score *s, const struct key_frame *f, int32_t lattice)
+size_t score_strong(const struct score *s, const struct truth_frame *f, int32_t lattice)
 {
     size_t strong = 0;
     for (size_t i = 0; i < f->nrows; i++)
-        strong += f->rows[i].lattice == lattice && f->rows[i].photons > s->settings->strong_photons;
+        strong += f->rows[i].lattice == lattice && score_is_strong(s->settings, &f->rows[i]);
     return strong;
 }
 
@@ -93,8 +93,8 @@ static bases_centring centring_of(const struct answer *a, const struct answer_la
     return bases_counted(&count) == 'S' ? 'S' : 'R';
 }
 
-static struct choice choose(const struct score *s, struct target *targets, size_t n,
-                            const double found[9], bases_centring centring)
+static struct choice choose_basis(const struct score *s, struct target *targets, size_t n,
+                                  const double found[9], bases_centring centring)
 {
     struct choice c = {0};
     for (size_t i = 0; i < n; i++)
@@ -112,8 +112,8 @@ static struct choice choose(const struct score *s, struct target *targets, size_
     return other.target && (!c.target || other.turn.angle_deg < s->settings->angle_deg) ? other : c;
 }
 
-/* Notes whether a found lattice has the cell of one of the crystals of the key.  If not, keeps its
- * cell for the message. */
+/* Notes whether a found lattice has the cell of one of the crystals of the ground truth.  If not,
+ * keeps its cell for the message. */
 static void note_cell(struct score *s, const struct target *targets, size_t n,
                       const double found[9])
 {
@@ -129,34 +129,34 @@ static void note_cell(struct score *s, const struct target *targets, size_t n,
 /* --- reflections ---------------------------------------------------------------- */
 
 /* Returns the photons of a reflection, summed over the frames in which it was measured. */
-static double photons_of(const struct score *s, const struct key_frame *f, int32_t lattice,
+static double photons_of(const struct score *s, const struct truth_frame *f, int32_t lattice,
                          const int32_t hkl[3], const struct answer_reflection *r)
 {
-    const size_t place = f->place, left = s->key->rows.nframes - 1 - place;
+    const size_t place = f->place, left = s->truth->rows.nframes - 1 - place;
     size_t before = (size_t)r->before, after = (size_t)r->after;
     before = before < place ? before : place;
     after = after < left ? after : left;
     double photons = 0.0;
     for (size_t i = place - before; i <= place + after; i++) {
         struct reflection_row row;
-        photons += key_find(s->key, i, lattice, hkl, &row) ? row.photons : 0.0;
+        photons += truth_find(s->truth, i, lattice, hkl, &row) ? row.photons : 0.0;
     }
     return photons;
 }
 
-/* Finds the true reflection for a reflection of an answer.  It is in the same frame.  If the key
- * lists each reflection in only one frame, it may also be in the previous or the next frame,
+/* Finds the true reflection for a reflection of an answer.  It is in the same frame.  If the ground
+ * truth lists each reflection in only one frame, it may also be in the previous or the next frame,
  * because its centre may be there. */
 static bool find_row(const struct score *s, size_t place, int32_t lattice, const int32_t hkl[3],
                      bool elsewhere, struct reflection_row *row)
 {
-    const struct key *k = s->key;
+    const struct truth *truth = s->truth;
     bool found = false;
-    if (!k->tells.summed)
-        return key_find(k, place, lattice, hkl, row);
+    if (!truth->facts.summed)
+        return truth_find(truth, place, lattice, hkl, row);
     for (int i = 0; i < 3 && !found && !elsewhere; i++) {
         const size_t near = i == 0 ? place : i == 1 ? place - 1 : place + 1;
-        found = near < k->rows.nframes && key_find(k, near, lattice, hkl, row);
+        found = near < truth->rows.nframes && truth_find(truth, near, lattice, hkl, row);
     }
     return found;
 }
@@ -180,49 +180,43 @@ static bool true_index(const struct choice *c, const int32_t found[3], int32_t h
     return true;
 }
 
-static enum status take_reflection(struct score *s, const struct key_frame *f,
-                                   const double a_matrix[9], const struct reflection_row *row,
-                                   const struct answer_reflection *r, const struct detectors *d,
-                                   struct error *e)
+static void take_reflection(struct score *s, const struct truth_frame *f, const double a_matrix[9],
+                            const struct reflection_row *row, const struct answer_reflection *r,
+                            const struct detectors *d)
 {
     s->was_predicted += row->photons > PREDICTED_PHOTONS;
     if (r->measured) {
         const double photons =
-            s->key->tells.summed ? row->photons : photons_of(s, f, row->lattice, row->hkl, r);
+            s->truth->facts.summed ? row->photons : photons_of(s, f, row->lattice, row->hkl, r);
         struct intensities *const groups[] = {
             &s->intensities, &s->by_photons[score_bin(photons)],
             &s->by_shell[score_shell(score_inverse_d2(a_matrix, row->hkl))]};
         for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
-            if (!intensities_add(groups[i], photons, r->intensity, r->sigma))
-                return error_memory(e, "intensities");
+            intensities_add(groups[i], photons, r->intensity, r->sigma);
         if (s->shown)
             shown_add(&s->shown->intensities, photons, r->intensity);
     }
     if (r->elsewhere || d->truth_of[r->panel] != row->panel)
-        return STATUS_OK;
+        return;
     const double fast = r->fast - row->fast, slow = r->slow - row->slow;
-    if (!offsets_add(&s->predicted, fast, slow, row->photons) ||
-        (row->photons > PREDICTED_PHOTONS && !values_add(&s->predicted_away_px, hypot(fast, slow))))
-        return error_memory(e, "predicted places");
-    return STATUS_OK;
+    offsets_add(&s->predicted, fast, slow, row->photons);
+    if (row->photons > PREDICTED_PHOTONS)
+        values_add(&s->predicted_away_px, hypot(fast, slow));
 }
 
-static enum status take_reflections(struct score *s, const struct key_frame *f,
-                                    const struct choice *c, int32_t lattice, const struct answer *a,
-                                    const struct answer_lattice *l, const struct detectors *d,
-                                    struct error *e)
+static void take_reflections(struct score *s, const struct truth_frame *f, const struct choice *c,
+                             int32_t lattice, const struct answer *a,
+                             const struct answer_lattice *l, const struct detectors *d)
 {
-    enum status status = STATUS_OK;
     for (size_t i = 0; i < f->nrows; i++)
         s->predictable += f->rows[i].lattice == lattice && f->rows[i].photons > PREDICTED_PHOTONS;
-    for (size_t i = l->first; i < l->first + l->count && !status; i++) {
+    for (size_t i = l->first; i < l->first + l->count; i++) {
         const struct answer_reflection *r = &a->reflections[i];
         int32_t hkl[3];
         struct reflection_row row;
         if (true_index(c, r->hkl, hkl) && find_row(s, f->place, lattice, hkl, r->elsewhere, &row))
-            status = take_reflection(s, f, c->target->a_matrix, &row, r, d, e);
+            take_reflection(s, f, c->target->a_matrix, &row, r, d);
     }
-    return status;
 }
 
 /* --- a lattice ------------------------------------------------------------------- */
@@ -235,72 +229,69 @@ static double volume(const double c[6])
 
 /* Adds the cell of a lattice.  Errors of edges and volume are relative, errors of angles are in
  * deg. */
-static enum status take_cell(struct score *s, const double truth[6], const double found[6],
-                             struct error *e)
+static void take_cell(struct score *s, const double truth[6], const double found[6])
 {
-    bool good = values_add(&s->cell_values[6], volume(found));
+    values_add(&s->cell_values[6], volume(found));
     for (int i = 0; i < 6; i++) {
-        good = good && values_add(&s->cell_values[i], found[i]);
+        values_add(&s->cell_values[i], found[i]);
         mean_add(&s->cell[i], found[i], 1.0);
         mean_add(&s->cell_error[i], i < 3 ? found[i] / truth[i] - 1.0 : found[i] - truth[i], 1.0);
     }
     mean_add(&s->cell[6], volume(found), 1.0);
     mean_add(&s->cell_error[6], volume(found) / volume(truth) - 1.0, 1.0);
-    return good ? STATUS_OK : error_memory(e, "the cells of lattices");
 }
 
-static enum status take_turn(struct score *s, const struct lattices_turn *t, struct error *e)
+static void take_turn(struct score *s, const struct lattices_turn *t)
 {
-    bool good = values_add(&s->angle_deg, t->angle_deg);
+    values_add(&s->angle_deg, t->angle_deg);
     for (int i = 0; i < 3; i++)
-        good = good && values_add(&s->turn_deg[i], t->vector_deg[i]);
-    return good ? STATUS_OK : error_memory(e, "the angles of lattices");
+        values_add(&s->turn_deg[i], t->vector_deg[i]);
 }
 
-static enum status take_lattice(struct score *s, const struct key_frame *f, struct target *targets,
-                                const struct answer *a, const struct answer_lattice *l,
-                                const struct detectors *d, struct error *e)
+static void take_lattice(struct score *s, const struct truth_frame *f, struct target *targets,
+                         const struct answer *a, const struct answer_lattice *l,
+                         const struct detectors *d)
 {
     struct choice c =
-        choose(s, targets, (size_t)f->frame->lattices, l->a_matrix, centring_of(a, l));
+        choose_basis(s, targets, (size_t)f->frame->lattices, l->a_matrix, centring_of(a, l));
     s->lattices_found++;
     s->left_handed += mat_determinant(l->a_matrix) < 0.0;
     s->has_known_cell |= c.target != NULL;
     note_cell(s, targets, (size_t)f->frame->lattices, l->a_matrix);
     if (!c.target || !(c.turn.angle_deg < s->settings->angle_deg))
-        return STATUS_OK;
+        return;
     if (c.target->taken || c.ambiguous) {
         *(c.ambiguous ? &s->ambiguous : &s->lattices_twice) += 1;
-        return STATUS_OK;
+        return;
     }
     c.target->taken = true;
     s->lattices_right++;
     s->other_basis += c.other_basis;
     const int32_t number = (int32_t)(c.target - targets);
     s->strong_right[score_bin((double)score_strong(s, f, number))]++;
-    enum status status = take_cell(s, c.target->cell, c.turn.cell, e);
-    status = status ? status : take_reflections(s, f, &c, number, a, l, d, e);
-    return status ? status : take_turn(s, &c.turn, e);
+    take_cell(s, c.target->cell, c.turn.cell);
+    take_reflections(s, f, &c, number, a, l, d);
+    take_turn(s, &c.turn);
 }
 
-enum status score_lattices(struct score *s, const struct key_frame *f, const struct answer *a,
+enum status score_lattices(struct score *s, const struct truth_frame *f, const struct answer *a,
                            const struct detectors *d, struct error *e)
 {
     const size_t n = (size_t)f->frame->lattices;
     struct target *targets = mem_array(n, sizeof *targets);
-    enum status status = targets ? STATUS_OK : error_memory(e, "the lattices of a frame");
+    enum status status = STATUS_OK;
     for (size_t i = 0; i < n && !status; i++) {
         const size_t crystal = (size_t)f->lattices[i].crystal;
-        key_a_matrix(s->key, f->frame, &f->lattices[i], targets[i].a_matrix);
+        truth_a_matrix(s->truth, f->frame, &f->lattices[i], targets[i].a_matrix);
         targets[i].rotations = &s->rotations[crystal];
         targets[i].ambiguities = &s->ambiguities[crystal];
         targets[i].centring = s->centrings[crystal];
         if (!lattices_cell(targets[i].a_matrix, targets[i].cell))
             status =
-                error_set(e, STATUS_INPUT, "%s: a lattice has a cell of volume 0", s->key->path);
+                error_set(e, STATUS_INPUT, "%s: a lattice has a cell of volume 0", s->truth->path);
     }
     for (size_t i = 0; i < a->nlattices && !status; i++)
-        status = take_lattice(s, f, targets, a, &a->lattices[i], d, e);
+        take_lattice(s, f, targets, a, &a->lattices[i], d);
     mem_free(targets);
     return status;
 }

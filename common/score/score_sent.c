@@ -6,9 +6,9 @@
 
 #include "base/alloc.h"
 #include "base/text.h"
-#include "score/key.h"
 #include "score/lines.h"
 #include "score/score.h"
+#include "score/truth.h"
 
 enum { KINDS_MAX = 32, GROUP_NAME = 48 };
 
@@ -63,7 +63,7 @@ static void count_fault(struct tally *t, const struct sent_message *m, const str
 
 /* Finds the fault that ended a client: the first message that it took after its last answer has a
  * fault, and at least SILENCE good messages follow it without an answer. */
-static void count_death(const struct score *s, const struct sent *sent, struct tally *t)
+static void count_death(const struct score *s, const struct sent_messages *sent, struct tally *t)
 {
     enum { SILENCE = 3 };
     const struct sent_message *fault = NULL;
@@ -72,7 +72,7 @@ static void count_death(const struct score *s, const struct sent *sent, struct t
         const struct sent_message *m = &sent->messages[i];
         int64_t at;
         struct error ignored;
-        if (key_number(s->key, m->frame, NULL, &at, &ignored) || at < 0)
+        if (truth_number(s->truth, m->frame, NULL, &at, &ignored) || at < 0)
             continue;
         if (s->frames[at].answered) {
             fault = NULL;
@@ -94,34 +94,34 @@ enum { REACHED = 1u << SENT_TAKEN | 1u << SENT_SOME };
 
 /* Counts messages.  The latency of a frame is measured from its first message that a client took.
  */
-static enum status count_messages(const struct score *s, const struct sent *sent, uint8_t *taken,
-                                  struct tally *t, struct error *e)
+static enum status count_messages(const struct score *s, const struct sent_messages *sent,
+                                  uint8_t *taken, struct tally *t, struct error *e)
 {
     for (size_t i = 0; i < sent->count; i++) {
         const struct sent_message *m = &sent->messages[i];
         int64_t at;
-        if (key_number(s->key, m->frame, NULL, &at, e))
+        if (truth_number(s->truth, m->frame, NULL, &at, e))
             return e->status;
         if (at < 0)
-            return error_set(
-                e, STATUS_INPUT,
-                "--sent: frame %llu is not in %s. Is this the record of what was sent?",
-                (unsigned long long)m->frame, s->key->path);
+            return error_set(e, STATUS_INPUT,
+                             "--sent: frame %llu is not in %s; expected the file that bragg-serve "
+                             "--sent wrote for these frames",
+                             (unsigned long long)m->frame, s->truth->path);
         const struct score_frame *f = &s->frames[at];
         t->false_alarms += is_good(m) && f->reported;
         t->fates[m->fate]++;
         count_fault(t, m, f);
         const bool first = (1u << m->fate & REACHED) && !(taken[at] & REACHED);
         taken[at] = (uint8_t)(taken[at] | 1u << m->fate);
-        if (first && f->result_s > 0.0 && !values_add(&t->latency_s, f->result_s - m->time_s))
-            return error_memory(e, "latencies");
+        if (first && f->result_s > 0.0)
+            values_add(&t->latency_s, f->result_s - m->time_s);
     }
     return STATUS_OK;
 }
 
 static void count_lost(const struct score *s, const uint8_t *fates, struct tally *t)
 {
-    for (size_t i = 0; i < s->key->rows.nframes; i++) {
+    for (size_t i = 0; i < s->truth->rows.nframes; i++) {
         const bool lost = !s->frames[i].answered;
         t->by_client += lost && fates[i] & 1u << SENT_TAKEN;
         t->by_either += lost && (fates[i] & REACHED) == 1u << SENT_SOME;
@@ -166,13 +166,12 @@ static void add_figures(struct tally *t, double nameless, struct figures *f)
         add_kind(t, &t->kinds[i], f);
 }
 
-enum status score_sent_figures(const struct score *s, const struct sent *sent, struct figures *f,
-                               struct error *e)
+enum status score_sent_figures(const struct score *s, const struct sent_messages *sent,
+                               struct figures *f, struct error *e)
 {
     struct tally t = {0};
-    uint8_t *fates = mem_array(s->key->rows.nframes, 1);
-    const enum status status =
-        fates ? count_messages(s, sent, fates, &t, e) : error_memory(e, "what became of frames");
+    uint8_t *fates = mem_array(s->truth->rows.nframes, 1);
+    const enum status status = count_messages(s, sent, fates, &t, e);
     if (!status) {
         count_lost(s, fates, &t);
         count_death(s, sent, &t);
@@ -195,7 +194,7 @@ static enum status read_title(struct lines *l, int at[COLUMNS], struct error *e)
         at[c] = items_find(words, n, names[c]);
         if (at[c] < 0)
             return error_set(e, STATUS_INPUT,
-                             "%s: not a table of bragg-serve --key: column %s is missing", l->path,
+                             "%s: not a table of bragg-serve --sent: column %s is missing", l->path,
                              names[c]);
     }
     return STATUS_OK;
@@ -227,21 +226,16 @@ static enum status read_message(const struct lines *l, const char *const said[CO
 
 /* Adds a message.  Lines with the lattices of one message follow each other and have the same time,
  * and are counted once. */
-static enum status add_message(struct sent *s, const struct sent_message *m, const char *path,
-                               struct error *e)
+static void add_message(struct sent_messages *s, const struct sent_message *m)
 {
     const struct sent_message *last = s->count ? &s->messages[s->count - 1] : NULL;
     if (last && last->frame == m->frame && last->time_s == m->time_s)
-        return STATUS_OK;
-    struct sent_message *more = mem_grow(s->messages, s->count, 1, sizeof *more, &s->room);
-    if (!more)
-        return error_memory(e, path);
-    s->messages = more;
-    more[s->count++] = *m;
-    return STATUS_OK;
+        return;
+    s->messages = mem_grow(s->messages, s->count, 1, sizeof *s->messages, &s->room);
+    s->messages[s->count++] = *m;
 }
 
-static enum status read_table(struct lines *l, struct sent *s, struct error *e)
+static enum status read_table(struct lines *l, struct sent_messages *s, struct error *e)
 {
     int at[COLUMNS];
     enum status status = read_title(l, at, e);
@@ -256,13 +250,14 @@ static enum status read_table(struct lines *l, struct sent *s, struct error *e)
             said[c] = words[at[c] < n ? at[c] : 0];
         }
         status = status ? status : read_message(l, said, &m, e);
-        status = status ? status : add_message(s, &m, l->path, e);
+        if (!status)
+            add_message(s, &m);
     }
     return status;
 }
 
 /* Reads a stream.  The head of each chunk has a line for each column. */
-static enum status read_stream(struct lines *l, struct sent *s, struct error *e)
+static enum status read_stream(struct lines *l, struct sent_messages *s, struct error *e)
 {
     static const char *const heads[COLUMNS] = {"header/int/frame_id = ", "header/float/sent_s = ",
                                                "header/str/fate = ", "header/str/fault = "};
@@ -278,16 +273,17 @@ static enum status read_stream(struct lines *l, struct sent *s, struct error *e)
         struct sent_message m;
         const char *const said[COLUMNS] = {items[FRAME], items[TIME], items[FATE], items[FAULT]};
         status = read_message(l, said, &m, e);
-        status = status ? status : add_message(s, &m, l->path, e);
+        if (!status)
+            add_message(s, &m);
         memset(items, 0, sizeof items);
     }
     return status;
 }
 
-enum status sent_read(const char *path, struct sent *s, struct error *e)
+enum status sent_read(const char *path, struct sent_messages *s, struct error *e)
 {
     struct lines l;
-    const bool stream = key_stream_is(path);
+    const bool stream = truth_stream_is(path);
     enum status status = lines_open(&l, path, stream ? FILETYPE_STREAM : FILETYPE_SENT, NULL, e);
     if (!status)
         status = stream ? read_stream(&l, s, e) : read_table(&l, s, e);
@@ -297,8 +293,8 @@ enum status sent_read(const char *path, struct sent *s, struct error *e)
     return status;
 }
 
-void sent_free(struct sent *s)
+void sent_free(struct sent_messages *s)
 {
     mem_free(s->messages);
-    *s = (struct sent){0};
+    *s = (struct sent_messages){0};
 }

@@ -22,22 +22,17 @@ size_t values_kept(const struct values *x)
     return x->n < most_of(x) ? x->n : most_of(x);
 }
 
-bool values_add(struct values *x, double value)
+void values_add(struct values *x, double value)
 {
     const size_t at = sample_place(x->n, most_of(x));
     x->greatest = x->n && x->greatest > value ? x->greatest : value;
-    if (x->n < most_of(x)) {
-        double *more = mem_grow(x->v, x->n, 1, sizeof *more, &x->room);
-        if (!more)
-            return false;
-        x->v = more;
-    }
+    if (x->n < most_of(x))
+        x->v = mem_grow(x->v, x->n, 1, sizeof *x->v, &x->room);
     x->n++;
     if (at >= most_of(x))
-        return true;
+        return;
     x->v[at] = value;
     x->sorted = false;
-    return true;
 }
 
 static int ascending(const void *a, const void *b)
@@ -46,7 +41,8 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-size_t values_sort(struct values *x)
+/* Sorts v[] in ascending order.  Returns how many numbers are stored in it. */
+static size_t values_sort(struct values *x)
 {
     const size_t kept = values_kept(x);
     if (kept && !x->sorted)
@@ -116,11 +112,12 @@ double mean_error(const struct mean *m)
     return m->n > 1 ? sqrt(m->squares / m->weight / (numbers - 1.0)) : NAN;
 }
 
-bool offsets_add(struct offsets *o, double fast, double slow, double weight)
+void offsets_add(struct offsets *o, double fast, double slow, double weight)
 {
     mean_add(&o->fast, fast, weight);
     mean_add(&o->slow, slow, weight);
-    return values_add(&o->all_fast, fast) && values_add(&o->all_slow, slow);
+    values_add(&o->all_fast, fast);
+    values_add(&o->all_slow, slow);
 }
 
 void offsets_free(struct offsets *o)
@@ -162,9 +159,9 @@ double agreement_chi2(const struct agreement *a)
     return a->with_sigma ? a->chi / (double)a->with_sigma : NAN;
 }
 
-bool roc_add(struct roc *r, bool right, double value)
+void roc_add(struct roc *r, bool right, double value)
 {
-    return values_add(&r->of[right], value);
+    values_add(&r->of[right], value);
 }
 
 /* A walk through all numbers of a roc in descending order. */
@@ -175,7 +172,7 @@ struct walk {
 };
 
 /* Starts a walk.  Returns false unless there are items of both kinds. */
-static bool begin(struct walk *w, struct roc *r)
+static bool begin_walk(struct walk *w, struct roc *r)
 {
     *w = (struct walk){.of = r->of};
     for (int i = 0; i < 2; i++)
@@ -204,7 +201,7 @@ double roc_area(struct roc *r)
 {
     struct walk w;
     double area = 0.0, threshold = 0.0;
-    if (!begin(&w, r))
+    if (!begin_walk(&w, r))
         return NAN;
     for (size_t other = 0, right = 0; step(&w, &threshold);
          other = w.taken[0], right = w.taken[1]) {
@@ -221,7 +218,7 @@ size_t roc_points(struct roc *r, struct roc_point points[ROC_POINTS])
     struct roc_point last = {0};
     size_t n = 0;
     double threshold = 0.0;
-    if (!begin(&w, r))
+    if (!begin_walk(&w, r))
         return 0;
     while (step(&w, &threshold)) {
         const struct roc_point p = {threshold, (double)w.taken[0] / (double)w.count[0],
@@ -247,12 +244,14 @@ static const double RATIO_PHOTONS = 10.0;
 /* The median of chi2 with one degree of freedom. */
 static const double CHI2_MEDIAN = 0.45493642311957;
 
-bool intensities_add(struct intensities *i, double photons, double measured, double sigma)
+void intensities_add(struct intensities *i, double photons, double measured, double sigma)
 {
     const double pull = (measured - photons) / sigma;
     agreement_add(&i->all, photons, measured, sigma);
-    return (photons < RATIO_PHOTONS || values_add(&i->ratios, measured / photons)) &&
-           (!(sigma > 0.0) || values_add(&i->chi2s, pull * pull));
+    if (photons >= RATIO_PHOTONS)
+        values_add(&i->ratios, measured / photons);
+    if (sigma > 0.0)
+        values_add(&i->chi2s, pull * pull);
 }
 
 double intensities_chi2_robust(struct intensities *i)

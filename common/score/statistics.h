@@ -28,8 +28,8 @@ struct values {
  * stored.  The result depends only on the arguments. */
 size_t sample_place(size_t n, size_t kept);
 
-/* Adds a number.  Returns false if memory runs out. */
-bool values_add(struct values *x, double value);
+/* Adds a number. */
+void values_add(struct values *x, double value);
 
 /* Returns how many numbers are stored in v[]. */
 size_t values_kept(const struct values *x);
@@ -42,9 +42,6 @@ double values_percentile(struct values *x, double percent);
 /* Returns the median absolute deviation from the median; NaN if there are no numbers.  Sorts v[].
  */
 double values_mad(struct values *x);
-
-/* Sorts v[] in ascending order.  Returns how many numbers are stored in it. */
-size_t values_sort(struct values *x);
 
 void values_free(struct values *x);
 
@@ -69,9 +66,8 @@ struct offsets {
     struct values all_fast, all_slow;
 };
 
-/* Adds an offset in px with its weight, which must be greater than 0.  Returns false if there is no
- * memory. */
-bool offsets_add(struct offsets *o, double fast, double slow, double weight);
+/* Adds an offset in px with its weight, which must be greater than 0. */
+void offsets_add(struct offsets *o, double fast, double slow, double weight);
 
 void offsets_free(struct offsets *o);
 
@@ -105,8 +101,8 @@ struct roc {
     struct values of[2];
 };
 
-/* Adds the number of an item that is right or wrong.  Returns false if memory runs out. */
-bool roc_add(struct roc *r, bool right, double value);
+/* Adds the number of an item that is right or wrong. */
+void roc_add(struct roc *r, bool right, double value);
 
 /* Returns the area under the curve: the probability that a right item has the greater number.
  * Equal numbers count half.  Returns NaN unless there are items of both kinds. */
@@ -134,8 +130,8 @@ struct intensities {
     struct values chi2s;   // ((measured - photons) / sigma)^2
 };
 
-/* Adds a reflection. sigma = 0: not given.  Returns false if memory runs out. */
-bool intensities_add(struct intensities *i, double photons, double measured, double sigma);
+/* Adds a reflection. sigma = 0: not given. */
+void intensities_add(struct intensities *i, double photons, double measured, double sigma);
 
 /* Returns the median of chi2s divided by the median that a normal distribution gives.  It is 1 if
  * the sigmas are correct, and NaN if there are no sigmas. */

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "base/crc32c.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "link/pool.h"
 
@@ -42,18 +42,16 @@ static bool try_to_take(void *context)
  * stages, not as computing.  Returns false if the stream has ended. */
 static bool await_slot(struct images *m, struct request *r)
 {
-    struct meter *meter = &m->links->meter;
-    const enum activity before = meter->now;
-    meter_switch(meter, ACTIVITY_WAIT_OUT, meter->id);
+    const enum activity before = meter_wait(&m->links->meter);
     const bool more = exchange_await(&m->links->exchange, try_to_take, r);
-    meter_switch(meter, before, meter->id);
+    meter_resume(&m->links->meter, before);
     return more;
 }
 
 /* Gives an image the memory of a slot, and waits until a slot is free.  Returns false if the
  * heap must be used: the image is small, the system has no memory for slots, or the stream has
  * ended. */
-static bool take(struct image_memory *memory, size_t bytes, struct image *image)
+static bool take_slot(struct image_memory *memory, size_t bytes, struct image *image)
 {
     struct images *m = (struct images *)memory;  // `memory` is the first member of struct images
     struct request r = {.images = m, .bytes = bytes, .image = image};
@@ -68,7 +66,7 @@ static bool take(struct image_memory *memory, size_t bytes, struct image *image)
 static bool take_on_card(struct image_memory *memory, size_t bytes, struct image *image)
 {
     struct images *m = (struct images *)memory;
-    if (!atomic_load(&m->links->on_card.taken) || !take(memory, bytes, image))
+    if (!atomic_load(&m->links->on_card.taken) || !take_slot(memory, bytes, image))
         return false;
     if (pool_put_on_card(m->links->pool, image))
         return true;
@@ -82,7 +80,7 @@ void images_open(struct images *m, struct links *links, size_t image_bytes)
     struct pool *pool = NULL;
     struct pool_owner owner = {.run = links->run->id, .incarnation = links->run->incarnation};
     memcpy(owner.uuid, links->run->uuid, sizeof owner.uuid);
-    *m = (struct images){.memory = {.take = take, .lasting = true}, .links = links};
+    *m = (struct images){.memory = {.take = take_slot, .lasting = true}, .links = links};
     if (image_bytes >= POOL_WORTH_BYTES &&
         pool_open(&pool, &owner, image_bytes, exchange_wake, &links->exchange, &e) != STATUS_OK)
         log_line(LOG_WARNING, "%s; images are sent inside the messages instead", e.text);
@@ -118,8 +116,7 @@ enum status images_make_own(struct images *m, struct image *image, struct error 
     if (!bytes || !(wanted || borrowed))
         return STATUS_OK;
     struct image own = {.memory = images_memory(m)};
-    if (!image_reserve(&own, image->type, image->unit, image->count))
-        return error_memory(e, "an image");
+    image_allocate(&own, image->type, image->unit, image->count);
     enum status s = copy_pixels(m, &own, image, bytes, e);
     if (s == STATUS_OK && !image_is_intact(image))
         s = error_set(e, STATUS_FAILED, "the sender replaced an image while it was being read");
@@ -158,19 +155,20 @@ void images_expect(struct images *m, uint32_t sum)
     m->summed_bytes = 0;
 }
 
-static void was_read(void *owner, size_t bytes)
+/* Adds the bytes that were read to the checksum, unless the caller has formed it: *sum. */
+static void was_read(void *owner, size_t bytes, const uint32_t *sum)
 {
     struct images *m = owner;
     if (!m->expects || bytes <= m->summed_bytes || bytes > m->lease.size)
         return;
     const char *pixels = m->lease.data;
-    m->sum = crc32c(m->sum, pixels + m->summed_bytes, bytes - m->summed_bytes);
+    m->sum = sum ? *sum : crc32c(m->sum, pixels + m->summed_bytes, bytes - m->summed_bytes);
     m->summed_bytes = bytes;
 }
 
 static bool sum_is_right(struct images *m)
 {
-    was_read(m, m->lease.size);
+    was_read(m, m->lease.size, NULL);
     return !m->expects || m->sum == m->expected;
 }
 

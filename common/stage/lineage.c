@@ -57,8 +57,6 @@ static enum status extend(struct experiment *x, const struct stage *stage, void 
     if (s)
         return s;
     char *text = mem_array(2 * LINEAGE_TEXT, 1);
-    if (!text)
-        return error_memory(e, "the lineage");
     (void)opt_lineage(stage->options, state, text, LINEAGE_TEXT - LINEAGE_MORE);
     (void)snprintf(text + strlen(text), LINEAGE_MORE, "identity class=%s\nphysics version=%d\n",
                    stage_identity(stage, state), PHYSICS_VERSION);
@@ -80,7 +78,7 @@ char *stage_words(const struct stage *stage, const void *state)
 {
     enum { SIZE = LINEAGE_TEXT - LINEAGE_MORE };
     char *words = mem_array(SIZE, 1);
-    if (words && opt_words(stage->options, state, words, SIZE))
+    if (opt_words(stage->options, state, words, SIZE))
         return words;
     mem_free(words);
     return NULL;
@@ -112,8 +110,6 @@ static enum status parse(struct fused_stage *g, const char *options, int64_t thr
     int noperands;
     g->text = mem_copy(options, strlen(options) + 1, 1);
     g->state = mem_array(1, stage->state_size);
-    if (!g->text || !g->state)
-        return error_memory(e, "the options");
     if (!words_split(g->text, argv + 1, WORDS_MAX, &count))
         return error_set(e, STATUS_USAGE,
                          "'%.60s' is not a list of options; expected words separated by one blank, "

@@ -77,8 +77,8 @@ static double rate(const struct progress *p, uint64_t frames, char text[READABLE
 
 /* Draws the progress line.  x: the forecast of the source; NULL: the remaining time is computed
  * from the finished frames. */
-static void draw(struct progress *p, uint64_t frames, const struct exchange_view *view,
-                 const struct expected *x, uint64_t now_ns)
+static void draw_line(struct progress *p, uint64_t frames, const struct exchange_view *view,
+                      const struct expected *x, uint64_t now_ns)
 {
     char total[32] = "", speed[READABLE_SIZE], next[32] = "", left[READABLE_SIZE + 8] = "",
          time[READABLE_SIZE];
@@ -109,7 +109,7 @@ void progress_wait(struct runtime *rt, uint64_t now_ns)
     (void)pthread_mutex_lock(&p->mutex);
     if (p->draws && now_ns >= p->drawn_ns + QUIET_NS) {
         const struct exchange_view view = exchange_look(&rt->links.exchange);
-        draw(p, meter_read(&rt->links.meter).frames, &view, x, now_ns);
+        draw_line(p, meter_read(&rt->links.meter).frames, &view, x, now_ns);
     }
     (void)pthread_mutex_unlock(&p->mutex);
 }
@@ -130,7 +130,7 @@ void progress_show(struct worker *w, const struct image *image)
     if (!p->planned && view.total_known)
         plan(w, frames, view.total);
     if (p->draws && p->last_ns - p->drawn_ns >= INTERVAL_NS)
-        draw(p, frames, &view, NULL, p->last_ns);
+        draw_line(p, frames, &view, NULL, p->last_ns);
     (void)pthread_mutex_unlock(&p->mutex);
 }
 

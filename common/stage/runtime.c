@@ -122,8 +122,8 @@ static enum status open_control(struct runtime *rt, struct error *e)
     if (s)
         return s;
     log_line(LOG_INFO, "bragg-top %s shows the progress of this run", rt->run.control.endpoint);
-    rt->source = source_open(&rt->run, &rt->links, e);
-    return rt->source ? STATUS_OK : STATUS_FAILED;
+    rt->source = source_open(&rt->run, &rt->links);
+    return STATUS_OK;
 }
 
 static enum status open_endpoints(struct runtime *rt, struct error *e)
@@ -162,24 +162,8 @@ static enum status take_signals(struct runtime *rt, struct error *e)
     return rt->signals < 0 ? error_errno(e, STATUS_FAILED, "cannot receive signals") : STATUS_OK;
 }
 
-/* Allows this process as many file descriptors as the system permits, because libzmq aborts when it
- * gets no more of them. */
-static enum status take_descriptors(struct error *e)
-{
-    struct rlimit files;
-    if (getrlimit(RLIMIT_NOFILE, &files) != 0)
-        return STATUS_OK;
-    files.rlim_cur = files.rlim_max;
-    (void)setrlimit(RLIMIT_NOFILE, &files);
-    if (files.rlim_cur >= DESCRIPTORS_MIN)
-        return STATUS_OK;
-    return error_set(
-        e, STATUS_FAILED,
-        "the limit of open files is too small (ulimit -n, got %d); expected at least %d",
-        (int)files.rlim_cur, DESCRIPTORS_MIN);
-}
-
-enum { MAIN_GRACE_S = 2 };
+/* Seconds for which a failed process waits for its callback; after a second Ctrl-C. */
+enum { MAIN_GRACE_S = 2, ABORT_GRACE_S = 1 };
 
 /* Handles the signal to leave: a worker leaves the run.  A sink that the source has not welcomed
  * came too late, and ends. */
@@ -238,8 +222,8 @@ static nfds_t fill_slots(const struct runtime *rt, struct pollfd *slots)
 
 /* Handles the events of `slots` that are not messages, and notes which sockets may have messages
  * (`stirred`).  `all`: all sockets may have messages. */
-static void look(struct runtime *rt, const struct pollfd *slots, nfds_t count, bool all,
-                 uint64_t now_ns)
+static void handle_events(struct runtime *rt, const struct pollfd *slots, nfds_t count, bool all,
+                          uint64_t now_ns)
 {
     uint64_t wakeups;
     if (slots[SLOT_EVENT].revents && read(rt->links.exchange.event, &wakeups, sizeof wakeups) < 0)
@@ -257,7 +241,7 @@ static void look(struct runtime *rt, const struct pollfd *slots, nfds_t count, b
 
 /* Waits for an event, for at most `ms` milliseconds.  Unlocks rt->turn meanwhile, so that the
  * main thread may send (turn_lend).  Returns the result of poll() with its errno. */
-static int await(struct runtime *rt, struct pollfd *slots, nfds_t count, int ms)
+static int await_event(struct runtime *rt, struct pollfd *slots, nfds_t count, int ms)
 {
     rt->io_waits = true;
     rt->wait_ms = ms;
@@ -284,11 +268,11 @@ static void *run_loop(void *runtime)
             break;
         progress_wait(rt, now_ns);
         const nfds_t count = fill_slots(rt, slots);
-        const int ready = await(rt, slots, count, more ? 0 : turn_wait_ms(rt, now_ns));
+        const int ready = await_event(rt, slots, count, more ? 0 : turn_wait_ms(rt, now_ns));
         if (ready < 0 && errno != EINTR)
             run_stop(&rt->run, STATUS_FAILED, "cannot wait for messages: %s", strerror(errno));
         else if (ready >= 0)
-            look(rt, slots, count, ready == 0 && !more, clock_ns());
+            handle_events(rt, slots, count, ready == 0 && !more, clock_ns());
         (void)turn_receive(rt);
     }
     turn_say_goodbye(rt);
@@ -298,15 +282,26 @@ static void *run_loop(void *runtime)
     if (atomic_load(&rt->run.status) != STATUS_OK && rt->stage->cancel)
         rt->stage->cancel(rt->state);
     /* A callback may take minutes.  After a failure this process does not wait for the callback. */
+    const int grace_s = rt->run.interrupts > 1 ? ABORT_GRACE_S : MAIN_GRACE_S;
     if (atomic_load(&rt->run.status) != STATUS_OK &&
-        !exchange_await_main(&rt->links.exchange, MAIN_GRACE_S))
+        !exchange_await_main(&rt->links.exchange, grace_s))
         _exit(atomic_load(&rt->run.status));
     return NULL;
 }
 
+/* Sets how the C library allocates, also for libzmq, which allocates each message that it receives.
+ * By default an image above 32 MiB is mapped again for each frame, and the system zeroes it. */
+static void tune_allocation(void)
+{
+    enum { MAPPED_FROM = 128 << 20, KEPT_AT_END = 64 << 20 };  // bytes
+    (void)mallopt(M_ARENA_MAX, 1);  // each further arena takes 64 MiB of address space
+    (void)mallopt(M_MMAP_THRESHOLD, MAPPED_FROM);
+    (void)mallopt(M_TRIM_THRESHOLD, KEPT_AT_END);
+}
+
 enum status runtime_open(struct runtime *rt, struct error *e)
 {
-    (void)mallopt(M_ARENA_MAX, 1);  // each further arena takes 64 MiB of address space
+    tune_allocation();
     rt->links.run = rt->member.run = &rt->run;
     rt->member.links = &rt->links;
     rt->links.start_ns = clock_ns();
@@ -319,7 +314,7 @@ enum status runtime_open(struct runtime *rt, struct error *e)
     (void)pthread_mutex_init(&rt->turn, NULL);
     rt->links.exchange.leave = turn_lend;
     rt->links.exchange.context = rt;
-    s = take_descriptors(e);
+    s = program_take_descriptors(DESCRIPTORS_MIN, e);
     if (s == STATUS_OK)
         s = take_signals(rt, e);
     if (s == STATUS_OK)

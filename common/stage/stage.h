@@ -26,8 +26,7 @@
 #include "base/error.h"
 #include "base/idset.h"
 #include "base/opt.h"
-#include "link/stage_kind.h"
-#include "model/card.h"
+#include "link/run.h"
 #include "model/experiment.h"
 #include "model/frame.h"
 #include "wire/message.h"
@@ -36,8 +35,11 @@ enum { MADE_SIZE = 4096 };  // bytes of a text in struct made, with the terminat
 
 /* How the stage was started. */
 struct start {
-    bool piped;   // frames arrive through stdin, not through --in
-    bool resume;  // sinks: continue the output of a previous run (--resume)
+    bool piped;           // frames arrive through stdin, not through --in
+    bool resume;          // sinks: continue the output of a previous run (--resume)
+    struct meter *meter;  // times of the main thread, for callbacks that wait for other programs;
+                          // see meter_wait in link/exchange.h
+    atomic_uint_fast64_t *bytes_out;  // sinks that send to clients of their own add these bytes
 };
 
 /* The files of a sink.  The progress messages show them to the user. */
@@ -95,10 +97,10 @@ struct stage {
     enum status (*settle)(void *state, const struct start *start, struct stage *self,
                           struct error *e);
 
-    /* Passes the endpoint at which the source answers status requests of observers.  Called once,
-     * before `begin`, in stages that get the experiment from another stage, except in the
-     * source. */
-    void (*meet)(void *state, const char *control);
+    /* Gives the stage two facts: the endpoint at which the source answers status requests of
+     * observers, and the number of the run.  The runtime calls this function once, before `begin`.
+     * It does not call this function in the source, or in a stage that makes the experiment. */
+    void (*meet)(void *state, const char *control, uint64_t run);
 
     /* --- the experiment --- */
 
@@ -136,7 +138,8 @@ struct stage {
 
     /* Passes a message as it was received, with verified checksums: the experiment before `begin`,
      * and each frame before `frame`.  *m stays valid during this call, and for a frame until
-     * `frame` returns. */
+     * `frame` returns.  Sinks with this callback read pixels twice: the checksum must be verified
+     * before the call. */
     enum status (*message)(void *state, const struct route *r, const struct message *m,
                            struct error *e);
 
@@ -158,7 +161,7 @@ struct stage {
      *     then.  f->image.sum is the checksum of the pixels.
      * The result may depend only on options, experiment and *f.
      *
-     * Call image_reserve(&f->image, ...) for new pixels.  If the old pixels are still needed,
+     * Call image_allocate(&f->image, ...) for new pixels.  If the old pixels are still needed,
      * reserve a second image with the same `memory` instead; this avoids a copy.
      *
      * Without reads_only the pixels are a private copy.  With reads_only they may be in the memory
@@ -237,5 +240,23 @@ void fused_stage_close(struct fused_stage *g);
 
 /* Runs the stage as a program.  Returns its exit status. */
 int stage_main(const struct stage *stage, int argc, char **argv);
+
+/* The options that the runtime adds to every stage, and the checks of their values. */
+
+/* Sets all members of *o to the defaults of the options. */
+void options_defaults(struct settings *o);
+
+/* Returns the table of the options that a stage of this role has, for opt_parse.  role NULL: the
+ * options of all roles.  The table is valid until the next call. */
+const struct opt *options_table(const struct role *role);
+
+/* Checks the endpoints in the options and the endpoint that the stage itself binds, and reads the
+ * keys into run->curve.  Call before the stage is opened.  runtime_close overwrites the keys.
+ * STATUS_USAGE: an endpoint is not allowed, or see keys_read. */
+enum status options_guard(const struct stage *stage, void *state, struct run *run, struct error *e);
+
+/* Checks the other options, such as groups, and whether stdin and stdout are pipes if they must be.
+ * Call when the final role of the stage is known.  STATUS_USAGE: a check failed. */
+enum status options_check(const struct stage *stage, const struct settings *o, struct error *e);
 
 #endif

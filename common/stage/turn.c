@@ -34,7 +34,7 @@ bool turn_receive(struct runtime *rt)
 }
 
 /* Looks for silent, disconnected and new neighbours, if that is due, and sets ls->looks. */
-static void look(struct links *ls, uint64_t now_ns)
+static void check_neighbours(struct links *ls, uint64_t now_ns)
 {
     const bool *stopping = &ls->run->stopping;
     const uint64_t since_ns = now_ns - ls->looked_ns;
@@ -70,7 +70,7 @@ static void pump(struct runtime *rt, uint64_t now_ns)
     const struct exchange_view view = exchange_look(&ls->exchange);
     if (view.damaged)
         reconnect_forget(ls);
-    look(ls, now_ns);
+    check_neighbours(ls, now_ns);
     if (!*stopping && !rt->source)
         member_settle(&rt->member, now_ns);
     if (!*stopping)

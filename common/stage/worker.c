@@ -30,15 +30,14 @@ static bool compresses(const struct settings *o)
 
 /* Seals a message.  The checksum of pixels on a GPU is formed when they leave the GPU; until then
  * the checksum covers only the other parts. */
-static enum status seal(struct route *r, struct message *m, bool on_card, struct error *e)
+static void seal(struct route *r, struct message *m, bool on_card)
 {
     if (on_card) {
         m->has_sum = true;
         m->sum = 0;
     }
-    const enum status s = route_seal(r, m, e);
+    route_seal(r, m);
     m->has_sum = m->has_sum && !on_card;
-    return s;
 }
 
 /* Seals a message and hands it to the I/O thread.  Takes ownership of *m.  `image`: the image
@@ -56,14 +55,13 @@ static enum status send_out(struct worker *w, enum message_type type, struct tic
                       .flags = (uint32_t)w->stage.role.gives};
     (void)snprintf(r.stage, sizeof r.stage, "%s", w->stage.role.name);
     meter_switch(&w->rt.links.meter, ACTIVITY_ENCODE, t.id);
-    enum status s = seal(&r, m, card, e);
-    if (s == STATUS_OK)
-        s = port_share(m, e);
-    struct item *item = s == STATUS_OK ? mem_array(1, sizeof *item) : NULL;
-    if (!item) {
+    seal(&r, m, card);
+    enum status s = port_share(m, e);
+    if (s) {
         message_free(m);
-        return s ? s : error_memory(e, "a message");
+        return s;
     }
+    struct item *item = mem_array(1, sizeof *item);
     *item = (struct item){.route = r, .message = *m, .card = card};
     s = shared_describe(w->rt.links.pool, item, e);
     const bool packs = image && image->count && !card && compresses(&w->rt.run.settings);
@@ -92,7 +90,7 @@ static enum status fail_damaged(const struct route *r, struct error *e)
 
 /* Drops a corrupt or unreadable message, which is sent again.  STATUS_FAILED: DAMAGED_MAX
  * messages were dropped since the last good one. */
-static enum status drop(struct worker *w, const struct item *item, struct error *e)
+static enum status drop_message(struct worker *w, const struct item *item, struct error *e)
 {
     exchange_damaged(&w->rt.links.exchange, &item->route);
     return ++w->damaged < DAMAGED_MAX ? STATUS_OK : fail_damaged(&item->route, e);
@@ -111,7 +109,7 @@ static enum status check_sum(struct worker *w, const struct item *item, bool *dr
         return STATUS_OK;
     }
     *dropped = item->network;
-    return *dropped ? drop(w, item, e) : fail_damaged(&item->route, e);
+    return *dropped ? drop_message(w, item, e) : fail_damaged(&item->route, e);
 }
 
 /* Finds borrowed pixels on the GPU, if they are there.  If the pixels cannot be read on the GPU,
@@ -131,7 +129,7 @@ static enum status find_on_card(struct worker *w, const struct item *item, bool 
                  "images of %s cannot be read on the GPU (%s); they are copied to the memory of "
                  "the host",
                  item->route.stage, why.text);
-    return drop(w, item, e);
+    return drop_message(w, item, e);
 }
 
 /* --- until frames may come: the experiment, images, the list ---------------------- */
@@ -155,6 +153,16 @@ static enum status receive_first(struct worker *w, struct item **item, struct er
     return s;
 }
 
+/* Decodes an experiment.  An error in it names the stage that sent it. */
+static enum status decode_experiment(struct worker *w, const struct item *item, struct error *e)
+{
+    struct error why = {0};
+    const enum status s = codec_experiment_decode(&w->experiment, &item->message, &why);
+    return s == STATUS_INPUT ? error_set(e, s, "received from %s: %s", item->route.stage, why.text)
+           : s               ? error_set(e, s, "%s", why.text)
+                             : s;
+}
+
 /* Waits for the experiment of the previous stage, and decodes it.  Sets *more to false if the
  * stream ends before it comes. */
 static enum status receive_experiment(struct worker *w, bool *more, struct error *e)
@@ -169,11 +177,11 @@ static enum status receive_experiment(struct worker *w, bool *more, struct error
     if (s == STATUS_OK && w->wants == KIND_ANY)
         w->wants = (enum kind)(item->route.flags & ROUTE_KIND_MASK);
     if (s == STATUS_OK)
-        s = codec_experiment_decode(&w->experiment, &item->message, e);
+        s = decode_experiment(w, item, e);
     if (s == STATUS_OK)
         w->expected = codec_expect(&w->experiment);
-    if (s == STATUS_OK && w->stage.meet)
-        w->stage.meet(w->state, w->rt.run.control.endpoint);  // known before the experiment came
+    if (s == STATUS_OK && w->stage.meet)  // the endpoint is known before the experiment comes
+        w->stage.meet(w->state, w->rt.run.control.endpoint, item->route.run);
     if (s == STATUS_OK && w->stage.message)
         s = w->stage.message(w->state, &item->route, &item->message, e);
     item_free(item);
@@ -234,6 +242,7 @@ static enum status send_experiment(struct worker *w, bool *more, struct error *e
 {
     struct message m = {0};
     enum status s = w->stage.verbatim ? STATUS_OK : worker_extend_lineage(w, e);
+    s = s ? s : codec_check_panels(&w->experiment, e);
     if (s == STATUS_OK)
         s = codec_experiment_encode(&w->experiment, &m, e);
     if (s == STATUS_OK)
@@ -395,6 +404,16 @@ static bool sum_later(struct worker *w, const struct item *item)
     return true;
 }
 
+/* Notes in the image that its pixels came as a chunk.  A sender does not pack pixels that would not
+ * become shorter, so that a longer chunk is ignored. */
+static void keep_chunk(struct image *image, const struct part *chunk)
+{
+    if (chunk->size >= image->count * pixel_size(image->type))
+        return;
+    image->chunk = chunk->data;
+    image->chunk_bytes = chunk->size;
+}
+
 static enum status receive_frame(struct worker *w, struct item *item, struct frame *f,
                                  bool *dropped, struct error *e)
 {
@@ -418,6 +437,8 @@ static enum status receive_frame(struct worker *w, struct item *item, struct fra
                                          // stays valid
         f->image.has_sum = f->image.count > 0;
         f->image.sum = w->first_sum;
+        if (w->stage.reads_only)
+            keep_chunk(&f->image, &item->message.chunk);
     }
     if (s == STATUS_OK &&
         (f->recipe.id != item->route.frame || (w->wants == KIND_IMAGE && !f->image.count)))

@@ -15,6 +15,82 @@
 #include "base/files.h"
 #include "base/opt.h"
 
+/* --- the head of a request --------------------------------------------------------------- */
+
+char *http_cut(char *text, const char *end)
+{
+    char *at = strstr(text, end);
+    if (!at)
+        return NULL;
+    *at = '\0';
+    return at + strlen(end);
+}
+
+static bool is_name(const char *name)
+{
+    return name[0] && !name[strspn(name, "!#$%&'*+-.^_`|~0123456789"
+                                         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")];
+}
+
+static bool split_header(struct http_head *r, char *line)
+{
+    char *value = http_cut(line, ":");
+    if (!value || !is_name(line) || r->count == HTTP_HEADERS_MAX)
+        return false;
+    value += strspn(value, " \t");
+    for (size_t n = strlen(value); n && strchr(" \t", value[n - 1]);)
+        value[--n] = '\0';
+    r->headers[r->count].name = line;
+    r->headers[r->count++].value = value;
+    return true;
+}
+
+bool http_head_split(struct http_head *r, char *head)
+{
+    char *next = http_cut(head, "\r\n");
+    *r = (struct http_head){.method = head};
+    r->target = next ? http_cut(head, " ") : NULL;
+    r->version = r->target ? http_cut(r->target, " ") : NULL;
+    if (!r->version || strchr(r->version, ' '))
+        return false;
+    for (char *line = next; strcmp(line, "\r\n") != 0; line = next) {
+        next = http_cut(line, "\r\n");
+        if (!next || !split_header(r, line))
+            return false;
+    }
+    return true;
+}
+
+const char *http_header(const struct http_head *r, const char *name)
+{
+    for (size_t i = 0; i < r->count; i++)
+        if (strcasecmp(r->headers[i].name, name) == 0)
+            return r->headers[i].value;
+    return "";
+}
+
+bool http_head_is_ambiguous(const struct http_head *r)
+{
+    static const char *const once[] = {"host",
+                                       "origin",
+                                       "cookie",
+                                       "upgrade",
+                                       "sec-websocket-key",
+                                       "sec-websocket-version",
+                                       "content-length",
+                                       "transfer-encoding"};
+    for (size_t i = 0; i < sizeof once / sizeof *once; i++) {
+        size_t n = 0;
+        for (size_t j = 0; j < r->count; j++)
+            n += strcasecmp(r->headers[j].name, once[i]) == 0;
+        if (n > 1)
+            return true;
+    }
+    return false;
+}
+
+/* --- access ------------------------------------------------------------------------------ */
+
 /* Returns true if the text is empty, or is a colon and a port. */
 static bool is_port(const char *text)
 {
@@ -166,7 +242,8 @@ enum status web_bind_try(const char *option, const char *given, const char *addr
     (void)inet_pton(AF_INET, address, &at.sin_addr);
     if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) ||
         bind(fd, (const struct sockaddr *)&at, sizeof at) || listen(fd, 1)) {
-        (void)error_errno(e, STATUS_FAILED, "--%s=%s", option, given);
+        (void)error_set(e, STATUS_FAILED, "--%s=%s: %s%s", option, given, strerror(errno),
+                        errno == EADDRINUSE ? ". Give another port, or port 0 for a free one" : "");
         if (fd >= 0)
             (void)close(fd);
         return STATUS_FAILED;

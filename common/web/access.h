@@ -1,4 +1,5 @@
-/* Decides which requests may see the page: checks of headers, tokens and addresses. */
+/* Requests over HTTP: their heads, and which of them may see the page (checks of headers, tokens
+ * and addresses). */
 #ifndef BRAGG_WEB_ACCESS_H
 #define BRAGG_WEB_ACCESS_H
 
@@ -6,6 +7,37 @@
 #include <stddef.h>
 
 #include "base/error.h"
+
+/* --- the head of a request over HTTP/1.1: its first line and its headers ----------------- */
+
+enum { HTTP_HEADERS_MAX = 64 };
+
+/* The parts of a request.  The pointers point into the text of the request. */
+struct http_head {
+    const char *method, *version;
+    char *target;
+    size_t count;
+    struct {
+        const char *name, *value;
+    } headers[HTTP_HEADERS_MAX];
+};
+
+/* Ends the text at the first `end`, and returns the text after it.  Returns NULL if the text does
+ * not contain `end`. */
+char *http_cut(char *text, const char *end);
+
+/* Splits the head of a request, up to its empty line, into *r.  Returns false if the head is
+ * malformed. */
+bool http_head_split(struct http_head *r, char *head);
+
+/* Returns the value of a header; "" if the header is missing. */
+const char *http_header(const struct http_head *r, const char *name);
+
+/* Returns true if a header that affects a decision appears twice.  Such a request is malformed,
+ * because two programs could read different values. */
+bool http_head_is_ambiguous(const struct http_head *r);
+
+/* --- access ------------------------------------------------------------------------------ */
 
 enum { WEB_TOKEN_SIZE = 129, WEB_TOKEN_MIN = 16 };
 

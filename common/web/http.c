@@ -60,100 +60,9 @@ static const struct web_file *find_file(const char *path)
 
 #define PROTOCOL "bragg-view"
 
-/* --- the head of a request ----------------------------------------------------- */
-
-enum { HEADERS_MAX = 64 };
-
-/* The parts of a request.  The pointers point into the text of the request. */
-struct request {
-    const char *method, *version;
-    char *target;
-    size_t count;
-    struct {
-        const char *name, *value;
-    } headers[HEADERS_MAX];
-};
-
-static void refuse(struct http_answer *a, unsigned code, const char *text)
+static void refuse_request(struct http_answer *a, unsigned code, const char *text)
 {
     *a = (struct http_answer){.code = code, .text = text};
-}
-
-/* Ends the text at the first `end`, and returns the text after it.  Returns NULL if the text does
- * not contain `end`. */
-static char *cut(char *text, const char *end)
-{
-    char *at = strstr(text, end);
-    if (!at)
-        return NULL;
-    *at = '\0';
-    return at + strlen(end);
-}
-
-static bool is_name(const char *name)
-{
-    return name[0] && !name[strspn(name, "!#$%&'*+-.^_`|~0123456789"
-                                         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")];
-}
-
-static bool split_header(struct request *r, char *line)
-{
-    char *value = cut(line, ":");
-    if (!value || !is_name(line) || r->count == HEADERS_MAX)
-        return false;
-    value += strspn(value, " \t");
-    for (size_t n = strlen(value); n && strchr(" \t", value[n - 1]);)
-        value[--n] = '\0';
-    r->headers[r->count].name = line;
-    r->headers[r->count++].value = value;
-    return true;
-}
-
-/* Splits the head of a request into *r.  Returns false if the head is malformed. */
-static bool split(struct request *r, char *head)
-{
-    char *next = cut(head, "\r\n");
-    *r = (struct request){.method = head};
-    r->target = next ? cut(head, " ") : NULL;
-    r->version = r->target ? cut(r->target, " ") : NULL;
-    if (!r->version || strchr(r->version, ' '))
-        return false;
-    for (char *line = next; strcmp(line, "\r\n") != 0; line = next) {
-        next = cut(line, "\r\n");
-        if (!next || !split_header(r, line))
-            return false;
-    }
-    return true;
-}
-
-/* Returns the value of a header; "" if the header is missing. */
-static const char *header(const struct request *r, const char *name)
-{
-    for (size_t i = 0; i < r->count; i++)
-        if (strcasecmp(r->headers[i].name, name) == 0)
-            return r->headers[i].value;
-    return "";
-}
-
-/* Returns true if a header that affects a decision appears twice.  Such a request is malformed,
- * because two programs could read different values. */
-static bool is_ambiguous(const struct request *r)
-{
-    static const char *const once[] = {"host",
-                                       "origin",
-                                       "cookie",
-                                       "upgrade",
-                                       "sec-websocket-key",
-                                       "sec-websocket-version",
-                                       "content-length"};
-    for (size_t i = 0; i < sizeof once / sizeof *once; i++) {
-        size_t n = 0;
-        for (size_t j = 0; j < r->count; j++)
-            n += strcasecmp(r->headers[j].name, once[i]) == 0;
-        if (n > 1)
-            return true;
-    }
-    return false;
 }
 
 /* Returns true if a list of words, separated by commas, contains `word`. */
@@ -172,11 +81,11 @@ static bool has_word(const char *list, const char *word)
 
 /* --- what is allowed ----------------------------------------------------------- */
 
-static bool cookie_is_good(const struct request *r, const struct http_rules *rules)
+static bool cookie_is_good(const struct http_head *r, const struct http_rules *rules)
 {
     char value[WEB_TOKEN_SIZE];
     return !rules->token[0] ||
-           (web_cookie(header(r, "cookie"), rules->cookie, value, sizeof value) &&
+           (web_cookie(http_header(r, "cookie"), rules->cookie, value, sizeof value) &&
             web_token_equal(rules->token, value));
 }
 
@@ -198,57 +107,58 @@ static bool query_is_good(const char *query, const struct http_rules *rules)
     return false;
 }
 
-static void read_upgrade(const struct request *r, const struct http_rules *rules,
+static void read_upgrade(const struct http_head *r, const struct http_rules *rules,
                          struct http_answer *a)
 {
     *a = (struct http_answer){.code = HTTP_SWITCHING};
-    if (strcasecmp(header(r, "upgrade"), "websocket") != 0 ||
-        !has_word(header(r, "connection"), "upgrade"))
-        refuse(a, 400, "This server upgrades to websockets only.");
-    else if (strcmp(header(r, "sec-websocket-version"), "13") != 0)
-        refuse(a, 426, "The version of the websocket must be 13.");
-    else if (!ws_accept(header(r, "sec-websocket-key"), a->accept))
-        refuse(a, 400, "The key of the websocket is malformed.");
-    else if (!has_word(header(r, "sec-websocket-protocol"), PROTOCOL))
-        refuse(a, 400, "The protocol of the websocket must be " PROTOCOL ".");
-    else if (!web_origin_is_good(header(r, "origin"), header(r, "host")))
-        refuse(a, 403, "Pages of other servers may not connect.");
+    if (strcasecmp(http_header(r, "upgrade"), "websocket") != 0 ||
+        !has_word(http_header(r, "connection"), "upgrade"))
+        refuse_request(a, 400, "This server upgrades to websockets only.");
+    else if (strcmp(http_header(r, "sec-websocket-version"), "13") != 0)
+        refuse_request(a, 426, "The version of the websocket is not supported; expected 13.");
+    else if (!ws_accept(http_header(r, "sec-websocket-key"), a->accept))
+        refuse_request(a, 400, "The key of the websocket is malformed.");
+    else if (!has_word(http_header(r, "sec-websocket-protocol"), PROTOCOL))
+        refuse_request(a, 400, "The protocol of the websocket must be " PROTOCOL ".");
+    else if (!web_origin_is_good(http_header(r, "origin"), http_header(r, "host")))
+        refuse_request(a, 403, "Pages of other servers may not connect.");
     else if (!cookie_is_good(r, rules))
-        refuse(a, 403, "The request has no token.");
+        refuse_request(a, 403, "The request has no token.");
     else if (rules->full)
-        refuse(a, 503, "Too many pages are open.");
+        refuse_request(a, 503, "Too many pages are open.");
 }
 
-static void read_file(const struct request *r, const struct http_rules *rules, const char *path,
+static void read_file(const struct http_head *r, const struct http_rules *rules, const char *path,
                       const char *query, struct http_answer *a)
 {
     *a = (struct http_answer){.code = 200, .text = "OK"};
     if (query_is_good(query, rules))
         *a = (struct http_answer){.code = 303, .text = "See Other", .welcome = true};
     else if (!cookie_is_good(r, rules))
-        refuse(a, 403, "The address has no token: use the address that bragg-view printed.");
+        refuse_request(a, 403,
+                       "The address has no token: use the address that bragg-view printed.");
     else if (!(a->file = find_file(path)))
-        refuse(a, 404, "There is no such page.");
+        refuse_request(a, 404, "There is no such page.");
 }
 
 void http_read(char *head, size_t n, const struct http_rules *rules, struct http_answer *a)
 {
-    struct request r;
+    struct http_head r;
     head[n] = '\0';
     if (n >= HTTP_HEAD_MAX) {
-        refuse(a, 431, "The request is too long.");
-    } else if (strlen(head) < n || !split(&r, head) || is_ambiguous(&r)) {
-        refuse(a, 400, "The request is malformed.");
+        refuse_request(a, 431, "The request is too long.");
+    } else if (strlen(head) < n || !http_head_split(&r, head) || http_head_is_ambiguous(&r)) {
+        refuse_request(a, 400, "The request is malformed.");
     } else if (strcmp(r.version, "HTTP/1.1") != 0 && strcmp(r.version, "HTTP/1.0") != 0) {
-        refuse(a, 505, "This server uses HTTP/1.1 only.");
-    } else if (!web_host_is_good(header(&r, "host"), rules->host)) {
-        refuse(a, 403, "The name in the address is not a name of this server.");
+        refuse_request(a, 505, "This server uses HTTP/1.1 only.");
+    } else if (!web_host_is_good(http_header(&r, "host"), rules->host)) {
+        refuse_request(a, 403, "The name in the address is not a name of this server.");
     } else if (strcmp(r.method, "GET") != 0) {
-        refuse(a, 405, "This server answers GET only.");
-    } else if (header(&r, "upgrade")[0]) {
+        refuse_request(a, 405, "This server answers GET only.");
+    } else if (http_header(&r, "upgrade")[0]) {
         read_upgrade(&r, rules, a);
     } else {
-        const char *query = cut(r.target, "?");
+        const char *query = http_cut(r.target, "?");
         read_file(&r, rules, r.target, query, a);
     }
 }

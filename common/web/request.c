@@ -201,13 +201,11 @@ static void put_block(const struct image *image, const struct block *b, bool mea
     }
 }
 
-/* Allocates a message with a copy of the head and room for `bytes` bytes after it.  Returns NULL
- * if memory runs out. */
-static struct web_blob *begin(const struct web_head *head, size_t bytes)
+/* Allocates a message with a copy of the head and room for `bytes` bytes after it. */
+static struct web_blob *begin_message(const struct web_head *head, size_t bytes)
 {
     struct web_blob *b = web_blob_new(sizeof *head + bytes);
-    if (b)
-        memcpy(b->data, head, sizeof *head);
+    memcpy(b->data, head, sizeof *head);
     return b;
 }
 
@@ -249,13 +247,13 @@ struct web_blob *web_tile(const struct web_frame *f, const struct panel *panel,
     struct web_head head = head_of(WEB_TILE, f);
     set_region(&head, r);
     head.type = r->mean ? PIXEL_F32 : f->image.type;
-    struct web_blob *blob =
-        begin(&head, (size_t)r->width * (size_t)r->height * pixel_size((enum pixel_type)head.type));
-    if (blob && r->factor == 1 && !r->mean) {
+    struct web_blob *blob = begin_message(&head, (size_t)r->width * (size_t)r->height *
+                                                     pixel_size((enum pixel_type)head.type));
+    if (r->factor == 1 && !r->mean) {
         copy_pixels(&f->image, panel, r, blob->data + sizeof head);
         return blob;
     }
-    for (int64_t y = 0; blob && y < r->height; y++)
+    for (int64_t y = 0; y < r->height; y++)
         for (int64_t x = 0; x < r->width; x++) {
             const struct block b = block_at(panel, r, x, y);
             put_block(&f->image, &b, r->mean, blob->data + sizeof head, y * r->width + x);
@@ -277,8 +275,8 @@ struct web_blob *web_mask(const struct panel *panel, const struct web_region *r)
 {
     struct web_head head = {.what = WEB_MASK};
     set_region(&head, r);
-    struct web_blob *blob = begin(&head, (size_t)r->width * (size_t)r->height);
-    for (int64_t y = 0; blob && y < r->height; y++)
+    struct web_blob *blob = begin_message(&head, (size_t)r->width * (size_t)r->height);
+    for (int64_t y = 0; y < r->height; y++)
         for (int64_t x = 0; x < r->width; x++) {
             const struct block b = block_at(panel, r, x, y);
             blob->data[sizeof head + (size_t)(y * r->width + x)] = is_masked(panel, &b);
@@ -291,8 +289,8 @@ struct web_blob *web_marks(const struct web_frame *f)
     struct web_head head = head_of(WEB_MARKS, f);
     const size_t bytes = f->nmarks * sizeof *f->marks;
     head.items = (uint32_t)f->nmarks;
-    struct web_blob *blob = begin(&head, bytes);
-    if (blob && bytes)
+    struct web_blob *blob = begin_message(&head, bytes);
+    if (bytes)
         memcpy(blob->data + sizeof head, f->marks, bytes);
     return blob;
 }
@@ -300,5 +298,5 @@ struct web_blob *web_marks(const struct web_frame *f)
 struct web_blob *web_gone(uint64_t number)
 {
     const struct web_head head = {.what = WEB_GONE, .number = number};
-    return begin(&head, 0);
+    return begin_message(&head, 0);
 }

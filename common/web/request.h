@@ -56,19 +56,17 @@ bool web_region_equal(const struct web_region *a, const struct web_region *b);
 /* Makes the message with the values of a region, which lies within the picture `panel`.  The
  * value of a block is its largest pixel, in the type of the pixels, or its mean as float32.
  * Pixels that are NaN are skipped.  A block in which all pixels are NaN is NaN.  Blocks at the
- * far edges may be smaller.  Returns NULL if memory runs out. */
+ * far edges may be smaller. */
 struct web_blob *web_tile(const struct web_frame *f, const struct panel *panel,
                           const struct web_region *r);
 
-/* Makes the message with one byte for each block: 1 if no pixel of the block is computed, else 0.
- * Returns NULL if memory runs out. */
+/* Makes the message with one byte for each block: 1 if no pixel is computed, else 0. */
 struct web_blob *web_mask(const struct panel *panel, const struct web_region *r);
 
-/* Makes the message with the marks of a frame.  Returns NULL if memory runs out. */
+/* Makes the message with the marks of a frame. */
 struct web_blob *web_marks(const struct web_frame *f);
 
-/* Makes the message that frame `number` does not exist, or does not have the region.  Returns
- * NULL if memory runs out. */
+/* Makes the message that frame `number` does not exist, or does not have the region. */
 struct web_blob *web_gone(uint64_t number);
 
 #endif

@@ -124,7 +124,7 @@ static enum status listen_at(struct web *web, const char *address, int *port, st
 
 /* Starts the thread of the server.  All signals are blocked in this thread, because other threads
  * handle them. */
-static enum status start(struct web *web, struct error *e)
+static enum status start_thread(struct web *web, struct error *e)
 {
     sigset_t all, former;
     (void)sigfillset(&all);
@@ -146,8 +146,6 @@ enum status web_open(struct web **opened, const struct web_settings *settings,
     struct web *web = *opened = s ? NULL : mem_array(1, sizeof *web);
     if (s)
         return s;
-    if (!web)
-        return error_memory(e, "the server");
     web->answers_max = settings->store_bytes / 4;
     web_store_open(&web->store, settings->store_bytes - web->answers_max);
     (void)pthread_mutex_init(&web->lock, NULL);
@@ -163,7 +161,7 @@ enum status web_open(struct web **opened, const struct web_settings *settings,
     (void)snprintf(web->cookie, sizeof web->cookie, "bragg-view-%d", port);
     (void)snprintf(text, WEB_ADDRESS_SIZE, "http://%s:%d/%s%s", address, port,
                    web->token[0] ? "?token=" : "", web->token);
-    return start(web, e);
+    return start_thread(web, e);
 }
 
 /* --- the content of the page --------------------------------------------------- */
@@ -185,18 +183,15 @@ void web_news(struct web *web)
 }
 
 /* Replaces the text *at, which all pages get, and wakes the pages. */
-static enum status tell(struct web *web, struct web_blob **at, const char *json, struct error *e)
+static void replace_text(struct web *web, struct web_blob **at, const char *json)
 {
     struct web_blob *blob = web_blob_text(json);
-    if (!blob)
-        return error_memory(e, "a text for the pages");
     (void)pthread_mutex_lock(&web->lock);
     struct web_blob *former = *at;
     *at = blob;
     web_blob_drop(former);
     (void)pthread_mutex_unlock(&web->lock);
     lws_cancel_service(web->context);
-    return STATUS_OK;
 }
 
 void web_pipeline(struct web *web, const char *json)
@@ -204,25 +199,26 @@ void web_pipeline(struct web *web, const char *json)
     (void)pthread_mutex_lock(&web->lock);
     web->pipelines++;
     (void)pthread_mutex_unlock(&web->lock);
-    (void)tell(web, &web->pipeline, json, NULL);
+    replace_text(web, &web->pipeline, json);
 }
 
-enum status web_begin(struct web *web, const struct panel *panel, const char *json, struct error *e)
+void web_begin(struct web *web, const struct panel *panel, const char *json)
 {
     (void)pthread_mutex_lock(&web->lock);
     web->panel = panel;
     (void)pthread_mutex_unlock(&web->lock);
-    return tell(web, &web->stream, json, e);
+    replace_text(web, &web->stream, json);
 }
 
-enum status web_end(struct web *web, const char *json, struct error *e)
+void web_end(struct web *web, const char *json)
 {
-    return web->end || !web->runs ? STATUS_OK : tell(web, &web->end, json, e);
+    if (!web->end && web->runs)
+        replace_text(web, &web->end, json);
 }
 
 /* Sends all pages their last texts and closes them, which takes at most LEAVE_MS.  Then ends the
  * thread. */
-static void leave(struct web *web)
+static void leave_pages(struct web *web)
 {
     const struct timespec step = {.tv_nsec = 10000000};
     atomic_store(&web->leave, true);
@@ -240,7 +236,7 @@ void web_close(struct web *web)
     if (!web)
         return;
     if (web->runs)
-        leave(web);
+        leave_pages(web);
     if (web->context)
         lws_context_destroy(web->context);
     for (size_t i = 0; i < TILES_KEPT; i++)

@@ -42,8 +42,7 @@ enum status web_open(struct web **web, const struct web_settings *settings,
 
 /* Sets the detector that pages show, and the JSON text that describes it.  *panel must stay valid
  * until web_close.  Must be called once. */
-enum status web_begin(struct web *web, const struct panel *panel, const char *json,
-                      struct error *e);
+void web_begin(struct web *web, const struct panel *panel, const char *json);
 
 /* Returns the frames that pages show.  The server owns the store. */
 struct web_store *web_frames(struct web *web);
@@ -54,13 +53,12 @@ bool web_is_watched(const struct web *web);
 /* Notifies the pages that web_frames has a new frame. */
 void web_news(struct web *web);
 
-/* Replaces the JSON text that describes the pipeline to pages.  If memory runs out, the previous
- * text stays. */
+/* Replaces the JSON text that describes the pipeline to pages. */
 void web_pipeline(struct web *web, const char *json);
 
 /* Notifies pages that the stream has ended.  `json` is the text that they show.  Only the first
- * call has an effect.  STATUS_FAILED: out of memory. */
-enum status web_end(struct web *web, const char *json, struct error *e);
+ * call has an effect. */
+void web_end(struct web *web, const char *json);
 
 /* Closes all connections and frees *web.  NULL: does nothing. */
 void web_close(struct web *web);

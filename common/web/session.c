@@ -205,7 +205,7 @@ static struct web_blob *frames_text(struct session *s)
 }
 
 /* Returns the tile of a region, which the caller must drop.  The latest tiles are kept, so that
- * pages that show the same region share one tile.  Returns NULL if memory runs out. */
+ * pages that show the same region share one tile. */
 static struct web_blob *shared_tile(struct web *web, const struct web_frame *f,
                                     const struct panel *panel, const struct web_region *r)
 {
@@ -219,8 +219,7 @@ static struct web_blob *shared_tile(struct web *web, const struct web_frame *f,
     struct kept_tile *t = &web->tiles[web->next_tile++ % TILES_KEPT];
     web_blob_drop(t->blob);
     *t = (struct kept_tile){.number = f->number, .region = *r, .blob = web_tile(f, panel, r)};
-    if (t->blob)
-        t->blob->users++;
+    t->blob->users++;
     return t->blob;
 }
 

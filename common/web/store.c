@@ -18,8 +18,6 @@ size_t web_blob_bytes(void)
 struct web_blob *web_blob_new(size_t size)
 {
     struct web_blob *b = mem_array(1, sizeof *b + size);
-    if (!b)
-        return NULL;
     (void)atomic_fetch_add(&message_bytes, size);
     b->users = 1;
     b->size = size;
@@ -29,8 +27,6 @@ struct web_blob *web_blob_new(size_t size)
 struct web_blob *web_blob_text(const char *text)
 {
     struct web_blob *b = web_blob_new(strlen(text));
-    if (!b)
-        return NULL;
     b->text = true;
     memcpy(b->data, text, b->size);
     return b;
@@ -68,7 +64,7 @@ void web_store_open(struct web_store *s, size_t bytes_max)
 
 /* Ends the use of a frame.  If it was the last use, the frame becomes the spare frame, whose
  * memory is used again. */
-static void drop(struct web_store *s, struct web_frame *f)
+static void drop_frame(struct web_store *s, struct web_frame *f)
 {
     if (--f->users > 0)
         return;
@@ -83,7 +79,7 @@ static void evict(struct web_store *s)
     s->first = (s->first + 1) % WEB_FRAMES_MAX;
     s->count--;
     s->bytes -= bytes_of(f);
-    drop(s, f);
+    drop_frame(s, f);
 }
 
 void web_store_close(struct web_store *s)
@@ -125,12 +121,8 @@ struct web_frame *web_store_new(struct web_store *s, enum pixel_type type, enum 
     if (f)
         return f;
     f = mem_array(1, sizeof *f);
-    if (f && !image_reserve(&f->image, type, unit, count)) {
-        mem_free(f);
-        return NULL;
-    }
-    if (f)
-        f->users = 1;
+    image_allocate(&f->image, type, unit, count);
+    f->users = 1;
     return f;
 }
 
@@ -159,7 +151,7 @@ struct web_frame *web_store_use(struct web_store *s, uint64_t number)
 void web_store_drop(struct web_store *s, struct web_frame *f)
 {
     (void)pthread_mutex_lock(&s->lock);
-    drop(s, f);
+    drop_frame(s, f);
     (void)pthread_mutex_unlock(&s->lock);
 }
 

@@ -11,7 +11,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/error.h"
 #include "model/frame.h"
 
 /* --- messages ------------------------------------------------------------------ */
@@ -49,10 +48,10 @@ struct web_blob {
     unsigned char data[];
 };
 
-/* Makes a message of `size` bytes with one user.  Returns NULL if memory runs out. */
+/* Makes a message of `size` bytes with one user. */
 struct web_blob *web_blob_new(size_t size);
 
-/* Makes a message of text with one user.  Returns NULL if memory runs out. */
+/* Makes a message of text with one user. */
 struct web_blob *web_blob_text(const char *text);
 
 /* Returns the total size of all existing messages, in bytes. */
@@ -95,8 +94,7 @@ void web_store_open(struct web_store *s, size_t bytes_max);
 void web_store_close(struct web_store *s);
 
 /* Makes a frame with room for an image of `count` pixels.  Old frames are removed to make room.
- * The caller fills in the frame, and gives it to web_store_put or web_store_drop.  Returns NULL
- * if memory runs out. */
+ * The caller fills in the frame, and gives it to web_store_put or web_store_drop. */
 struct web_frame *web_store_new(struct web_store *s, enum pixel_type type, enum pixel_unit unit,
                                 size_t count);
 

@@ -7,7 +7,7 @@
 enum { FIN = 0x80, RESERVED = 0x70, OPCODE = 0x0f, CONTROL = 0x08, MASK = 0x80, SIZE = 0x7f };
 
 /* Ends the connection with this code and reason. */
-static enum ws_event refuse(struct ws_reader *r, enum ws_code code, const char *why)
+static enum ws_event end_connection(struct ws_reader *r, enum ws_code code, const char *why)
 {
     r->code = code;
     r->why = why;
@@ -83,21 +83,21 @@ static enum ws_event check_start(struct ws_reader *r)
 {
     const enum ws_opcode opcode = opcode_of(r);
     if (r->head[0] & RESERVED)
-        return refuse(r, WS_CODE_PROTOCOL, "a reserved bit is set");
+        return end_connection(r, WS_CODE_PROTOCOL, "a reserved bit is set");
     if ((opcode > WS_BINARY && opcode < WS_CLOSE) || opcode > WS_PONG)
-        return refuse(r, WS_CODE_PROTOCOL, "the opcode is reserved");
+        return end_connection(r, WS_CODE_PROTOCOL, "the opcode is reserved");
     if (!(r->head[1] & MASK))
-        return refuse(r, WS_CODE_PROTOCOL, "the frame is not masked");
+        return end_connection(r, WS_CODE_PROTOCOL, "the frame is not masked");
     if (is_control(r) && !is_final(r))
-        return refuse(r, WS_CODE_PROTOCOL, "the control frame is fragmented");
+        return end_connection(r, WS_CODE_PROTOCOL, "the control frame is fragmented");
     if (is_control(r) && (r->head[1] & SIZE) > WS_CONTROL_MAX)
-        return refuse(r, WS_CODE_PROTOCOL, "the control frame has more than 125 bytes");
+        return end_connection(r, WS_CODE_PROTOCOL, "the control frame has more than 125 bytes");
     if (!is_control(r) && r->in_message != (opcode == WS_CONTINUATION))
-        return refuse(r, WS_CODE_PROTOCOL,
-                      r->in_message ? "the message before is not complete"
-                                    : "there is no message to continue");
+        return end_connection(r, WS_CODE_PROTOCOL,
+                              r->in_message ? "the previous message is not complete"
+                                            : "there is no message to continue");
     if (opcode == WS_BINARY)
-        return refuse(r, WS_CODE_TYPE, "requests are text");
+        return end_connection(r, WS_CODE_TYPE, "requests are text");
     return WS_EVENT_NONE;
 }
 
@@ -110,11 +110,11 @@ static enum ws_event begin_payload(struct ws_reader *r)
     for (size_t i = 0; i < more; i++)
         r->left = r->left << 8 | r->head[2 + i];
     if (more && r->left <= (more == 2 ? 125 : 65535))
-        return refuse(r, WS_CODE_PROTOCOL, "the size is not in its shortest form");
+        return end_connection(r, WS_CODE_PROTOCOL, "the size is not in its shortest form");
     if (r->left >> 63)
-        return refuse(r, WS_CODE_PROTOCOL, "the size has its highest bit set");
+        return end_connection(r, WS_CODE_PROTOCOL, "the size has its highest bit set");
     if (!is_control(r) && r->left > WEB_REQUEST_MAX - r->length)
-        return refuse(r, WS_CODE_TOO_LARGE, "the request is too long");
+        return end_connection(r, WS_CODE_TOO_LARGE, "the request is too long");
     r->in_payload = true;
     r->at = 0;
     if (is_control(r))
@@ -160,14 +160,14 @@ static enum ws_event end_close(struct ws_reader *r)
 {
     const unsigned code = r->ncontrol < 2 ? 0U : (unsigned)r->control[0] << 8 | r->control[1];
     if (r->ncontrol == 0)
-        return refuse(r, WS_CODE_NONE, "");
+        return end_connection(r, WS_CODE_NONE, "");
     if (r->ncontrol == 1)
-        return refuse(r, WS_CODE_PROTOCOL, "the close frame has one byte");
+        return end_connection(r, WS_CODE_PROTOCOL, "the close frame has one byte");
     if (!is_code(code))
-        return refuse(r, WS_CODE_PROTOCOL, "the code of the close frame is not allowed");
+        return end_connection(r, WS_CODE_PROTOCOL, "the code of the close frame is not allowed");
     if (utf8_check(r->control + 2, r->ncontrol - 2) != UTF8_WHOLE)
-        return refuse(r, WS_CODE_TEXT, "the reason of the close frame is not UTF-8");
-    return refuse(r, (enum ws_code)code, "");
+        return end_connection(r, WS_CODE_TEXT, "the reason of the close frame is not UTF-8");
+    return end_connection(r, (enum ws_code)code, "");
 }
 
 /* Ends a frame whose payload is complete.  Returns its event. */
@@ -189,7 +189,7 @@ static enum ws_event check_text(struct ws_reader *r, enum ws_event event)
 {
     const enum utf8 text = utf8_check(r->message, r->length);
     const bool bad = text == UTF8_BAD || (text == UTF8_CUT && event == WS_EVENT_MESSAGE);
-    return bad ? refuse(r, WS_CODE_TEXT, "the text is not UTF-8") : event;
+    return bad ? end_connection(r, WS_CODE_TEXT, "the text is not UTF-8") : event;
 }
 
 size_t ws_take(struct ws_reader *r, const unsigned char *bytes, size_t n, enum ws_event *event)

@@ -93,6 +93,7 @@ static size_t beam_source_bytes(const void *object)
 #define OBJECT beam
 static const struct field beam_fields[] = {
     MEMBER(direction, REAL, .count = 3),
+    GIVEN(exposure_s, 0, has_exposure),
     MEMBER(fluence_ph_m2, REAL),
     MEMBER(harmonic_share, REAL, .flags = FIELD_ABSENT),
     MEMBER(harmonic_signal, REAL, .flags = FIELD_ABSENT),
@@ -218,6 +219,8 @@ static const struct field experiment_fields[] = {
            .present_offset = offsetof(struct experiment, has_pulse_ids)),
     MEMBER(reasons, DATA, .bytes = reasons_bytes, .flags = FIELD_OPTIONAL | FIELD_ABSENT,
            .present_offset = offsetof(struct experiment, has_reasons)),
+    MEMBER(sample_moves, BOOL, .flags = FIELD_ABSENT,
+           .present_offset = offsetof(struct experiment, sample_moves)),
     MEMBER(sampling, MAP, .table = &sampling_table),
     MEMBER(saturation, REAL),
     MEMBER(spindle, REAL, .count = 3),
@@ -232,9 +235,7 @@ static bool on_grid(int64_t first, int64_t pixels)
     return first >= 0 && first <= INT32_MAX && pixels <= INT32_MAX - first;
 }
 
-/* Checks that the panels cover the pixels of the frame without a gap, and that regions of
- * interest are inside their panels.  STATUS_INPUT: they are not. */
-static enum status check_panels(const struct experiment *x, struct error *e)
+enum status codec_check_panels(const struct experiment *x, struct error *e)
 {
     int64_t pixels = 0;
     for (size_t i = 0; i < x->npanels; i++) {
@@ -244,15 +245,16 @@ static enum status check_panels(const struct experiment *x, struct error *e)
             p->first_pixel != pixels || pixels > INT64_MAX / 8 || p->layers < 0 ||
             !on_grid(p->grid_fast, p->fast_pixels) || !on_grid(p->grid_slow, p->slow_pixels))
             return error_set(e, STATUS_INPUT,
-                             "a corrupt experiment: panel %zu has an impossible size", i);
+                             "the experiment is corrupt: panel %zu has an impossible size or place",
+                             i);
         pixels += (int64_t)count;
         const struct roi *r = &p->roi;
         if (r->fast_min < 0 || r->slow_min < 0 || r->fast_max >= p->fast_pixels ||
             r->slow_max >= p->slow_pixels)
-            return error_set(
-                e, STATUS_INPUT,
-                "a corrupt experiment: the region of interest of panel %zu is outside the panel",
-                i);
+            return error_set(e, STATUS_INPUT,
+                             "the experiment is corrupt: the region of interest of panel %zu is "
+                             "outside the panel",
+                             i);
     }
     return STATUS_OK;
 }
@@ -265,7 +267,7 @@ enum status codec_experiment_encode(struct experiment *x, struct message *m, str
 enum status codec_experiment_decode(struct experiment *x, const struct message *m, struct error *e)
 {
     const enum status s = fields_decode(&experiment_table, x, m, e);
-    return s ? s : check_panels(x, e);
+    return s ? s : codec_check_panels(x, e);
 }
 
 /* --- the frame ----------------------------------------------------------- */
@@ -316,6 +318,7 @@ static size_t domains_bytes(const void *object)
 
 #define OBJECT lattice
 static const struct field lattice_fields[] = {
+    GIVEN(aside_m, 3, is_aside),
     MEMBER(cells_m, DATA, .bytes = cells_bytes, .flags = FIELD_REALS),
     MEMBER(crystal, U32),
     MEMBER(domains, DATA, .bytes = domains_bytes, .flags = FIELD_REALS),
@@ -343,6 +346,7 @@ static const struct field recipe_fields[] = {
     MEMBER(nsources, SIZE),
     MEMBER(osc_rad, REAL),
     MEMBER(phi_rad, REAL),
+    GIVEN(sample_m, 2, has_sample),
     MEMBER(seed, U64),
     MEMBER(shift_m, REAL, .count = 3, .present_offset = offsetof(struct recipe, has_shift),
            .flags = FIELD_ABSENT),
@@ -484,7 +488,8 @@ struct codec_expected codec_expect(const struct experiment *x)
     struct codec_expected expected = {.pixels = (size_t)experiment_pixels(x),
                                       .panels = x->npanels,
                                       .crystals = x->ncrystals,
-                                      .detector_moves = x->detector_moves};
+                                      .detector_moves = x->detector_moves,
+                                      .sample_moves = x->sample_moves};
     memcpy(expected.lineage, x->lineage, sizeof expected.lineage);
     return expected;
 }
@@ -540,6 +545,13 @@ static enum status check_frame(const struct envelope *n, const struct codec_expe
                 e, STATUS_INPUT,
                 "frame %llu has a lattice of crystal %u, but the experiment has %zu crystals", id,
                 r->lattices[i].crystal, expected->crystals);
+    bool aside = r->has_sample;
+    for (size_t i = 0; i < r->nlattices; i++)
+        aside = aside || r->lattices[i].is_aside;
+    if (aside && !expected->sample_moves)
+        return error_set(
+            e, STATUS_INPUT,
+            "frame %llu has a place on a sample holder, but the experiment has no such holder", id);
     if (r->has_shift && !expected->detector_moves)
         return error_set(
             e, STATUS_INPUT,
@@ -547,7 +559,8 @@ static enum status check_frame(const struct envelope *n, const struct codec_expe
             id);
     if (!are_consistent(&n->frame.reflections, r, expected))
         return error_set(e, STATUS_INPUT,
-                         "frame %llu has corrupt reflections: their numbers contradict each other",
+                         "frame %llu has corrupt reflections: a value is not finite, or a lattice, "
+                         "panel or pixel does not exist",
                          id);
     const char *fault = planes_fault(&n->frame.planes, pixels);
     if (fault)
@@ -561,16 +574,16 @@ static enum status check_frame(const struct envelope *n, const struct codec_expe
 }
 
 /* Moves the pixels from their part to the frame.  Unaligned pixels are copied. */
-static enum status take_pixels(struct image *image, struct message *m, struct error *e)
+static void take_pixels(struct image *image, struct message *m)
 {
     void *data = image->pixels;
     if (!data)
-        return STATUS_OK;
+        return;
     if ((uintptr_t)data % sizeof(uint32_t)) {
         const size_t bytes = image_bytes(image);
         image->pixels = image->owner = mem_copy(data, bytes, 1);
         image->release = mem_free;
-        return image->pixels ? STATUS_OK : error_memory(e, "an image");
+        return;
     }
     for (size_t i = 2; i < m->nparts; i++) {
         if (m->parts[i].data != data)
@@ -579,17 +592,16 @@ static enum status take_pixels(struct image *image, struct message *m, struct er
         image->release = part.release;
         image->owner = part.owner;
     }
-    return STATUS_OK;
 }
 
 enum status codec_frame_decode(struct frame *f, const struct codec_expected *expected,
                                struct message *m, struct error *e)
 {
     struct envelope envelope;
-    enum status s = fields_decode(&envelope_table, &envelope, m, e);
+    const enum status s = fields_decode(&envelope_table, &envelope, m, e);
     *f = envelope.frame;
     if (s == STATUS_OK)
-        s = take_pixels(&f->image, m, e);
+        take_pixels(&f->image, m);
     envelope.frame = *f;
     return s ? s : check_frame(&envelope, expected, e);
 }

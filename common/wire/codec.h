@@ -9,6 +9,11 @@
 #include "model/frame.h"
 #include "wire/message.h"
 
+/* Checks that the panels cover the pixels of a frame without a gap, and that regions of interest
+ * are inside their panels.  A sender checks its own experiment, so that the process at fault
+ * reports it.  STATUS_INPUT: they are not. */
+enum status codec_check_panels(const struct experiment *x, struct error *e);
+
 /* Encodes *x into parts 1 and above of *m, which must be empty.  The parts borrow the arrays of *x,
  * which must outlive the message. */
 enum status codec_experiment_encode(struct experiment *x, struct message *m, struct error *e);
@@ -26,7 +31,7 @@ enum status codec_frame_encode(struct frame *f, const char *lineage, struct mess
 struct codec_expected {
     char lineage[17];
     size_t pixels, panels, crystals;
-    bool detector_moves;
+    bool detector_moves, sample_moves;
 };
 
 /* Returns these properties.  Call it before the stage changes the received experiment. */

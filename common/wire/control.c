@@ -205,13 +205,14 @@ enum status control_notice_decode(enum message_type type, struct notice *n, cons
     const struct table t = notice_table(type);
     if (!t.has) {
         memset(n, 0, sizeof *n);
-        return error_set(e, STATUS_INPUT, "a %s message where none is expected",
+        return error_set(e, STATUS_INPUT, "an unexpected message of type %s; expected a notice",
                          message_type_name(type));
     }
     const enum status s = fields_decode(&t, n, m, e);
     for (size_t i = 0; s == STATUS_OK && i < n->nids; i++)
         if (n->ids[i].first > n->ids[i].last)
-            return error_set(e, STATUS_INPUT, "a range of frames that ends before it begins");
+            return error_set(e, STATUS_INPUT,
+                             "a malformed message: a range of frames ends before its first frame");
     return s;
 }
 

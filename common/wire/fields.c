@@ -28,7 +28,7 @@ static enum status encode_reals(struct encoder *n, const struct field *f, const 
         writer_array(&n->out, f->count);
     for (size_t i = 0; i < (f->count ? f->count : 1); i++) {
         if (!isfinite(x[i]))
-            return error_set(n->e, STATUS_INPUT, "%s is no finite number", f->name);
+            return error_set(n->e, STATUS_INPUT, "%s is not a finite number", f->name);
         writer_real(&n->out, x[i]);
     }
     return STATUS_OK;
@@ -75,7 +75,7 @@ static enum status check_finite(const struct field *f, const double *x, size_t b
 {
     for (size_t i = 0; i < bytes / sizeof *x; i++)
         if (!isfinite(x[i]))
-            return error_set(e, STATUS_INPUT, "%s: item %zu is no finite number", f->name, i);
+            return error_set(e, STATUS_INPUT, "%s: item %zu is not a finite number", f->name, i);
     return STATUS_OK;
 }
 
@@ -169,14 +169,12 @@ static enum status encode_map(struct encoder *n, const struct table *t, char *ob
 }
 
 /* Moves the written map into part 1. */
-static enum status place(struct encoder *n)
+static enum status place_map(struct encoder *n)
 {
     const size_t size = n->out.size;
-    if (n->out.full)
-        return error_memory(n->e, "a message");
     if (size > MESSAGE_METADATA_MAX)
         return error_set(n->e, STATUS_FAILED,
-                         "the metadata of a message has %zu bytes, at most %d are allowed", size,
+                         "the metadata of a message has %zu bytes; expected at most %d", size,
                          MESSAGE_METADATA_MAX);
     n->m->parts[1] = part_written(&n->out);
     n->out = (struct writer){0};
@@ -195,7 +193,7 @@ enum status fields_encode(const struct table *t, void *object, bool give, struct
     struct encoder n = {.give = give, .m = m, .e = e};
     enum status s = encode_map(&n, t, object);
     if (s == STATUS_OK)
-        s = place(&n);
+        s = place_map(&n);
     mem_free(n.out.bytes);
     return s;
 }
@@ -210,8 +208,8 @@ struct decoder {
 
 static enum status decode_map(struct decoder *d, const struct table *t, char *object);
 
-static enum status refuse(struct decoder *d, const struct table *t, const char *name,
-                          const char *what)
+static enum status refuse_field(struct decoder *d, const struct table *t, const char *name,
+                                const char *what)
 {
     return error_set(d->e, STATUS_INPUT, "a malformed message: %s.%s %s", t->name, name, what);
 }
@@ -224,7 +222,9 @@ static size_t least_bytes(const struct table *t)
     for (size_t i = 0; i < t->nfields; i++) {
         const struct field *f = &t->fields[i];
         const size_t item = f->type == FIELD_REAL ? 9 : 1;
-        bytes += 1 + f->length + (f->count && f->type != FIELD_TEXT ? 1 + f->count * item : item);
+        if (!(f->flags & FIELD_ABSENT))
+            bytes +=
+                1 + f->length + (f->count && f->type != FIELD_TEXT ? 1 + f->count * item : item);
     }
     return bytes;
 }
@@ -299,12 +299,12 @@ static enum status decode_list(struct decoder *d, const struct table *t, const s
 {
     uint32_t count;
     if (!reader_array(&d->in, ITEMS_MAX, &count))
-        return refuse(d, t, f->name, "is not a list");
+        return refuse_field(d, t, f->name, "is not a list");
     if (count > (size_t)(d->in.end - d->in.at) / least_bytes(f->table))
-        return refuse(d, t, f->name, "has more items than the message contains");
+        return refuse_field(d, t, f->name, "has more items than the message contains");
     if (!count)
         return STATUS_OK;
-    char *items = mem_array(count, f->table->size);
+    char *items = mem_try_array(count, f->table->size);
     if (!items)
         return error_memory(d->e, f->name);
     *(char **)(void *)(object + f->offset) = items;
@@ -353,7 +353,8 @@ static enum status decode_field(struct decoder *d, const struct table *t, const 
         return decode_list(d, t, f, object);
     const bool good =
         f->type == FIELD_DATA ? decode_part(d, part) : decode_scalar(d, f, object + f->offset);
-    return good ? STATUS_OK : refuse(d, t, f->name, "has a wrong type or an impossible value");
+    return good ? STATUS_OK
+                : refuse_field(d, t, f->name, "has a wrong type or an impossible value");
 }
 
 /* Lets the member point to its payload part (FIELD_BORROW) or to a copy of it.  Checks the size
@@ -364,18 +365,16 @@ static enum status place_data(struct decoder *d, const struct table *t, const st
     const size_t bytes = f->bytes(object);
     if (number < 0)
         return !bytes || f->flags & FIELD_OPTIONAL ? STATUS_OK
-                                                   : refuse(d, t, f->name, "is missing");
+                                                   : refuse_field(d, t, f->name, "is missing");
     const struct part *part = &d->m->parts[number + 2];
     if (bytes == SIZE_MAX || part->size != bytes)
-        return refuse(d, t, f->name, "has a payload of another size than its metadata state");
+        return refuse_field(d, t, f->name, "has a payload whose size differs from its metadata");
     void *data = f->flags & FIELD_BORROW ? part->data : mem_copy(part->data, bytes, 1);
-    if (bytes && !data)
-        return error_memory(d->e, f->name);
     *(void **)(void *)(object + f->offset) = data;
     const double *x = f->flags & FIELD_REALS ? data : NULL;
     for (size_t i = 0; x && i < bytes / sizeof *x; i++)
         if (!isfinite(x[i]))
-            return refuse(d, t, f->name, "has a number that is not finite");
+            return refuse_field(d, t, f->name, "has a number that is not finite");
     return STATUS_OK;
 }
 
@@ -386,7 +385,7 @@ struct keys {
 };
 
 /* Compares a text with `size` bytes of another one.  The result has the sign of that of strcmp. */
-static int compare(const struct reader *a, const void *text, size_t size)
+static int compare_text(const struct reader *a, const void *text, size_t size)
 {
     const size_t length = (size_t)(a->end - a->at);
     const int order = memcmp(a->at, text, length < size ? length : size);
@@ -403,11 +402,11 @@ static bool find_key(struct decoder *d, const struct field *wanted, struct keys 
     }
     while (keys->left && !reader_key_is_after(&d->in, wanted->name)) {
         if (!reader_key(&d->in, &name) ||
-            compare(&name, keys->last.at, (size_t)(keys->last.end - keys->last.at)) <= 0)
+            compare_text(&name, keys->last.at, (size_t)(keys->last.end - keys->last.at)) <= 0)
             return false;
         keys->last = name;
         keys->left--;
-        const int order = compare(&name, wanted->name, wanted->length);
+        const int order = compare_text(&name, wanted->name, wanted->length);
         if (order == 0)
             return true;
         if (order > 0 || !reader_skip(&d->in))
@@ -452,7 +451,7 @@ static enum status decode_map(struct decoder *d, const struct table *t, char *ob
             continue;
         }
         if (!(f->flags & FIELD_ABSENT) && !find_key(d, f, &keys))
-            return refuse(d, t, f->name, "is missing or out of order");
+            return refuse_field(d, t, f->name, "is missing or out of order");
         const enum status s = decode_field(d, t, f, object, &parts[nparts]);
         if (s)
             return s;

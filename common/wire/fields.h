@@ -94,7 +94,7 @@ static inline const struct field *table_next(const struct table *t, uint64_t *le
 /* Appends part 1, the map of *object, and one part for each of its arrays to *m, which contains
  * only part 0.  The parts borrow the arrays.  With `give` the message owns the arrays (each from
  * mem_array), and the pointers become NULL.  STATUS_INPUT: a number is not finite.  STATUS_FAILED:
- * out of memory, or the map is too long. */
+ * the map is too long. */
 enum status fields_encode(const struct table *t, void *object, bool give, struct message *m,
                           struct error *e);
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/crc32c.h"
+#include "base/hash.h"
 #include "wire/msgpack.h"
 
 static void part_release(struct part *part)
@@ -19,12 +19,7 @@ enum status message_add(struct message *m, struct part part, struct error *e)
         return error_set(e, STATUS_FAILED, "the message needs more than %d parts",
                          MESSAGE_PARTS_MAX);
     }
-    struct part *parts = mem_grow(m->parts, m->nparts, 1, sizeof *parts, &m->capacity);
-    if (!parts) {
-        part_release(&part);
-        return error_memory(e, "a message");
-    }
-    m->parts = parts;
+    m->parts = mem_grow(m->parts, m->nparts, 1, sizeof *m->parts, &m->capacity);
     m->parts[m->nparts++] = part;
     return STATUS_OK;
 }
@@ -49,6 +44,7 @@ void message_free(struct message *m)
 {
     for (size_t i = 0; i < m->nparts; i++)
         part_release(&m->parts[i]);
+    part_release(&m->chunk);
     mem_free(m->parts);
     memset(m, 0, sizeof *m);
 }
@@ -126,29 +122,21 @@ static uint32_t head_sum(const void *items, size_t size, const struct part *meta
     return sum ? sum : 1;
 }
 
-enum status route_encode(const struct route *r, const struct part *metadata, struct part *part,
-                         struct error *e)
+struct part route_encode(const struct route *r, const struct part *metadata)
 {
     struct writer w = {0};
     write_route(r, &w);
     writer_uint(&w, head_sum(w.bytes, w.size, metadata));
-    if (w.full) {
-        mem_free(w.bytes);
-        return error_memory(e, "a route");
-    }
-    *part = part_written(&w);
-    return STATUS_OK;
+    return part_written(&w);
 }
 
-enum status route_seal(struct route *r, struct message *m, struct error *e)
+void route_seal(struct route *r, struct message *m)
 {
-    struct part *part = &m->parts[0];
     uint32_t first;
     r->payload_count = (uint32_t)(m->nparts - 2);
     r->payload_crc = payload_sum(m, &first);
-    part_release(part);
-    *part = (struct part){0};
-    return route_encode(r, &m->parts[1], part, e);
+    part_release(&m->parts[0]);
+    m->parts[0] = route_encode(r, &m->parts[1]);
 }
 
 /* Reads an unsigned item of at most 32 bits. */

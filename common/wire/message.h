@@ -27,12 +27,13 @@ struct part {
 struct message {
     size_t nparts, capacity;
     struct part *parts;  // owned
+    struct part chunk;   // owned: part 2 as it came, if it came packed and packed_open replaced it
     bool has_sum;
     uint32_t sum;  // CRC-32C of part 2, if has_sum
 };
 
 /* Appends a part.  The message owns its memory from now on.  After an error the part has been
- * released.  STATUS_FAILED: out of memory, or more than MESSAGE_PARTS_MAX parts. */
+ * released.  STATUS_FAILED: more than MESSAGE_PARTS_MAX parts. */
 enum status message_add(struct message *m, struct part part, struct error *e);
 
 /* Gives the memory of part i to the caller; the message keeps a borrowed view of it. */
@@ -101,12 +102,11 @@ const char *message_type_name(enum message_type type);
 
 /* Writes part 0 of a message whose other parts are complete.  Sets the number of payload parts and
  * their checksum in *r first.  The last item of part 0 is the checksum of its other items and of
- * part 1.  STATUS_FAILED: out of memory. */
-enum status route_seal(struct route *r, struct message *m, struct error *e);
+ * part 1. */
+void route_seal(struct route *r, struct message *m);
 
-/* Encodes *r into *part, which the caller owns.  `metadata` is part 1 of the message. */
-enum status route_encode(const struct route *r, const struct part *metadata, struct part *part,
-                         struct error *e);
+/* Encodes *r as a part, which the caller owns.  `metadata` is part 1 of the message. */
+struct part route_encode(const struct route *r, const struct part *metadata);
 
 /* Reads part 0 into *r.  Checks number of parts, sizes, version, and the checksum of parts 0 and 1
  * (0: none was computed).  STATUS_INPUT: it is not a message of braggpipe. */

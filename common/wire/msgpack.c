@@ -9,20 +9,16 @@
 
 enum { ROOM = 128 };  // smallest number of bytes that are allocated at once
 
-bool writer_grow(struct writer *w, size_t more)
+void writer_grow(struct writer *w, size_t more)
 {
-    uint8_t *grown = mem_grow(w->bytes, w->size, more < ROOM ? ROOM : more, 1, &w->capacity);
-    w->full |= !grown;
-    w->bytes = grown ? grown : w->bytes;
-    return grown;
+    w->bytes = mem_grow(w->bytes, w->size, more < ROOM ? ROOM : more, 1, &w->capacity);
 }
 
-/* Callback of msgpack-c: appends the bytes of an item.  Returns non-zero if memory runs out. */
-static int append(void *writer, const char *bytes, size_t size)
+/* Callback of msgpack-c: appends the bytes of an item. */
+static int append_bytes(void *writer, const char *bytes, size_t size)
 {
     struct writer *w = writer;
-    if (!writer_has_room(w, size))
-        return -1;
+    writer_reserve(w, size);
     memcpy(w->bytes + w->size, bytes, size);
     w->size += size;
     return 0;
@@ -30,7 +26,7 @@ static int append(void *writer, const char *bytes, size_t size)
 
 static msgpack_packer packer(struct writer *w)
 {
-    return (msgpack_packer){.data = w, .callback = append};
+    return (msgpack_packer){.data = w, .callback = append_bytes};
 }
 
 void writer_uint_of_any_width(struct writer *w, uint64_t value)
@@ -73,7 +69,7 @@ void writer_large_map(struct writer *w, size_t count)
 
 /* --- reader -------------------------------------------------------------- */
 
-static size_t left(const struct reader *r)
+static size_t bytes_left(const struct reader *r)
 {
     return (size_t)(r->end - r->at);
 }
@@ -87,9 +83,9 @@ bool reader_done(const struct reader *r)
  * is cut off. */
 static bool number(const struct reader *r, size_t size, uint64_t *value)
 {
-    if (left(r) < 1 + size)
+    if (bytes_left(r) < 1 + size)
         return false;
-    if (left(r) > 8) {  // the usual case
+    if (bytes_left(r) > 8) {  // the usual case
         memcpy(value, r->at + 1, 8);
         *value = size ? be64toh(*value) >> (64 - 8 * size) : 0;
         return true;
@@ -101,9 +97,9 @@ static bool number(const struct reader *r, size_t size, uint64_t *value)
 }
 
 /* Reads the byte `tag`.  Returns false, and reads nothing, if the next byte is another one. */
-static bool take(struct reader *r, uint8_t tag)
+static bool take_tag(struct reader *r, uint8_t tag)
 {
-    if (!left(r) || *r->at != tag)
+    if (!bytes_left(r) || *r->at != tag)
         return false;
     r->at++;
     return true;
@@ -111,14 +107,14 @@ static bool take(struct reader *r, uint8_t tag)
 
 bool reader_nil(struct reader *r)
 {
-    return take(r, 0xc0);
+    return take_tag(r, 0xc0);
 }
 
 bool reader_bool(struct reader *r, bool *value)
 {
-    if (take(r, 0xc2))
+    if (take_tag(r, 0xc2))
         *value = false;
-    else if (take(r, 0xc3))
+    else if (take_tag(r, 0xc3))
         *value = true;
     else
         return false;
@@ -129,7 +125,7 @@ bool reader_bool(struct reader *r, bool *value)
  * item in bytes.  0: the item is not an integer. */
 static size_t integer(const struct reader *r, bool *negative, uint64_t *value)
 {
-    if (!left(r))
+    if (!bytes_left(r))
         return 0;
     const uint8_t tag = *r->at;
     *negative = false;
@@ -182,7 +178,7 @@ bool reader_real(struct reader *r, double *value)
 {
     uint64_t bits;
     double x;
-    if (!left(r) || *r->at != 0xcb || !number(r, 8, &bits))
+    if (!bytes_left(r) || *r->at != 0xcb || !number(r, 8, &bits))
         return false;
     memcpy(&x, &bits, sizeof x);
     if (!isfinite(x))
@@ -231,7 +227,7 @@ static bool layout_tagged(const struct reader *r, struct layout *l)
  * than are left. */
 static bool layout(const struct reader *r, struct layout *l)
 {
-    if (!left(r))
+    if (!bytes_left(r))
         return false;
     const uint8_t tag = *r->at;
     *l = (struct layout){.head = 1};
@@ -245,20 +241,21 @@ static bool layout(const struct reader *r, struct layout *l)
         return false;
     else if (tag >= 0xc4 && tag < 0xe0 && !layout_tagged(r, l))
         return false;
-    return l->body <= left(r) - l->head && l->items <= left(r) - l->head - l->body;
+    return l->body <= bytes_left(r) - l->head && l->items <= bytes_left(r) - l->head - l->body;
 }
 
 static bool is_tag(const struct reader *r, uint8_t fixed, uint8_t mask, uint8_t first, uint8_t last)
 {
-    return left(r) && ((*r->at & mask) == fixed || (*r->at >= first && *r->at <= last));
+    return bytes_left(r) && ((*r->at & mask) == fixed || (*r->at >= first && *r->at <= last));
 }
 
 /* Reads text of at most `max` bytes without NUL.  *bytes is a reader of its bytes. */
 static bool text_bytes(struct reader *r, size_t max, struct reader *bytes)
 {
     struct layout l;
-    const size_t few = left(r) ? *r->at ^ 0xa0u : UINT8_MAX;
-    if (few < 32 && few < left(r) && few <= max && !memchr(r->at + 1, 0, few)) {  // the usual case
+    const size_t few = bytes_left(r) ? *r->at ^ 0xa0u : UINT8_MAX;
+    if (few < 32 && few < bytes_left(r) && few <= max &&
+        !memchr(r->at + 1, 0, few)) {  // the usual case
         *bytes = reader_over(r->at + 1, few);
         r->at = bytes->end;
         return true;
@@ -281,7 +278,7 @@ bool reader_text(struct reader *r, char *text, size_t size)
     struct reader bytes;
     if (!text_bytes(r, size - 1, &bytes))
         return false;
-    const size_t length = left(&bytes);
+    const size_t length = bytes_left(&bytes);
     memcpy(text, bytes.at, length);
     text[length] = 0;
     return true;
@@ -313,7 +310,7 @@ bool reader_skip(struct reader *r)
     struct layout l;
     size_t pending = 1;  // each item needs at least one byte, so a false count is found at once
     do {
-        if (pending > left(r) || !layout(r, &l)) {
+        if (pending > bytes_left(r) || !layout(r, &l)) {
             *r = start;
             return false;
         }

@@ -20,15 +20,16 @@
 struct writer {
     uint8_t *bytes;  // owned, to be freed by mem_free
     size_t size, capacity;
-    bool full;  // out of memory: some items are missing
 };
 
-/* Makes room for `more` bytes.  Returns false if memory runs out. */
-bool writer_grow(struct writer *w, size_t more);
+/* writer_grow makes room for `more` bytes in a larger array.  writer_reserve makes room if there is
+ * not enough. */
+void writer_grow(struct writer *w, size_t more);
 
-static inline bool writer_has_room(struct writer *w, size_t more)
+static inline void writer_reserve(struct writer *w, size_t more)
 {
-    return more <= w->capacity - w->size || writer_grow(w, more);
+    if (more > w->capacity - w->size)
+        writer_grow(w, more);
 }
 
 void writer_int(struct writer *w, int64_t value);
@@ -37,8 +38,8 @@ void writer_text(struct writer *w, const char *text);  // the NUL is not written
 
 static inline void writer_byte(struct writer *w, uint8_t byte)
 {
-    if (writer_has_room(w, 1))
-        w->bytes[w->size++] = byte;
+    writer_reserve(w, 1);
+    w->bytes[w->size++] = byte;
 }
 
 static inline void writer_nil(struct writer *w)
@@ -65,8 +66,7 @@ static inline void writer_uint(struct writer *w, uint64_t value)
 enum { WRITER_KEY_SIZE = 32 };
 static inline void writer_key(struct writer *w, const char *name, size_t length)
 {
-    if (!writer_has_room(w, 1 + WRITER_KEY_SIZE))
-        return;
+    writer_reserve(w, 1 + WRITER_KEY_SIZE);
     w->bytes[w->size] = (uint8_t)(0xa0 | length);
     memcpy(w->bytes + w->size + 1, name, WRITER_KEY_SIZE);
     w->size += 1 + length;

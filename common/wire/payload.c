@@ -22,49 +22,38 @@ void packer_free(struct packer *p)
     *p = (struct packer){0};
 }
 
-static bool reserve(struct packer *p, size_t bytes)
+static void reserve_bytes(struct packer *p, size_t bytes)
 {
     if (bytes <= p->bytes)
-        return bytes > 0;
+        return;
     packer_free(p);
     p->room = mem_room(bytes);
-    p->bytes = p->room ? bytes : 0;
-    return p->room != NULL;
+    p->bytes = bytes;
 }
 
-/* Compresses the pixels of a part into *chunk.  chunk->data is NULL if the chunk would not be
+/* Compresses the pixels of a part.  The `data` of the result is NULL if the chunk would not be
  * shorter than the pixels. */
-static enum status make_chunk(struct packer *p, const struct part *pixels, size_t size,
-                              struct part *chunk, struct error *e)
+static struct part make_chunk(struct packer *p, const struct part *pixels, size_t size)
 {
     const size_t count = pixels->size / size;
-    *chunk = (struct part){0};
-    if (!reserve(p, bslz4_bound(count, size)))
-        return error_memory(e, "packed pixels");
+    reserve_bytes(p, bslz4_bound(count, size));
     const size_t length = bslz4_compress(isa_best(), pixels->data, count, size, p->room);
     if (length >= pixels->size)
-        return STATUS_OK;
+        return (struct part){0};
     void *data = mem_copy(p->room, length, 1);
-    *chunk = (struct part){.data = data, .size = length, .release = mem_free, .owner = data};
-    return data ? STATUS_OK : error_memory(e, "packed pixels");
+    return (struct part){.data = data, .size = length, .release = mem_free, .owner = data};
 }
 
 enum status packed_make(struct packer *p, const struct route *r, const struct message *m,
                         size_t size, struct message *instead, struct error *e)
 {
-    struct part head, chunk;
     struct route packed = *r;
     packed.flags |= size == sizeof(uint16_t) ? ROUTE_PACKED_16 : ROUTE_PACKED_32;
-    enum status s = make_chunk(p, &m->parts[2], size, &chunk, e);
-    if (s || !chunk.data)
-        return s;
-    s = route_encode(&packed, &m->parts[1], &head, e);
-    if (s == STATUS_OK)
-        s = message_add(instead, head, e);
-    if (s == STATUS_OK)
-        return message_add(instead, chunk, e);
-    mem_free(chunk.owner);
-    return s;
+    const struct part chunk = make_chunk(p, &m->parts[2], size);
+    if (!chunk.data)
+        return STATUS_OK;
+    const enum status s = message_add(instead, route_encode(&packed, &m->parts[1]), e);
+    return s ? s : message_add(instead, chunk, e);
 }
 
 enum status packed_open(struct route *r, struct message *m, size_t count, struct error *e)
@@ -76,19 +65,21 @@ enum status packed_open(struct route *r, struct message *m, size_t count, struct
         return error_set(
             e, STATUS_INPUT,
             "a malformed packed image: no pixel part, or conflicting flags of the pixel size");
+    uint32_t sum;
     const struct part chunk = m->parts[2];
     enum status s = bslz4_check(chunk.data, chunk.size, count, size_of(r), e);
-    uint8_t *pixels = s == STATUS_OK ? mem_room(bytes) : NULL;
+    uint8_t *pixels = s == STATUS_OK ? mem_try_room(bytes) : NULL;
     if (s == STATUS_OK && !pixels)
         return error_memory(e, "an image");
     if (s == STATUS_OK)
-        s = bslz4_decompress(chunk.data, chunk.size, pixels, count, size_of(r), e);
+        s = bslz4_decompress_summed(chunk.data, chunk.size, pixels, count, size_of(r), &sum, e);
     if (s) {
         mem_free(pixels);
         return s;
     }
-    if (chunk.release)
-        chunk.release(chunk.owner);
+    m->chunk = chunk;
+    m->has_sum = true;
+    m->sum = sum;
     m->parts[2] =
         (struct part){.data = pixels, .size = bytes, .release = mem_free, .owner = pixels};
     r->flags &= ~(uint32_t)PACKED;
@@ -119,7 +110,7 @@ static bool read_handle(struct reader *in, struct card_handle *handle)
     return true;
 }
 
-enum status descriptor_encode(const struct descriptor *d, struct part *part, struct error *e)
+struct part descriptor_encode(const struct descriptor *d)
 {
     struct writer w = {0};
     writer_array(&w, d->on_card ? DESCRIPTOR_ITEMS + HANDLE_WORDS : DESCRIPTOR_ITEMS);
@@ -131,12 +122,7 @@ enum status descriptor_encode(const struct descriptor *d, struct part *part, str
     writer_uint(&w, d->generation);
     if (d->on_card)
         write_handle(&w, &d->handle);
-    if (w.full) {
-        mem_free(w.bytes);
-        return error_memory(e, "a descriptor");
-    }
-    *part = part_written(&w);
-    return STATUS_OK;
+    return part_written(&w);
 }
 
 enum status descriptor_decode(struct descriptor *d, const struct part *part, struct error *e)

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "model/card.h"
+#include "model/frame.h"
 #include "wire/control.h"
 #include "wire/message.h"
 
@@ -37,13 +37,13 @@ void packer_free(struct packer *p);
 
 /* Packs a message for a process that reads packed pixels.  *r is its route, and its pixels in
  * part 2 have `size` bytes each (2 or 4).  Adds the new parts 0 and 2 to *instead, which must be
- * empty.  *instead stays empty if the packed pixels would not be shorter.
- * STATUS_FAILED: out of memory. */
+ * empty.  *instead stays empty if the packed pixels would not be shorter. */
 enum status packed_make(struct packer *p, const struct route *r, const struct message *m,
                         size_t size, struct message *instead, struct error *e);
 
-/* Replaces a packed part 2 by its pixels, exactly `count` of them, and clears the flag in *r.  Does
- * nothing if part 2 is not packed.  STATUS_INPUT, before anything is allocated and with *m
+/* Replaces a packed part 2 by its pixels, exactly `count` of them, and clears the flag in *r. Keeps
+ * the chunk in m->chunk, and forms the checksum of the pixels in the same pass.  Does nothing if
+ * part 2 is not packed.  STATUS_INPUT, before anything is allocated and with *m
  * unchanged: the chunk is corrupt or has another size. */
 enum status packed_open(struct route *r, struct message *m, size_t count, struct error *e);
 
@@ -83,8 +83,8 @@ struct pool_header {
 
 _Static_assert(sizeof(struct pool_header) <= POOL_HEADER_SIZE, "the header is one page");
 
-/* Encodes *d into *part.  The caller owns the part. */
-enum status descriptor_encode(const struct descriptor *d, struct part *part, struct error *e);
+/* Encodes *d as a part, which the caller owns. */
+struct part descriptor_encode(const struct descriptor *d);
 
 /* Decodes *d from a part.  STATUS_INPUT: the part is not a descriptor.  The numbers are not checked
  * against a pool. */

@@ -14,6 +14,10 @@ Frames from a pipeline:
     Dataset    frames by index, with splits, for training; BlockShuffle is a random order of them
     Model      one image as a function of parameters, with its gradient
 
+Analyses of frames:
+
+    score      compares found spots with the true reflections; its result is a Score
+
 Stages written in Python:
 
     transform  changes images in the middle of a pipeline
@@ -47,6 +51,7 @@ from braggpipe._dataset import BlockShuffle, Dataset
 from braggpipe._live import Error, Live, Pipeline
 from braggpipe._model import Model
 from braggpipe._programs import sink, source, transform
+from braggpipe._score import Score, score
 
 if _TYPE_CHECKING:
     from typing_extensions import Unpack as _Unpack
@@ -54,7 +59,7 @@ if _TYPE_CHECKING:
     from braggpipe._options import Options as _Options
 
 __all__ = ["Array", "BlockShuffle", "Crystal", "Dataset", "Error", "Experiment", "Frame", "Frames", "Lattice", "Live", "Model", "Panel",
-           "Pipeline", "Truth", "open", "parser", "simulate", "sink", "source", "transform", "__version__"]
+           "Pipeline", "Score", "Truth", "open", "parser", "score", "simulate", "sink", "source", "transform", "__version__"]
 
 __version__ = "0.1.0"
 
@@ -81,7 +86,7 @@ def open(source: str | _os.PathLike[str], *, group: str | None = None, keys: str
       numbered from 0 and have no ground truth.
 
     Arguments:
-        group: loops with the same group name share the frames.  None: this loop gets all frames.
+        group: loops with the same group name divide the frames.  None: this loop gets all frames.
         keys: folder of the keys for tcp endpoints, see bragg-run(1).
         insecure: allow tcp endpoints without keys.
         start_timeout: how long to wait for a connection, in seconds.
@@ -112,7 +117,8 @@ def open(source: str | _os.PathLike[str], *, group: str | None = None, keys: str
         return _live.pipeline_file(name, words, group=group, keys=keys, insecure=insecure, start_timeout_s=start_timeout)
     if images := sorted(filter(_os.path.isfile, _glob.glob(name))):
         return _play(images)
-    raise FileNotFoundError(f"{name}: no such file; expected a file, a pattern of image files, an endpoint (ipc://, tcp://) or a shell pipeline (with |)")
+    missing = "is a folder" if _os.path.isdir(name) else "no such file"
+    raise FileNotFoundError(f"{name}: {missing}; expected a file, a pattern of image files, an endpoint (ipc://, tcp://) or a shell pipeline (with |)")
 
 
 def _play(images: list[str]) -> Frames:
@@ -151,8 +157,13 @@ def simulate(**options: _Unpack[_Options]) -> Pipeline:
 
     - If two programs have the same option, the first program gets the value.  A dict under the name
       of a stage sets options of that stage: noise={"seed": 3}.
-    - noise=False omits bragg-noise: pixels are then expected photons, without noise.
-    - bragg-background runs only if one of its options is given, or with background=True.
+    - An option that is None counts as not given.
+    - noise=False omits bragg-noise and its options: pixels are then expected photons, without noise,
+      and no pixel is dead or behind a beam stop.
+    - bragg-background runs only if one of its options is given.  background=False omits it.
+    - before_noise and after_noise add a stage of your own, see transform: a command of the shell, or a
+      list of words.  before_noise=[sys.executable, "streak.py"] changes photons, after_noise changes
+      detector counts.
 
     Editors and mypy know the names and types of the options (mypy before 1.7 needs
     --enable-incomplete-feature=Unpack).

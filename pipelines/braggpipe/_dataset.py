@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import bisect
 import collections
+import itertools
 import operator
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -35,6 +36,7 @@ class _Simulated:
     def __init__(self, frames: int, part: range, options: dict[str, Any]) -> None:
         _simulate.commands(_simulate.STAGES, options)  # a wrong option is an error now, not in a worker process
         self.frames, self.part, self.options = frames, part, options
+        self.name = "a simulation"
         self.shown: set[str] = set()  # warnings of the programs that were printed
 
     def below(self, number: int) -> int:
@@ -64,7 +66,8 @@ class _Stored:
     """Frames of a recording or of an NXmx file, in the order of their numbers."""
 
     def __init__(self, path: str, part: range) -> None:
-        self.path, self.opened, self.pid = path, self._open(path), os.getpid()
+        self.name = self.path = path
+        self.opened, self.pid = self._open(path), os.getpid()
         places = sorted((number, place) for place, number in enumerate(self.opened.numbers) if number % 100 in part)
         self.numbers: list[int] = [number for number, _ in places]
         self.places = [place for _, place in places]
@@ -147,7 +150,7 @@ class Dataset:
             if operator.index(frames) < 0:
                 raise ValueError(f"frames={frames} must be at least 0")
             self._source = _Simulated(operator.index(frames), _PARTS[split], dict(options))
-        self.block, self.keep = block, keep
+        self.split, self.block, self.keep = split, block, keep
         self._item = item or Frame.detach
         self._length = self._source.below(self._source.frames)
         if split and not self._length:
@@ -169,7 +172,13 @@ class Dataset:
             raise IndexError(f"index {place} is out of range: the set has {self._length} frames")
         return self._source.number(place % self._length)
 
-    def __getitem__(self, index: int) -> Any:
+    def __repr__(self) -> str:
+        return f"<braggpipe.Dataset: {self._source.name}, split: {self.split}, frames: {self._length}>"
+
+    def __getitem__(self, index: int | slice) -> Any:
+        """Returns the item of a frame.  A slice, such as dataset[:10], returns the list of its items."""
+        if isinstance(index, slice):
+            return self.__getitems__(range(*index.indices(self._length)))
         number = self.number(index)
         at = number // self.block
         if at not in self._blocks:
@@ -222,26 +231,32 @@ class BlockShuffle:
     once, by one pipeline.
 
     Arguments:
-        dataset: a Dataset.
+        dataset: a Dataset, or a list of them.  The indices are then those of PyTorch's
+            ConcatDataset of the list.
         seed: number that selects the orders.  The order depends only on the seed and the epoch.
 
     Each loop is the next epoch, counted from 0, and has another order.  set_epoch(n) sets the epoch
     of the next loop.
     """
 
-    def __init__(self, dataset: Dataset, seed: int = 0) -> None:
+    def __init__(self, dataset: Dataset | Sequence[Dataset], seed: int = 0) -> None:
         self.dataset, self.seed, self.epoch = dataset, seed, 0
+        self._sets = [dataset] if isinstance(dataset, Dataset) else list(dataset)
 
     def set_epoch(self, epoch: int) -> None:
         """Sets the epoch of the next loop.  Equal epochs have equal orders."""
         self.epoch = epoch
 
     def __len__(self) -> int:
-        return len(self.dataset)
+        return sum(map(len, self._sets))
 
     def __iter__(self) -> Iterator[int]:
         draw = numpy.random.default_rng([self.seed, self.epoch])
         self.epoch += 1
-        blocks = -(-(self.dataset.number(-1) + 1) // self.dataset.block) if len(self.dataset) else 0
-        for block in draw.permutation(blocks):
-            yield from cast("list[int]", draw.permutation(self.dataset.indices_of(int(block))).tolist())
+        counts = [-(-(one.number(-1) + 1) // one.block) if len(one) else 0 for one in self._sets]
+        blocks = [0, *itertools.accumulate(counts)]  # number of blocks before each set
+        indices = [0, *itertools.accumulate(map(len, self._sets))]
+        for block in draw.permutation(blocks[-1]).tolist():
+            which = bisect.bisect_right(blocks, block) - 1
+            inside = draw.permutation(self._sets[which].indices_of(block - blocks[which]))
+            yield from cast("list[int]", (indices[which] + inside).tolist())

@@ -16,10 +16,11 @@ from braggpipe._wire import TYPES, Keys
 
 Array = numpy.typing.NDArray[Any]
 
-_ROW: Any = {"fast": "<f8", "slow": "<f8", "photons": "<f8", "phi": "<f8", "s": "<f8", "lattice": "<i4", "h": "<i4",
-             "k": "<i4", "l": "<i4", "panel": "<i4", "pixels": "<i4", "peak": "<f4", "F2": "<f4", "background": "<f4"}
-ROW = numpy.dtype({"names": list(_ROW), "formats": list(_ROW.values()), "itemsize": 80,
-                   "offsets": [*range(0, 40, 8), *range(40, 76, 4)]})  #: type of a row of Frame.reflections
+_WIRE_ROW = numpy.dtype([*((name, "<f8") for name in ("fast", "slow", "photons", "phi", "s")),
+                         *((name, "<i4") for name in ("lattice", "h", "k", "l", "panel", "pixels")),
+                         *((name, "<f4") for name in ("peak", "F2", "background")), ("zero", "<u4")])  # of a message, see bragg-wire(5)
+_NAMES: list[str] = [*(_WIRE_ROW.names or ())][:-1]
+ROW = numpy.dtype([*((name, _WIRE_ROW[name]) for name in _NAMES[:-1]), ("background", "<f8")])  #: type of a row of Frame.reflections
 _WORD_OF_REASONS = numpy.array([1] + [2 * (k & 1) + 8 * (k & 2) + 64 * (k & 4) for k in range(1, 8)], "<u4")  # see Experiment.mask
 
 
@@ -34,26 +35,40 @@ class Panel:
     Vectors are in the laboratory frame, see Experiment.  Positions in pixels count from the corner
     of the panel: pixel i covers i to i + 1, and its centre is i + 0.5.  Such positions are `beam`, and
     the columns fast and slow of Frame.reflections.
+
+    Attributes:
+        shape: number of pixels along slow and fast.
+        first_pixel: index of the first pixel of this panel in Frame.pixels.
+        pixel_m: edge of a pixel, m.
+        origin_m: (3,) corner of the first pixel, where slow = fast = 0, m; the crystal is at 0.
+        fast: (3,) unit vector along a row.
+        slow: (3,) unit vector from row to row.
+        beam: (2,) fast and slow position in pixels where the direct beam meets the plane of the
+            panel.  Other panels may contain this point.  NaN: the beam does not meet the plane.
     """
 
-    shape: tuple[int, int]  #: number of pixels along slow and fast
-    first_pixel: int  #: index of the first pixel of this panel in Frame.pixels
-    pixel_m: float  #: edge of a pixel, m
-    origin_m: Array  #: (3,) corner of the first pixel, where slow = fast = 0, m; the crystal is at 0
-    fast: Array  #: (3,) unit vector along a row
-    slow: Array  #: (3,) unit vector from row to row
-    #: (2,) fast and slow position in pixels where the direct beam meets the plane of the panel.  Other
-    #: panels may contain this point.  NaN: the beam does not meet the plane
+    shape: tuple[int, int]
+    first_pixel: int
+    pixel_m: float
+    origin_m: Array
+    fast: Array
+    slow: Array
     beam: Array
 
 
 @dataclasses.dataclass(frozen=True)
 class Crystal:
-    """One of the crystal forms of an experiment."""
+    """One of the crystal forms of an experiment.
+
+    Attributes:
+        name: name of the crystal form.
+        cell: (6,) unit cell: a, b, c in A; alpha, beta, gamma in deg.
+        ncells: (3,) number of unit cells along a, b, c.
+    """
 
     name: str
-    cell: Array  #: (6,) unit cell: a, b, c in A; alpha, beta, gamma in deg
-    ncells: Array  #: (3,) number of unit cells along a, b, c
+    cell: Array
+    ncells: Array
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,29 +77,48 @@ class Lattice:
 
     Vectors are in the laboratory frame, see Experiment.  Orientations are those before the spindle
     rotates.
+
+    Attributes:
+        crystal: index into Experiment.crystals.
+        name: name of the crystal form.
+        cell: (6,) unit cell: a, b, c in A; alpha, beta, gamma in deg.
+        rotation: (3, 3) matrix U: rotates vectors of the crystal into the laboratory frame.
+        reciprocal_A: (3, 3) rows a*, b*, c* in 1/A: hkl @ reciprocal_A is the vector q.
+        weight: factor on the intensity.
     """
 
-    crystal: int  #: index into Experiment.crystals
-    name: str  #: name of the crystal form
-    cell: Array  #: (6,) unit cell: a, b, c in A; alpha, beta, gamma in deg
-    rotation: Array  #: (3, 3) matrix U: rotates vectors of the crystal into the laboratory frame
-    reciprocal_A: Array  #: (3, 3) rows a*, b*, c* in 1/A: hkl @ reciprocal_A is the vector q
-    weight: float  #: factor on the intensity
+    crystal: int
+    name: str
+    cell: Array
+    rotation: Array
+    reciprocal_A: Array
+    weight: float
 
 
 @dataclasses.dataclass(frozen=True)
 class Truth:
-    """The ground truth of a frame: the parameters with which the frame was simulated."""
+    """The ground truth of a frame: the parameters with which the frame was simulated.
 
-    seed: int  #: seed of the random numbers of this frame
-    wavelength_A: float  #: mean wavelength of this frame, weighted with the spectrum, A
-    fluence: float  #: fluence of this frame, relative to Experiment.fluence_ph_m2
-    phi_deg: float  #: spindle angle at the start of the frame, deg
-    osc_deg: float  #: rotation of the spindle during the frame, deg
-    lattices: list[Lattice]  #: crystals in the beam; empty: a blank frame
-    shift_m: Array  #: (3,) displacement of the detector from its place in the experiment, m
-    cell: int | None = None  #: memory cell of the detector that stores the frame, as in an AGIPD;
-    #: None: the detector has no memory cells
+    Attributes:
+        seed: seed of the random numbers of this frame.
+        wavelength_A: mean wavelength of this frame, weighted with the spectrum, A.
+        fluence: fluence of this frame, relative to Experiment.fluence_ph_m2, which is 1 for NXmx files.
+        phi_deg: spindle angle at the start of the frame, deg.
+        osc_deg: rotation of the spindle during the frame, deg.
+        lattices: crystals in the beam; empty: a blank frame.
+        shift_m: (3,) displacement of the detector from its place in the experiment, m.
+        cell: memory cell of the detector that stores the frame, as in an AGIPD.  None: the detector
+            has no memory cells.
+    """
+
+    seed: int
+    wavelength_A: float
+    fluence: float
+    phi_deg: float
+    osc_deg: float
+    lattices: list[Lattice]
+    shift_m: Array
+    cell: int | None = None
 
 
 def _matrix(numbers: Sequence[float]) -> Array:
@@ -122,18 +156,30 @@ class Experiment:
     directions of its axes depend on the convention.  With mosflm, the default, the beam propagates
     along x and the spindle is z.  Use `beam`, `spindle` and the vectors of the panels, because they
     are right with every convention.
+
+    Attributes:
+        panels: panels of the detector.
+        crystals: crystal forms.
+        wavelength_A: wavelength, A.
+        fluence_ph_m2: photons per square metre and frame.
+        beam: (3,) unit vector along which the beam propagates.
+        spindle: (3,) unit vector of the rotation axis, right-handed; NaN: stills of NXmx.
+        lineage: identifier of how the frames were made; equal if stages and options are equal.
+        history: one line per stage: its name and its options.
+        keys: all keys of the experiment message, see bragg-wire(5); empty for an NXmx file.
+        words: content of mask; None: no pixel is masked.
     """
 
     panels: list[Panel]
     crystals: list[Crystal]
-    wavelength_A: float  #: wavelength, A
-    fluence_ph_m2: float  #: photons per square metre and frame
-    beam: Array  #: (3,) unit vector along which the beam propagates
-    spindle: Array  #: (3,) unit vector of the rotation axis, right-handed; NaN: stills of NXmx
-    lineage: str  #: identifier of how the frames were made; equal if stages and options are equal
-    history: str  #: one line per stage: its name and its options
-    keys: Keys  #: all keys of the experiment message, see bragg-wire(5); empty for an NXmx file
-    words: Words | None = None  #: content of mask; None: no pixel is masked
+    wavelength_A: float
+    fluence_ph_m2: float
+    beam: Array
+    spindle: Array
+    lineage: str
+    history: str
+    keys: Keys
+    words: Words | None = None
 
     def __repr__(self) -> str:
         pixels = " + ".join(f"{count} of {slow} x {fast}" for (slow, fast), count in
@@ -209,26 +255,29 @@ class Frame:
     Frames can be pickled and copied, and therefore passed to other processes
     (multiprocessing.Pool, PyTorch's DataLoader).  The copy has its own pixels and contains the
     ground truth.
+
+    Attributes:
+        number: number of the frame in the run.
+        experiment: the Experiment of the run.
+        pixels: (count,) all pixels, panel after panel: float32, uint16, uint32 or int32.
+        unit: unit of the pixels, "ADU" or "photons".
+        reflections: (rows,) structured array, one row per reflection, sorted by lattice, h, k, l.
+            Columns (see bragg-wire(5)): lattice, h, k, l, panel, fast, slow (centroid in px; pixel i
+            covers i to i + 1), photons, peak, pixels, phi (deg), s (1/A), F2, background.
+            None: use the option reflections=1.
+        F_derivatives: (pixels, values), derivatives by the structure factors |F| of .reflections.
+            The rows follow each other, each with as many entries as its column `pixels` says.
+            pixels: uint32 indices into .pixels; values: float32, photons per electron.
+            None: use the option derivatives="F".
     """
 
     def __init__(self, number: int, experiment: Experiment, pixels: Array, recipe: Callable[[], Truth], is_adu: bool,
                  reflections: Array | None = None, labels: Array | None = None,
                  derivatives: Mapping[str, Array] | None = None, F_derivatives: tuple[Array, Array] | None = None,
                  derivative_pixels: Array | None = None) -> None:
-        self.number = number  #: number of the frame in the run
-        self.experiment = experiment
-        self.pixels = pixels  #: (count,) all pixels, panel after panel: float32, uint16, uint32 or int32
-        self.unit = "ADU" if is_adu else "photons"  #: unit of the pixels
-        #: (rows,) structured array, one row per reflection, sorted by lattice, h, k, l.  Columns
-        #: (see bragg-wire(5)): lattice, h, k, l, panel, fast, slow (centroid in px; pixel i
-        #: covers i to i + 1), photons, peak, pixels, phi (deg), s (1/A), F2, background.
-        #: None: bragg-intensity ran without --reflections
-        self.reflections = reflections
-        #: (pixels, values): derivatives by the structure factors |F| of .reflections.  The rows
-        #: follow each other, each with as many entries as its column `pixels` says.  pixels: uint32
-        #: indices into .pixels; values: float32, photons per electron.
-        #: None: bragg-intensity ran without --derivatives=F
-        self.F_derivatives = F_derivatives
+        self.number, self.experiment, self.pixels = number, experiment, pixels
+        self.unit = "ADU" if is_adu else "photons"
+        self.reflections, self.F_derivatives = reflections, F_derivatives
         self._labels, self._derivatives, self._derivative_pixels = labels, derivatives, derivative_pixels
         self._recipe = recipe
 
@@ -247,7 +296,7 @@ class Frame:
         The pipeline would overwrite shared memory while the copy of the frame still uses it.
         """
         derivatives = None if self._derivatives is None else {name: numpy.array(one) for name, one in self._derivatives.items()}
-        arrays = {name: None if one is None else numpy.array(one) for name, one in self._arrays().items()}
+        arrays = {name: None if one is None else one.copy() for name, one in self._arrays().items()}
         F_derivatives = None if self.F_derivatives is None else tuple(numpy.array(one) for one in self.F_derivatives)
         return {"number": self.number, "experiment": self.experiment, "unit": self.unit, "truth": self.truth,
                 "F_derivatives": F_derivatives, "_derivatives": derivatives, **arrays}
@@ -469,7 +518,18 @@ def _reflections(keys: Keys | None, payload: Sequence[Any]) -> tuple[Array | Non
     if keys is None:
         return None, None
     rows, labels = (b"" if keys[name] is None else payload[keys[name]] for name in ("rows", "labels"))
-    return numpy.frombuffer(rows, ROW), numpy.frombuffer(labels, "<u4") if keys["nlabels"] else None
+    return _rows(rows), numpy.frombuffer(labels, "<u4") if keys["nlabels"] else None
+
+
+def _rows(data: Any) -> Array:
+    """Returns the reflections of a message.
+
+    `background` becomes a float64, because NumPy does not copy unused bytes: a copy of the table of
+    the message would contain undefined bytes.
+    """
+    rows = numpy.frombuffer(data, _WIRE_ROW)[_NAMES].astype(ROW)
+    rows.flags.writeable = False
+    return rows
 
 
 def _F_derivatives(keys: Keys | None, payload: Sequence[Any]) -> tuple[Array, Array] | None:

@@ -198,6 +198,9 @@ class Live(Frames):
     def close(self) -> None:
         self._finalizer()
 
+    def __repr__(self) -> str:
+        return f"<braggpipe.{type(self).__name__}: {self._name}>"
+
     def __reduce__(self) -> Any:
         raise TypeError("a stream of frames runs in the process that opened it and cannot be pickled or copied. Call braggpipe.open "
                         "in the other process (loops with the same group= share the frames), or pickle the frames")
@@ -238,9 +241,15 @@ class Live(Frames):
         finally:
             self._stays.leave(stay)
 
+    def _next(self, taker: _Taker) -> Held | End:
+        """Waits for the next frame.  A forked process has no thread that could deliver the frame."""
+        if self._stays.pid != os.getpid():
+            self._check()
+        return taker.take()
+
     def _frames(self, stay: _Stay) -> Iterator[Frame]:
         taker = stay.taker
-        while isinstance(held := taker.take(), Held):
+        while isinstance(held := self._next(taker), Held):
             frame = _frame(held, taker)
             if frame:
                 yield frame

@@ -67,6 +67,7 @@ class Model:
             are not parameters.  They must give exactly one frame.  Values that the programs choose
             from the options at the start, such as --oversample, stay fixed.  Without a crystal
             among the options, the structure factors are those of lysozyme, also in another cell.
+            Structure factors of `wilson` depend on the cell, so cell parameters need a list (hkl).
 
     Values of parameters have the units of the options: A, deg, mm, um.  Three kinds of parameters are
     relative to the start:
@@ -94,6 +95,8 @@ class Model:
 
     def __init__(self, names: str | Sequence[str], **options: Unpack[Options]) -> None:
         words = names.split(",") if isinstance(names, str) else list(names)
+        if "wilson" in options and any(word.startswith("cell") for word in words):
+            raise ValueError("wilson: the structure factors change with the cell, which is a parameter; give a list of them (hkl)")
         self._asked = ",".join(dict.fromkeys("rot" if word in _ROTATIONS else word for word in words))
         self._frame: Frame | None = None  #: frame computed with the last values
         self._options: dict[str, Any] = {**options, "noise": False}

@@ -108,6 +108,9 @@ class Geometry(TypedDict, total=False):
     twotheta_axis: Numbers
     wavelength: Number
     weights: Literal["ignore", "apply", "override"] | None
+    wilson: Number
+    wilson_atoms: Number
+    wilson_seed: Number
     write_geom: Path
 
 
@@ -119,13 +122,19 @@ class Orient(TypedDict, total=False):
     channels: Number
     coffset: Number
     coffset_jitter: Number
+    crystals_at: Path
+    exposed: Number
     facility: Text
     first_pulse: Number
     fluence_jitter: Number
     frames: Number
+    gate: Path
     hit_rate: Number
     lattices: Number
     mean_lattices: Number
+    mesh: Numbers
+    mesh_crystals: Number
+    mesh_step: Numbers
     misset: Numbers
     mixture: Numbers
     mosaic: Number
@@ -147,6 +156,7 @@ class Orient(TypedDict, total=False):
     ripple: Number
     run_start: Number
     runs: Path
+    sample_at: Numbers
     scan: Path
     second: Number
     seed: Number
@@ -156,6 +166,7 @@ class Orient(TypedDict, total=False):
     shares: Numbers
     shift_jitter: Number
     shifts: Path
+    snake: Flag
     spectra: Path
     spectrum: Text
     steps: Literal["given", "auto"] | None
@@ -168,6 +179,7 @@ class Intensity(TypedDict, total=False):
     derivatives: Texts
     device: Number
     engine: Literal["reference", "cpu", "cuda"] | None
+    faint: Number
     fuse: Keys
     isa: Literal["baseline", "avx2", "avx512"] | None
     labels: Flag
@@ -188,6 +200,10 @@ class Background(TypedDict, total=False):
     ice_frames: Number
     jitter: Number
     molecular_weight: Number
+    powder: Path
+    powder_crystal: Number
+    powder_strain: Number
+    powder_thickness: Number
     stol: Path
     stol_axis: Literal["stol", "4stol", "q"] | None
     streak: Number
@@ -247,6 +263,7 @@ class Noise(TypedDict, total=False):
 class SetOptions(TypedDict, total=False):
     absorption: Number
     adc_offset: Number
+    after_noise: Texts
     air: Number
     anomalous: Flag
     background: Background | bool
@@ -264,6 +281,7 @@ class SetOptions(TypedDict, total=False):
     beamstop_offset: Numbers
     beamstop_shape: Literal["disc", "rectangle"] | None
     beamstop_transmission: Number
+    before_noise: Texts
     bias: Number
     bits: Literal["16", "32", 16, 32] | None
     calibration: Number
@@ -283,6 +301,7 @@ class SetOptions(TypedDict, total=False):
     counter: Literal["perfect", "nonparalysable", "paralysable", "pulse"] | None
     crystal: Keys
     crystal_size: Numbers
+    crystals_at: Path
     curved: Flag
     cut: Numbers
     dead: Number
@@ -310,9 +329,11 @@ class SetOptions(TypedDict, total=False):
     dmin: Number
     energy: Number
     engine: Literal["reference", "cpu", "cuda"] | None
+    exposed: Number
     exposure: Number
     expt: Path
     facility: Text
+    faint: Number
     fast_axis: Numbers
     first_pulse: Number
     flicker: Number
@@ -324,6 +345,7 @@ class SetOptions(TypedDict, total=False):
     fuse: Keys
     gain: Number
     gain_switching: Flag
+    gate: Path
     generator: Literal["philox", "nanobragg"] | None
     geom: Path
     geometry: Geometry | bool
@@ -348,6 +370,9 @@ class SetOptions(TypedDict, total=False):
     mask: Path
     matrix: Path
     mean_lattices: Number
+    mesh: Numbers
+    mesh_crystals: Number
+    mesh_step: Numbers
     misset: Numbers
     mixture: Numbers
     model: Path
@@ -387,6 +412,10 @@ class SetOptions(TypedDict, total=False):
     polarization: Number
     polarization_fraction: Number
     polarization_vector: Numbers
+    powder: Path
+    powder_crystal: Number
+    powder_strain: Number
+    powder_thickness: Number
     precision: Literal["mixed", "double"] | None
     psf: Literal["none", "gauss", "fiber", "charge"] | None
     psf_fwhm: Number
@@ -404,6 +433,7 @@ class SetOptions(TypedDict, total=False):
     rotate: Numbers
     run_start: Number
     runs: Path
+    sample_at: Numbers
     saturation: Number
     scan: Path
     second: Number
@@ -419,6 +449,7 @@ class SetOptions(TypedDict, total=False):
     shifts: Path
     sites: Path
     slow_axis: Numbers
+    snake: Flag
     source_file: Path
     spacegroup: Text
     spectra: Path
@@ -450,6 +481,9 @@ class SetOptions(TypedDict, total=False):
     wavelength: Number
     wavelength_jitter: Number
     weights: Literal["ignore", "apply", "override"] | None
+    wilson: Number
+    wilson_atoms: Number
+    wilson_seed: Number
     words: Literal["jungfrau", "agipd"] | None
     write_geom: Path
 
@@ -475,6 +509,7 @@ class RecipesOptions(TypedDict, total=False):
     convention: Literal["mosflm", "denzo", "adxv", "xds", "dials", "custom"] | None
     crystal: Keys
     crystal_size: Numbers
+    crystals_at: Path
     curved: Flag
     cut: Numbers
     default_F: Number
@@ -496,6 +531,7 @@ class RecipesOptions(TypedDict, total=False):
     divergence_v_steps: Number
     dmin: Number
     energy: Number
+    exposed: Number
     exposure: Number
     expt: Path
     facility: Text
@@ -507,6 +543,7 @@ class RecipesOptions(TypedDict, total=False):
     fprime: Path
     frames: Number
     fudge: Number
+    gate: Path
     geom: Path
     harmonic_absorption: Number
     harmonic_signal: Number
@@ -520,6 +557,9 @@ class RecipesOptions(TypedDict, total=False):
     mask: Path
     matrix: Path
     mean_lattices: Number
+    mesh: Numbers
+    mesh_crystals: Number
+    mesh_step: Numbers
     misset: Numbers
     mixture: Numbers
     model: Path
@@ -565,6 +605,7 @@ class RecipesOptions(TypedDict, total=False):
     rotate: Numbers
     run_start: Number
     runs: Path
+    sample_at: Numbers
     scan: Path
     second: Number
     seed: Number
@@ -578,6 +619,7 @@ class RecipesOptions(TypedDict, total=False):
     shifts: Path
     sites: Path
     slow_axis: Numbers
+    snake: Flag
     source_file: Path
     spacegroup: Text
     spectra: Path
@@ -595,6 +637,9 @@ class RecipesOptions(TypedDict, total=False):
     wavelength: Number
     wavelength_jitter: Number
     weights: Literal["ignore", "apply", "override"] | None
+    wilson: Number
+    wilson_atoms: Number
+    wilson_seed: Number
     write_geom: Path
 
 

@@ -83,8 +83,8 @@ def source(name: str, function: Callable[[Frame], Any], options: argparse.Namesp
 
         braggpipe.source("flat", flat, frames=100, detector="eiger-4m")
 
-    The stage takes the place of bragg-intensity, after bragg-orient, which numbers the frames.  As
-    the first program of a pipe, it starts bragg-geometry and bragg-orient itself.
+    The stage is used instead of bragg-intensity, after bragg-orient.  As the first program of a
+    pipe, it starts bragg-geometry and bragg-orient itself.
 
     Arguments:
         name: name of the stage in messages and in the history of the frames.

@@ -15,6 +15,7 @@ import numpy
 from braggpipe._pipeline import search_path
 
 STAGES = ["geometry", "orient", "intensity", "background", "noise"]
+OWN = ("before_noise", "after_noise")  # keywords for commands of the user, which change the images
 
 
 @functools.lru_cache(maxsize=None)
@@ -61,33 +62,49 @@ def _unknown(name: str, names: Sequence[str], where: str) -> TypeError:
     return TypeError(f"{where} has no option {name!r}" + (f". Did you mean {near[0]!r}?" if near else ""))
 
 
-def commands(stages: Sequence[str], settings: Mapping[str, Any]) -> list[str]:
-    """Returns one shell command for each stage that the settings require.
+def _own(value: Any) -> list[str]:
+    """Returns the commands of OWN: a text of the shell, or the words of a command.  None and "" are no command."""
+    if not value:
+        return []
+    if callable(value):
+        raise TypeError("an own stage is a program: call braggpipe.transform in a file, and give before_noise=[sys.executable, FILE]")
+    return [value if isinstance(value, str) else shlex.join(map(str, value))]
 
+
+def _is_given(keyword: str, value: Any, known: Mapping[str, dict[str, bool]]) -> bool:
+    """Raises TypeError for an option that no stage has, and names the most similar option."""
+    names = {option.replace("-", "_"): stage for stage, options in known.items() for option in options}
+    if keyword not in known and keyword.replace("-", "_") not in names:
+        raise _unknown(keyword, [*names, *known, *(OWN if "noise" in known else ())], "a simulation")
+    for key in value if keyword in known and isinstance(value, Mapping) else ():
+        if key.replace("_", "-") not in known[keyword]:
+            raise _unknown(key, [name.replace("-", "_") for name in known[keyword]], f"bragg-{keyword}")
+    return value is not None
+
+
+def commands(stages: Sequence[str], settings: Mapping[str, Any]) -> list[str]:
+    """Returns one shell command for each stage that the settings require, and those of OWN.
+
+    Options that are None count as not given, and options of a stage that is False are left out.
     Raises TypeError for an option that no stage has, and names the most similar option.
     """
     known = {stage: _options(f"bragg-{stage}") for stage in stages}
     words: dict[str, list[str]] = {stage: [] for stage in stages}
-    absent = {"background"}
+    wanted = {stage for stage in stages if stage != "background"}
+    own = {place: _own(settings.get(place)) for place in OWN if "noise" in known}
     for keyword, value in settings.items():
-        if keyword in known:
-            if value is False:
-                absent.add(keyword)
-                continue
-            absent.discard(keyword)
-            for key, one in (value if isinstance(value, Mapping) else {}).items():
-                option = key.replace("_", "-")
-                if option not in known[keyword]:
-                    raise _unknown(key, [name.replace("-", "_") for name in known[keyword]], f"bragg-{keyword}")
-                words[keyword] += _words(option, one, known[keyword][option])
+        if keyword in own or not _is_given(keyword, value, known):
             continue
         option = keyword.replace("_", "-")
-        owner = next((stage for stage in stages if option in known[stage]), None)
-        if not owner:
-            every = [name.replace("-", "_") for names in known.values() for name in names]
-            raise _unknown(keyword, [*every, *stages], "a simulation")
-        words[owner] += _words(option, value, known[owner][option])
-        absent.discard(owner)
-    for stage in absent & {"geometry", "orient", "intensity"}:
+        stage = keyword if keyword in known else next(stage for stage in stages if option in known[stage])
+        given = (value if isinstance(value, Mapping) else {}) if keyword in known else {keyword: value}
+        for key, one in given.items():
+            option = key.replace("_", "-")
+            words[stage] += _words(option, one, known[stage][option])
+        wanted.add(stage)
+    wanted -= {stage for stage in stages if settings.get(stage) is False}
+    for stage in {"geometry", "orient", "intensity"} & set(stages) - wanted:
         raise TypeError(f"{stage}=False: a simulation cannot do without bragg-{stage}")
-    return [shlex.join([f"bragg-{stage}", *words[stage]]) for stage in stages if stage not in absent]
+    programs = {stage: shlex.join([f"bragg-{stage}", *words[stage]]) for stage in stages if stage in wanted}
+    last = [programs.pop("noise")] if "noise" in programs else []
+    return [*programs.values(), *own.get("before_noise", ()), *last, *own.get("after_noise", ())]

@@ -34,14 +34,18 @@
 #include "stage/stage.h"
 #include "stages/shared/engines.h"
 
-enum { MATERIALS_MAX = 4 };
+enum { MATERIALS_MAX = 5 };
 
 /* The options and the state of the stage. */
 struct background {
     /* options */
-    double water_m, air_m, ice_m;  // thicknesses of the materials; 0: none
-    double ice_crystal_A;          // size of the ice crystals
-    double ice_frames;             // fraction of frames with ice
+    double water_m, air_m, ice_m;            // thicknesses of the materials; 0: none
+    double ice_crystal_A;                    // size of the ice crystals
+    double ice_frames;                       // fraction of frames with ice
+    double powder_m;                         // thickness of the powder, as solid matter
+    double powder_crystal_A, powder_strain;  // of the powder: size of the crystals, rms strain
+    const char
+        *powder;       // name of a calibrant or path of a model; after `begin` a hash of its rings
     double jitter;     // relative standard deviation of the amount of matter between frames
     const char *stol;  // path of the table of the other material; after `open` a hash of it
     int stol_axis;     // enum stol_unit: meaning of its first column
@@ -56,10 +60,11 @@ struct background {
     /* state */
     struct background_material materials[MATERIALS_MAX];
     double thickness_m[MATERIALS_MAX], density[MATERIALS_MAX], molar_mass[MATERIALS_MAX];
-    size_t nmaterials;   // ice is the last one, if there is ice
-    char digest[17];     // hash of the table in `stol`
-    double stol_1_A[2];  // first and last sin(theta)/lambda of that table
-    bool range_told;     // a warning about values outside the tables was printed
+    size_t nmaterials;       // ice is the last one, if there is ice
+    char digest[17];         // hash of the table in `stol`
+    char powder_digest[17];  // hash of the rings of a model in `powder`
+    double stol_1_A[2];      // first and last sin(theta)/lambda of that table
+    bool range_told;         // a warning about values outside the tables was printed
     struct streak streak;
     const struct experiment *experiment;
     struct moved moved;           // detector at its place in the current frame
@@ -99,6 +104,20 @@ static const struct opt background_options[] = {
      .usual = "500"},
     {"ice-frames", "FRACTION", "Fraction of frames with ice, at random, 0 to 1", OPT_REAL,
      AT(ice_frames), .min = 0, .max = 1, .flags = LATER, .needs = "ice", .usual = "1"},
+    {.doc = "Powder of any crystal:", .type = OPT_GROUP},
+    {"powder", "NAME|FILE",
+     "Powder rings of a calibrant, lab6, ceo2, si or agbh, or of a model of atoms (CIF, PDB)",
+     OPT_TEXT, AT(powder), .flags = LATER, .needs = "powder-thickness", .first = true},
+    {"powder-thickness", "UM", "Thickness of the powder in the beam, as solid matter, up to 1e6 um",
+     OPT_REAL, AT(powder_m), .si = SI_UM, .min = 0, .max = 1e6, .flags = LATER | OPT_OPEN_MIN,
+     .needs = "powder"},
+    {"powder-crystal", "A", "Size of the crystals, 10 to 1e6 A; larger crystals narrow the rings",
+     OPT_REAL, AT(powder_crystal_A), .min = 10, .max = 1e6, .flags = LATER, .needs = "powder",
+     .usual = "1000"},
+    {"powder-strain", "PERCENT", "Rms strain of the crystals, which widens outer rings, 0 to 10 %",
+     OPT_REAL, AT(powder_strain), .si = SI_PERCENT, .min = 0, .max = 10, .always = true,
+     .flags = LATER, .needs = "powder", .usual = "0"},
+    {.doc = "Variation between frames:", .type = OPT_GROUP},
     {"jitter", "PERCENT",
      "Variation of the amounts of matter between frames, as in jets: log-normal, rms", OPT_REAL,
      AT(jitter), .si = SI_PERCENT, .min = 0, .max = 1000, .always = true, .flags = LATER,
@@ -194,11 +213,10 @@ static enum status open_background(void *state, const char **operands, int noper
     struct background *o = state;
     (void)operands;
     (void)noperands;
-    if (!(o->water_m > 0) && !(o->air_m > 0) && !(o->ice_m > 0) && !(o->streak_photons > 0) &&
-        !o->stol)
+    if (!opt_given(background_options, o, "water|air|ice|streak|stol|powder"))  // 0 is an amount
         return error_set(e, STATUS_USAGE,
                          "nothing to add; expected at least one of --water=UM, --air=MM, --ice=UM, "
-                         "--streak=PHOTONS and --stol=FILE");
+                         "--powder=NAME, --streak=PHOTONS and --stol=FILE");
     o->streak = (struct streak){.photons = o->streak_photons,
                                 .spread = o->streak_spread,
                                 .length = o->streak_size_rad[0],
@@ -215,12 +233,11 @@ static enum status open_background(void *state, const char **operands, int noper
     return s;
 }
 
-/* Returns the width of an ice ring in 1/A. A ring must not be narrower than a pixel, because the
- * background is computed in the middle of each pixel. The width does not change the number of
- * photons of a ring. */
-static double ring_width_1_A(const struct background *o, const struct experiment *x)
+/* Returns the larger of `width` and the width of a pixel, both in 1/A. A ring must not be narrower
+ * than a pixel, because the background is computed in the middle of each pixel. The width does not
+ * change the number of photons of a ring. */
+static double ring_width_1_A(double width, const struct experiment *x)
 {
-    double width = ice_width_1_A(o->ice_crystal_A);
     for (size_t i = 0; i < x->npanels; i++)
         width = fmax(width, x->panels[i].pixel_m / fmax(x->panels[i].close_distance_m, 1e-6) /
                                 m_to_angstrom(x->beam.wavelength_m));
@@ -230,11 +247,9 @@ static double ring_width_1_A(const struct background *o, const struct experiment
 /* Adds ice as the last material. */
 static enum status add_ice(struct background *o, const struct experiment *x, struct error *e)
 {
-    const double width = ring_width_1_A(o, x);
+    const double width = ring_width_1_A(ice_width_1_A(o->ice_crystal_A), x);
     const size_t rows = ice_rows(width);
     double *stol_1_m = mem_array(2 * rows, sizeof *stol_1_m);
-    if (!stol_1_m)
-        return error_memory(e, "the table of ice");
     ice_table(width, stol_1_m, stol_1_m + rows);
     const enum status s = add_material(o, stol_1_m, stol_1_m + rows, rows, o->ice_m,
                                        ICE_DENSITY_G_CM3, ICE_MOLAR_MASS_G_MOL, e);
@@ -300,6 +315,30 @@ static enum status check_tables(struct background *o, const struct experiment *x
     return STATUS_OK;
 }
 
+/* Adds the powder of --powder, with the rings that the detector sees. */
+static enum status add_powder(struct background *o, const struct experiment *x, struct error *e)
+{
+    /* a cell as heavy as its density says: there are thickness/V cells in a square metre */
+    static const double MOLAR_MASS = 100.0;
+    struct powder p = {.crystal_A = o->powder_crystal_A,
+                       .strain = o->powder_strain,
+                       .least_1_A = ring_width_1_A(0.0, x)};
+    double range_1_m[2];
+    see_range(x, x->beam.wavelength_m / (x->beam.harmonic_share > 0 ? HARMONIC_ORDER : 1.0),
+              range_1_m);
+    enum status s = powder_read(o->powder, 2.1e-10 * range_1_m[1], &p, o->powder_digest, e);
+    if (!s) {
+        size_t rows;
+        double *stol_1_m = powder_table(&p, &rows);
+        s = add_material(o, stol_1_m, stol_1_m + rows, rows, o->powder_m,
+                         MOLAR_MASS / (p.cell_A3 * 1e-24 * AVOGADRO_1_MOL), MOLAR_MASS, e);
+        mem_free(stol_1_m);
+        o->powder = *o->powder_digest ? o->powder_digest : o->powder;
+    }
+    powder_free(&p);
+    return s;
+}
+
 /* Adds the background of the third harmonic to photons[]. It is computed separately, because its
  * wavelength is far from all other wavelengths. */
 static enum status add_harmonic(struct background *o, const struct recipe *r,
@@ -308,8 +347,8 @@ static enum status add_harmonic(struct background *o, const struct recipe *r,
 {
     const struct source *its = harmonic_sources(&o->harmonic, sources, nsources);
     const size_t count = (size_t)experiment_pixels(o->experiment);
-    if (!its || (!o->extra && !(o->extra = mem_array(count, sizeof *o->extra))))
-        return error_memory(e, "the background");
+    if (!o->extra)
+        o->extra = mem_array(count, sizeof *o->extra);
     const struct experiment *x = r ? moved_to(&o->harmonic_moved, r) : &o->harmonic.x;
     const enum status s =
         background_image(x, its, nsources, o->materials, materials, (int)o->threads, o->extra, e);
@@ -340,14 +379,12 @@ enum status background_start(void *state, struct error *e)
     o->started = true;
     const bool used[2] = {!(o->ice_m > 0) || o->ice_frames<1, o->ice_m> 0};
     o->gathered = mem_array(x->beam.nsources, sizeof *o->gathered);
-    enum status s = o->gathered ? STATUS_OK : error_memory(e, "the background");
+    enum status s = STATUS_OK;
     for (int ice = 0; ice < 2 && !s; ice++) {
         if (!used[ice])
             continue;
         o->photons[ice] = mem_array((size_t)experiment_pixels(x), sizeof(float));
-        s = o->photons[ice] ? compute_background(o, NULL, x->beam.sources, x->beam.nsources, ice,
-                                                 o->photons[ice], e)
-                            : error_memory(e, "the background");
+        s = compute_background(o, NULL, x->beam.sources, x->beam.nsources, ice, o->photons[ice], e);
     }
     return s;
 }
@@ -366,7 +403,7 @@ static enum status prepare_frames(struct background *o, struct error *e)
     return s || o->card.plan ? s : background_start(o, e);
 }
 
-static enum status begin(void *state, struct experiment *x, struct error *e)
+static enum status background_begin(void *state, struct experiment *x, struct error *e)
 {
     struct background *o = state;
     if (!(x->beam.size_m > 0))
@@ -376,12 +413,13 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
             "--beam-size=MM");
     o->experiment = x;
     const bool harmonic = x->beam.harmonic_share > 0;
-    if (!moved_open(&o->moved, x) ||
-        (harmonic &&
-         (!harmonic_open(&o->harmonic, x) || !moved_open(&o->harmonic_moved, &o->harmonic.x))))
-        return error_memory(e, "the panels");
+    moved_open(&o->moved, x);
+    if (harmonic) {
+        harmonic_open(&o->harmonic, x);
+        moved_open(&o->harmonic_moved, &o->harmonic.x);
+    }
     enum status s = check_tables(o, x, x->beam.sources, x->beam.nsources, e);
-    if (s || (o->ice_m > 0 && (s = add_ice(o, x, e))))
+    if (s || (o->powder && (s = add_powder(o, x, e))) || (o->ice_m > 0 && (s = add_ice(o, x, e))))
         return s;
     for (size_t i = 0; i < o->nmaterials; i++) {
         const double box_m[3] = {o->thickness_m[i], x->beam.size_m, beam_height_m(&x->beam)};
@@ -414,8 +452,7 @@ static enum status add_background(const struct experiment *x, struct frame *f,
 {
     struct image *image = &f->image;
     struct image sum = {.memory = image->memory};
-    if (!image_reserve(&sum, PIXEL_F32, UNIT_PHOTONS, image->count))
-        return error_memory(e, "the image");
+    image_allocate(&sum, PIXEL_F32, UNIT_PHOTONS, image->count);
     if (!photons_add(image->pixels, background, sum.count, sum.pixels, &sum.sum)) {
         const enum status s = photons_check(x, f->recipe.id, sum.pixels, e);
         image_free(&sum);
@@ -506,7 +543,7 @@ static enum status make_background(struct background *o, const struct recipe *r,
     return o->streak_photons > 0 ? add_streak(o, x, r, photons, e) : STATUS_OK;
 }
 
-static enum status frame(void *state, struct frame *f, struct error *e)
+static enum status background_frame(void *state, struct frame *f, struct error *e)
 {
     struct background *o = state;
     const struct recipe *r = &f->recipe;
@@ -536,8 +573,8 @@ static enum status frame(void *state, struct frame *f, struct error *e)
         return s ? s : add_background(o->experiment, f, photons, e);
     }
     /* the frame has a spectrum of its own, another amount of matter, or a streak */
-    if (!o->own && !(o->own = mem_array(count, sizeof *o->own)))
-        return error_memory(e, "the background");
+    if (!o->own)
+        o->own = mem_array(count, sizeof *o->own);
     s = make_background(o, r, ice, amount, e);
     return s ? s : add_background(o->experiment, f, o->own, e);
 }
@@ -558,12 +595,12 @@ static void close_background(void *state)
     gpu_postprocess_close(&o->card);
 }
 
-static const struct card *card(void *state)
+static const struct card *background_card(void *state)
 {
     return gpu_postprocess_card(&((const struct background *)state)->card);
 }
 
-static const char *report(void *state)
+static const char *background_report(void *state)
 {
     return gpu_postprocess_report(&((struct background *)state)->card);
 }
@@ -577,9 +614,9 @@ const struct stage stage_background = {
     .reads_only = true,
     .state_size = sizeof(struct background),
     .open = open_background,
-    .begin = begin,
-    .card = card,
-    .frame = frame,
-    .report = report,
+    .begin = background_begin,
+    .card = background_card,
+    .frame = background_frame,
+    .report = background_report,
     .close = close_background,
 };

@@ -16,7 +16,7 @@
 #include "base/log.h"
 #include "base/program.h"
 #include "base/text.h"
-#include "io/output/columns.h"
+#include "io/output/truth.h"
 #include "run/pipeline/find_program.h"
 
 /* Commands of braggpipe that are not programs.  `braggpipe list` shows them after the programs. */
@@ -101,7 +101,7 @@ static enum status unknown(const char *name, struct error *e)
 
 /* Replaces this process by bragg-NAME. argv ends with NULL, and argv[0] is overwritten.  Returns
  * only after an error. */
-static enum status become(const char *name, char **argv, struct error *e)
+static enum status become_program(const char *name, char **argv, struct error *e)
 {
     char full[40];
     (void)snprintf(full, sizeof full, "bragg-%s", name);
@@ -122,13 +122,11 @@ static enum status demo(int argc, char **argv, struct error *e)
 {
     static char workdir[] = "--workdir=demo", pipeline[] = "lysozyme";
     char **words = mem_array((size_t)argc + 3, sizeof *words);
-    if (!words)
-        return error_memory(e, "the command");
     words[1] = workdir;
     for (int i = 2; i < argc; i++)
         words[i] = argv[i];
     words[argc] = pipeline;
-    const enum status s = become("run", words, e);
+    const enum status s = become_program("run", words, e);
     mem_free(words);
     return s;
 }
@@ -161,10 +159,10 @@ static void show_groups(const char *title, enum column_group first, enum column_
 
 static void show_all_columns(void)
 {
-    show_groups("Table of lattices (bragg-orient --truth, bragg-serve --key)", COLUMNS_LATTICE,
+    show_groups("Table of lattices (bragg-orient --truth, bragg-serve --sent)", COLUMNS_LATTICE,
                 COLUMNS_LATTICE);
     show_groups("Only with options that need them", COLUMNS_SHIFT, COLUMNS_PULSE);
-    show_groups("Only in the table of bragg-serve --key", COLUMNS_MESSAGE, COLUMNS_MESSAGE);
+    show_groups("Only in the table of bragg-serve --sent", COLUMNS_MESSAGE, COLUMNS_MESSAGE);
     show_groups("\nTable of reflections (bragg-write --reflections=FILE.tsv)", COLUMNS_REFLECTION,
                 COLUMNS_REFLECTION);
     show_axes();
@@ -208,7 +206,7 @@ static enum status show_columns_of(const char *path, struct error *e)
     if (!s && !of_reflections && !(line && has_word(line, "as_x")))
         s = error_set(e, STATUS_INPUT,
                       "%s: not a ground-truth table; expected a table of bragg-orient --truth, "
-                      "bragg-serve --key or bragg-write --reflections=FILE.tsv",
+                      "bragg-serve --sent or bragg-write --reflections=FILE.tsv",
                       path);
     size_t number = 0;
     for (char *name = s ? NULL : strtok_r(line, " \t\r\n", &rest); name;
@@ -256,7 +254,7 @@ int main(int argc, char **argv)
     if (!strcmp(name, "demo"))
         (void)demo(argc, argv, &e);
     else if (is_known(name))
-        (void)become(name, argv + 1, &e);
+        (void)become_program(name, argv + 1, &e);
     else
         (void)unknown(name, &e);
     return (int)log_fail(&e);

@@ -56,16 +56,14 @@ static void add_up(const struct image *a, const struct image *b, struct comparis
     c->correlation = aa * bb > 0.0 ? ab / sqrt(aa * bb) : NAN;
 }
 
-enum status comparison_make(struct comparison *c, const struct image *a, const struct image *b,
-                            const struct compare_options *o, struct error *e)
+void comparison_make(struct comparison *c, const struct image *a, const struct image *b,
+                     const struct compare_options *o)
 {
     *c = (struct comparison){.pixels = b->count};
     add_up(a, b, c);
     c->floor =
         isnan(o->floor) ? fmax(0.0, o->floor_fraction * c->sum_b / (double)c->nerrors) : o->floor;
     c->errors = mem_array(c->nerrors, sizeof *c->errors);
-    if (!c->errors)
-        return error_memory(e, "the errors");
     size_t n = 0;
     c->max_error = -1.0;
     for (size_t i = 0; i < c->pixels; i++) {
@@ -83,7 +81,6 @@ enum status comparison_make(struct comparison *c, const struct image *a, const s
         }
     }
     qsort(c->errors, n, sizeof *c->errors, compare_floats);
-    return STATUS_OK;
 }
 
 void comparison_free(struct comparison *c)

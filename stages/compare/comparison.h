@@ -47,8 +47,8 @@ enum status comparison_limits(const struct compare_options *o, struct percentile
 
 /* Compares a with the reference b, which has the same number of pixels, with the floor of *o.  The
  * caller frees *c with comparison_free. */
-enum status comparison_make(struct comparison *c, const struct image *a, const struct image *b,
-                            const struct compare_options *o, struct error *e);
+void comparison_make(struct comparison *c, const struct image *a, const struct image *b,
+                     const struct compare_options *o);
 
 /* Returns the smallest error that `percent` of the pixels do not exceed; NaN: no pixels. */
 double comparison_percentile(const struct comparison *c, double percent);

@@ -23,10 +23,9 @@
 #include "base/vec.h"
 #include "engine/cpu/threads.h"
 #include "engine/engine.h"
-#include "io/output/replace.h"
+#include "io/output/output_file.h"
 #include "model/recipe.h"
 #include "page/document.h"
-#include "page/plot.h"
 #include "refine/information.h"
 #include "stage/stage.h"
 #include "stages/shared/beam_plan.h"
@@ -90,8 +89,7 @@ static enum status make_design(struct fisher *f, const struct experiment *x, dou
     struct fisher_design *d = &f->design[f->ndesigns++];
     const struct engine_options how = {.threads = (int)f->options->threads};
     d->distance_mm = distance_mm;
-    if (!experiment_copy(&d->x, x))
-        return error_memory(e, "the experiment");
+    experiment_copy(&d->x, x);
     const double by_m = mm_to_m(distance_mm) - x->panels[0].distance_m;
     double along_m[3];
     vec_scale(x->beam.direction, by_m, along_m);
@@ -127,8 +125,6 @@ static enum status open_pixels(struct fisher_pixels *px, const struct experiment
     const size_t pixels = (size_t)experiment_pixels(x);
     px->computed = mem_array(pixels, sizeof *px->computed);
     px->background = mem_array(pixels, sizeof *px->background);
-    if (!px->computed || !px->background)
-        return error_memory(e, "the pixels");
     for (size_t i = 0; i < x->npanels; i++) {
         const struct panel *p = &x->panels[i];
         for (int64_t k = 0; k < p->fast_pixels * p->slow_pixels; k++)
@@ -164,8 +160,10 @@ static enum status take_at(struct fisher *f, struct fisher_design *d, const stru
     double gradient[PARAMETERS_MAX], shared[PARAMETERS_MAX];
     double of_set[PARAMETERS_MAX * PARAMETERS_MAX];
     double fisher[FREE_PARAMETERS_MAX * FREE_PARAMETERS_MAX];
-    if (!r->nlattices)
-        return information_add(&d->frames, &f->free.layout, r->id, 0, 0.0, NULL, e);
+    if (!r->nlattices) {
+        information_add(&d->frames, &f->free.layout, r->id, 0, 0.0, NULL);
+        return STATUS_OK;
+    }
     const struct derive_data expected = {
         .background = f->pixels.background,
         .scale = 1.0,
@@ -181,8 +179,8 @@ static enum status take_at(struct fisher *f, struct fisher_design *d, const stru
     if (s)
         return s;
     assemble(f, &sums, fisher);
-    return information_add(&d->frames, &f->free.layout, r->id, r->nlattices, sums.photons, fisher,
-                           e);
+    information_add(&d->frames, &f->free.layout, r->id, r->nlattices, sums.photons, fisher);
+    return STATUS_OK;
 }
 
 /* Adds the information that one frame contains at every distance. */
@@ -354,25 +352,23 @@ static const char *html_unit(const char *unit)
 static void write_design(const struct fisher *f, const struct fisher_design *d, FILE *out)
 {
     const size_t n = f->free.count;
+    const bool shares = f->free.local < n;
     char text[200];
     describe_design(d, text);
-    fprintf(
-        out,
-        "<h2>%g mm</h2><p class=\"soft\">%s</p><div class=\"wide\"><table><tr><th>parameter"
-        "</th><th>unit</th><th>error, one frame</th><th>error, all frames</th><th>error, others "
-        "known</th><th>most correlated with</th></tr>\n",
-        d->distance_mm, text);
+    fprintf(out,
+            "<h2>%g mm</h2><p class=\"soft\">%s</p><div class=\"wide\"><table><tr><th>parameter"
+            "</th><th>unit</th><th>error, one frame</th>%s<th>error, others known</th><th>most "
+            "correlated with</th></tr>\n",
+            d->distance_mm, text, shares ? "<th>error, all frames</th>" : "");
     for (size_t i = 0; i < n; i++) {
         const size_t k = partner_of(f, d, i);
         fprintf(out,
-                "<tr><th>%s</th><td class=\"unit\">%s</td><td data-name=\"one frame\">%.3g</td>"
-                "<td data-name=\"all frames\">",
+                "<tr><th>%s</th><td class=\"unit\">%s</td><td data-name=\"one frame\">%.3g</td>",
                 f->free.name[i], html_unit(f->free.unit[i]), d->bounds.one[i]);
-        if (i >= f->free.local)
-            fprintf(out, "%.3g", d->bounds.all[i]);
+        if (shares)
+            fprintf(out, "<td data-name=\"all frames\">%.3g</td>", d->bounds.all[i]);
         fprintf(out,
-                "</td><td data-name=\"others known\">%.3g</td><td data-name=\"most correlated "
-                "with\">",
+                "<td data-name=\"others known\">%.3g</td><td data-name=\"most correlated with\">",
                 d->bounds.alone[i]);
         if (k != i)
             fprintf(out, "%s %+.2f", f->free.name[k], d->bounds.correlation[i * n + k]);
@@ -423,13 +419,21 @@ static void fisher_write_page(const struct fisher *f, FILE *out)
 {
     document_begin(out, "Error bars before the experiment");
     fputs(
-        "<p>Smallest possible errors (Cram&#233;r-Rao bounds, one standard deviation). No "
-        "unbiased analysis of these frames can be more precise. The model is assumed to be right, "
-        "and the structure factors to be known.</p>\n<ul class=\"soft\"><li>One frame: the median "
-        "of the errors that single frames give.</li><li>All frames: the error of a parameter that "
-        "all frames share.</li><li>Others known: the error of one frame if all other parameters "
-        "were known.</li><li>Most correlated with: the parameter that the analysis can least "
-        "distinguish from this one, and the correlation.</li></ul>\n",
+        "<p>Smallest possible errors (Cram&#233;r-Rao bounds, one standard deviation). No unbiased "
+        "analysis of these frames can be more precise. The model is assumed to be right, and the "
+        "structure factors to be known.</p>\n<ul class=\"soft\"><li>One frame: the median of the "
+        "errors that single frames give.</li>",
+        out);
+    if (f->free.local < f->free.count)
+        fputs(
+            "<li>All frames: the error of a shared parameter from all frames together. For any "
+            "other parameter it is the error of one frame if the shared parameters are known from "
+            "all frames.</li>",
+            out);
+    fputs(
+        "<li>Others known: the error of one frame if all other parameters were known.</li><li>Most "
+        "correlated with: the parameter that the analysis can least distinguish from this one, and "
+        "the correlation.</li></ul>\n",
         out);
     if (f->ndesigns > 1) {
         fputs("<h2>Errors of one frame at each distance</h2><div class=\"grid3\">\n", out);
@@ -472,7 +476,7 @@ static const struct opt options[] = {
      AT(table)},
     {"report", "FILE.html", "Write an HTML page with the tables, and plots against the distance",
      OPT_TEXT, AT(report)},
-    {"overwrite", NULL, "Replace an existing file of another run with --table", OPT_FLAG,
+    {"overwrite", NULL, "Replace an existing file of --table that another run wrote", OPT_FLAG,
      AT(overwrite), .needs = "table"},
     {.doc = "Computation:", .type = OPT_GROUP},
     {"engine", "reference|cpu|cuda", "Engine that computes the derivatives", OPT_TEXT, AT(engine),
@@ -494,13 +498,13 @@ static enum status open_fisher(void *state, const char **operands, int noperands
     return s ? s : threads_start(&t->options.threads, e);
 }
 
-static enum status begin(void *state, struct experiment *x, struct error *e)
+static enum status begin_fisher(void *state, struct experiment *x, struct error *e)
 {
     struct state *t = state;
     return fisher_begin(&t->fisher, x, e);
 }
 
-static enum status frame(void *state, struct frame *f, struct error *e)
+static enum status add_frame(void *state, struct frame *f, struct error *e)
 {
     struct state *t = state;
     return fisher_take(&t->fisher, &f->recipe, e);
@@ -520,7 +524,7 @@ static enum status write_file(const struct fisher *f, const char *path, bool gua
     return replace_commit(&file, e);
 }
 
-static enum status end(void *state, struct error *e)
+static enum status end_fisher(void *state, struct error *e)
 {
     struct state *t = state;
     const struct fisher_options *o = &t->options;
@@ -550,9 +554,9 @@ static const struct stage stage = {
     .speaks = true,
     .state_size = sizeof(struct state),
     .open = open_fisher,
-    .begin = begin,
-    .frame = frame,
-    .end = end,
+    .begin = begin_fisher,
+    .frame = add_frame,
+    .end = end_fisher,
     .close = close_fisher,
 };
 

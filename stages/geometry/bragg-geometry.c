@@ -12,17 +12,16 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "base/vec.h"
+#include "engine/crystal/diffuse.h"
 #include "geometry.h"
 #include "io/beam/nanobragg_text.h"
 #include "io/crystfel/geom.h"
 #include "io/images/smv.h"
-#include "io/output/replace.h"
+#include "io/output/output_file.h"
 #include "io/structure_factors/hkl.h"
-#include "physics/crystal/diffuse.h"
-#include "physics/detector/panels.h"
+#include "physics/detector/detector.h"
 #include "physics/setup.h"
 #include "stage/stage.h"
-#include "stages/shared/unit_warning.h"
 
 /* --- warnings about values that are possible but probably a mistake ----------- */
 
@@ -278,8 +277,6 @@ static enum status request_crystals(const struct crystal_options *list, struct r
             "--physics=faithful allows one crystal (got %zu of --crystal). Use --physics=physical",
             r->ncrystals);
     r->crystals = mem_array(r->ncrystals, sizeof *r->crystals);
-    if (!r->crystals)
-        return error_memory(e, "the crystals");
     enum status s = STATUS_OK;
     for (size_t i = 0; i < r->ncrystals && !s; i++)
         s = geometry_crystal(&list[i].options, &r->crystals[i], e);
@@ -494,7 +491,7 @@ static enum status open_geometry(void *state, const char **operands, int noperan
     return s;
 }
 
-static enum status begin(void *state, struct experiment *x, struct error *e)
+static enum status geometry_begin(void *state, struct experiment *x, struct error *e)
 {
     struct geometry *g = state;
     (void)e;
@@ -518,7 +515,7 @@ static const struct stage stage = {
     .options = geometry_table,
     .state_size = sizeof(struct geometry),
     .open = open_geometry,
-    .begin = begin,
+    .begin = geometry_begin,
     .close = close_geometry,
 };
 

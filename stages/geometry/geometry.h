@@ -9,7 +9,6 @@
 #include "base/error.h"
 #include "base/opt.h"
 #include "io/crystfel/geom.h"
-#include "io/images/smv.h"
 #include "model/experiment.h"
 #include "physics/request.h"
 
@@ -27,6 +26,8 @@ struct geometry_options {
     double cell[6];                   // edges in A, angles in degrees
     const char *name, *matrix, *hkl, *mtz, *column, *spacegroup, *model, *sites, *fprime, *light;
     double light_occupancy;
+    double wilson_B_A2, wilson_atoms;  // atoms: used only if it was given
+    int64_t wilson_seed;
     double polarization_fraction;  // fraction of photons along the E vector, 0 to 1; used only if
                                    // it was given
     bool anomalous, diffuse_damp;
@@ -48,7 +49,7 @@ struct geometry_panels {
     struct place *places;  // owned, with their masks
     struct layout layout;  // how each panel is cut after it was made
     double saturation;     // photons at which a pixel saturates; 0: not known
-    bool counts;           // the detector is a built-in one that counts photons
+    bool counts;           // the detector counts photons
 };
 
 /* Applies --detector, --geom, --expt and --cut to *r, which geometry_request has filled, and reads
@@ -56,6 +57,14 @@ struct geometry_panels {
  * r->detector.mask, which moves to the experiment.  STATUS_USAGE: options contradict each other. */
 enum status geometry_panels(const struct geometry_options *o, struct request *r,
                             struct geometry_panels *p, struct error *e);
+
+struct expt;
+
+/* Compares the list of --expt, which is in *x, with its first image, if this image exists. Warns if
+ * wavelengths or rotations differ. Distance and detector angles are not compared, because DIALS
+ * refines them. STATUS_INPUT: the numbers or sizes of pixels differ. */
+enum status geometry_compare_image(const struct geometry_options *o, const struct expt *x,
+                                   struct error *e);
 void geometry_panels_free(struct geometry_panels *p, size_t nplaces);
 
 /* Fills *r except r->crystals.  The option table has checked the options before.  The caller reads
@@ -84,9 +93,24 @@ enum status geometry_crystal(const struct geometry_options *o, struct crystal_re
 /* --- detector ------------------------------------------------------------------------ */
 
 /* Moves `count` panels with their masks into p->places, and sets the fields of *r that follow from
- * them.  STATUS_FAILED: out of memory. */
-enum status geometry_take_panels(struct geom_panel *panels, size_t count, struct request *r,
-                                 struct geometry_panels *p, struct error *e);
+ * them. */
+void geometry_take_panels(struct geom_panel *panels, size_t count, struct request *r,
+                          struct geometry_panels *p);
+
+/* What a file says about its detector. */
+struct geometry_file_detector {
+    const char *name;  // names of the detector and its panels; "": not in the file
+    const char *type;  // as DIALS names it, such as SENSOR_PAD; "": not in the file
+    bool scaled;       // pixels have a gain other than 1, or an offset
+    int64_t image[2];  // fast, slow pixels of the image that all panels cover
+    int64_t panel[2];  // fast, slow pixels of panel 0
+    double pixel_m;
+};
+
+/* Sets p->counts: whether the detector of the file `path` counts photons.  Prints a warning if a
+ * file of DIALS leaves this open. */
+void geometry_take_counting(const char *path, const struct geometry_file_detector *file,
+                            struct geometry_panels *p);
 
 /* geometry_wants_list returns true if the command line has --detector=list. geometry_list prints
  * the built-in detectors to stdout. STATUS_FAILED: stdout cannot be written to. */
@@ -104,6 +128,13 @@ enum status geometry_read_crystal(const struct geometry_options *o, const struct
 /* Sets *edge_A and *corner_A to the smallest d spacings, in A, of all panels: in the middle of
  * an edge and in a corner. */
 void geometry_resolution(const struct experiment *x, double *edge_A, double *corner_A);
+
+struct symmetry;
+
+/* Makes the table of --wilson for the cell of *c: random F of all reflections to dmin_A that the
+ * space group allows.  The caller frees c->table with hkl_free. */
+enum status geometry_draw_wilson(const struct geometry_options *o, const struct symmetry *y,
+                                 double dmin_A, struct crystal_request *c, struct error *e);
 
 /* Structure factors with phases.  Anomalous scatterers and excited states are added before the
  * phases are dropped.  The files are those of the options of bragg-geometry. */

@@ -84,9 +84,13 @@ static void inherit_options(struct geometry_options *own, const struct geometry_
         own->given.bits[i] |= common->given.bits[i];
     if (geometry_given(&typed, "cell|matrix"))
         unmark_inherited(own, &typed, "cell|matrix");
-    if (geometry_given(&typed, "hkl|mtz|model"))
-        unmark_inherited(own, &typed, "hkl|mtz|model|sites|light");
-    if (!geometry_given(own, "hkl"))
+    if (geometry_given(&typed, "hkl|mtz|model|wilson"))
+        unmark_inherited(own, &typed, "hkl|mtz|model|wilson|sites|light");
+    if (geometry_given(&typed, "wilson"))
+        unmark_inherited(own, &typed, "anomalous");
+    if (!geometry_given(own, "wilson"))
+        unmark_inherited(own, &typed, "wilson-seed|wilson-atoms");
+    if (!geometry_given(own, "hkl|wilson"))
         unmark_inherited(own, &typed, "spacegroup");
     if (!geometry_given(own, "mtz"))
         unmark_inherited(own, &typed, "column");
@@ -123,8 +127,6 @@ enum status geometry_crystals(const struct geometry_options *o, struct crystal_o
 {
     *count = o->crystals.count ? o->crystals.count : 1;
     *list = mem_array(*count, sizeof **list);
-    if (!*list)
-        return error_memory(e, "the crystals");
     (*list)[0].options = *o;
     enum status s = STATUS_OK;
     for (size_t i = 0; i < o->crystals.count && !s; i++)
@@ -148,12 +150,17 @@ static enum status check_crystal(const struct geometry_options *o, struct error 
         s = opt_exclude(geometry_table, o, "ncells", "crystal-size", e);
     if (s)
         return s;
+    if (geometry_given(o, "spacegroup") && !geometry_given(o, "hkl|wilson"))
+        return error_set(e, STATUS_USAGE,
+                         "--spacegroup needs --hkl=FILE, or --wilson=20 for random structure "
+                         "factors. --mtz and --model contain their space group");
     if (geometry_given(o, "light") && !geometry_given(o, "light-occupancy"))
         return error_set(e, STATUS_USAGE,
                          "--light needs --light-occupancy=X, the fraction of excited molecules");
-    if (geometry_given(o, "cell|matrix") && !geometry_given(o, "hkl|mtz|model|default-F"))
+    if (geometry_given(o, "cell|matrix") && !geometry_given(o, "hkl|mtz|model|wilson|default-F"))
         return error_set(e, STATUS_USAGE,
-                         "--%s needs structure factors. Add --model, --mtz, --hkl or --default-F",
+                         "--%s needs structure factors. Add --model, --mtz, --hkl or --default-F, "
+                         "or --wilson=20 for random ones",
                          geometry_given(o, "cell") ? "cell" : "matrix");
     return STATUS_OK;
 }
@@ -273,23 +280,28 @@ static enum status read_matrix(const char *path, const struct experiment *x, dou
     return s;
 }
 
-static enum status read_unique(const struct geometry_options *o, double wavelength_m,
-                               struct crystal_request *c, struct error *e)
+static bool is_right_angled(const double cell[6])
 {
-    struct symmetry y;
+    return cell[3] == 90.0 && cell[4] == 90.0 && cell[5] == 90.0;
+}
+
+/* Finds the operators of --spacegroup, which must fit the cell of *c. */
+static enum status find_group(const struct geometry_options *o, const struct crystal_request *c,
+                              struct symmetry *y, struct error *e)
+{
     struct error cause = {0};
-    enum status s = symmetry_find(o->spacegroup, &y, &cause);
+    const enum status s = symmetry_find(o->spacegroup, y, &cause);
     if (s)
         return error_set(e, s, "--spacegroup: %s", cause.text);
-    if (c->has_matrix && (s = cell_of_matrix(c->matrix, wavelength_m, c->cell_A, c->cell_rad, e)))
-        return s;
-    if (!symmetry_fits(&y, c->cell_A, c->cell_rad))
-        return error_set(
-            e, STATUS_USAGE,
-            "--spacegroup=%s does not fit --%s. Name another setting as in 'P 1 1 2' or 'R 3 :H'",
-            o->spacegroup, c->has_matrix ? "matrix" : "cell");
-    return hkl_read(o->hkl, PHYSICS_PHYSICAL, &y, o->anomalous ? HKL_MATES_OWN : HKL_MATES_ALIKE,
-                    o->crystal.table.default_F, &c->table, e);
+    if (!symmetry_fits(y, c->cell_A, c->cell_rad))
+        return error_set(e, STATUS_USAGE,
+                         "--spacegroup=%s does not fit --%s. %s another setting as in 'P 1 1 2' or "
+                         "'R 3 :H'",
+                         o->spacegroup, c->has_matrix ? "matrix" : "cell",
+                         !c->has_matrix && is_right_angled(o->cell)
+                             ? "Give angles as in --cell=A,B,C,90,90,120, or name"
+                             : "Name");
+    return STATUS_OK;
 }
 
 /* Reads --hkl, a list of reflections that is not expanded by symmetry. Warns if the list seems
@@ -334,10 +346,11 @@ void geometry_resolution(const struct experiment *x, double *edge_A, double *cor
         }
 }
 
-/* Returns the d spacing, in A, that sets the grid on which a model is computed: --dmin, or else
- * 1 % below the d spacing of the farthest corner at the shortest wavelength, rounded down to a
- * multiple of 0.01 A. The result is limited to MODEL_COARSEST_A and, without --dmin, to
- * MODEL_FINEST_A. Warns if the detector records smaller d spacings. */
+/* Returns the d spacing, in A, to which --wilson draws structure factors, and which sets the grid
+ * on which a model is computed: --dmin, or else 1 % below the d spacing of the farthest corner at
+ * the shortest wavelength, rounded down to a multiple of 0.01 A. The result is limited to
+ * MODEL_COARSEST_A and, without --dmin, to MODEL_FINEST_A. Warns if the detector records smaller d
+ * spacings. */
 static double model_dmin_A(const struct geometry_options *o, const struct experiment *x)
 {
     if (o->request.dmin_m > 0.0)
@@ -352,8 +365,28 @@ static double model_dmin_A(const struct geometry_options *o, const struct experi
         log_line(LOG_WARNING,
                  "%s: structure factors end at %g A, but the detector records %.2g A. Give --dmin "
                  "to compute more",
-                 o->model, MODEL_FINEST_A, seen_A);
+                 geometry_given(o, "wilson") ? "--wilson" : o->model, MODEL_FINEST_A, seen_A);
     return fmin(MODEL_COARSEST_A, fmax(MODEL_FINEST_A, floor(seen_A * 99.0) / 100.0));
+}
+
+/* Makes the table of structure factors that depend on --spacegroup: the list of --hkl, or those of
+ * --wilson, to the d spacing of --dmin or else of model_dmin_A. */
+static enum status read_symmetric(const struct geometry_options *o, const struct experiment *x,
+                                  struct crystal_request *c, struct error *e)
+{
+    struct symmetry y = {.count = 1, .operators = {{1, 0, 0, 0, 1, 0, 0, 0, 1}}};
+    enum status s = STATUS_OK;
+    if (c->has_matrix)
+        s = cell_of_matrix(c->matrix, x->beam.wavelength_m, c->cell_A, c->cell_rad, e);
+    if (!s && geometry_given(o, "spacegroup"))
+        s = find_group(o, c, &y, e);
+    if (!s && geometry_given(o, "wilson"))
+        return geometry_draw_wilson(
+            o, &y, fmax(model_dmin_A(o, x), m_to_angstrom(o->request.dmin_m)), c, e);
+    return s ? s
+             : hkl_read(o->hkl, PHYSICS_PHYSICAL, &y,
+                        o->anomalous ? HKL_MATES_OWN : HKL_MATES_ALIKE, o->crystal.table.default_F,
+                        &c->table, e);
 }
 
 /* Computes the structure factors of --model, to the d spacing of --dmin or else of model_dmin_A. */
@@ -437,10 +470,10 @@ enum status geometry_read_crystal(const struct geometry_options *o, const struct
     enum status s = STATUS_OK;
     if (geometry_given(o, "matrix"))
         s = read_matrix(o->matrix, x, c->matrix, e);
-    if (s || (!geometry_given(o, "hkl|mtz|model") && placed))
+    if (s || (!geometry_given(o, "hkl|mtz|model|wilson") && placed))
         return s;  // without a file, all structure factors are default_F
-    if (geometry_given(o, "spacegroup"))
-        return read_unique(o, x->beam.wavelength_m, c, e);
+    if (geometry_given(o, "spacegroup|wilson"))
+        return read_symmetric(o, x, c, e);
     if (geometry_given(o, "hkl"))
         return read_hkl(o, x->physics, &c->table, e);
     s = read_factors(o, x, c, cell_A, cell_rad, e);

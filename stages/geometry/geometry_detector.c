@@ -11,7 +11,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -23,17 +22,14 @@
 #include "geometry.h"
 #include "io/detectors/poni.h"
 #include "io/dials/expt.h"
-#include "io/images/image_file.h"
 #include "io/nxmx/nxmx_geometry.h"
-#include "physics/detector/panels.h"
+#include "physics/detector/detector.h"
 #include "physics/detector/sensor.h"
 
-enum status geometry_take_panels(struct geom_panel *panels, size_t count, struct request *r,
-                                 struct geometry_panels *p, struct error *e)
+void geometry_take_panels(struct geom_panel *panels, size_t count, struct request *r,
+                          struct geometry_panels *p)
 {
     p->places = mem_array(count, sizeof *p->places);
-    if (!p->places)
-        return error_memory(e, "the panels");
     for (size_t i = 0; i < count; i++) {
         struct geom_panel *from = &panels[i];
         struct place *to = &p->places[i];
@@ -48,7 +44,6 @@ enum status geometry_take_panels(struct geom_panel *panels, size_t count, struct
     r->detector.nplaces = count;
     r->detector.pixel_m = p->places[0].pixel_m;
     r->detector.pixels[0] = r->detector.pixels[1] = 1;
-    return STATUS_OK;
 }
 
 /* Sets the wavelength of the file `path`, unless an option gives it.  If the file has none
@@ -116,15 +111,6 @@ enum status geometry_list(struct error *e)
 
 /* --- names --------------------------------------------------------------------------- */
 
-/* Sets the signal of a photon of the third harmonic, unless an option gives it, to 1 for
- * photon-counting detectors: they count a photon of any energy as one. */
-static void count_harmonic(const struct geometry_options *o, const struct preset_detector *d,
-                           struct beam_request *b)
-{
-    if (geometry_given(o, "third-harmonic") && !geometry_given(o, "harmonic-signal") && d->counts)
-        b->harmonic_signal = 1.0;
-}
-
 static enum status set_preset(const struct geometry_options *o,
                               const struct preset_detector *preset, struct request *r,
                               struct geometry_panels *p, struct error *e)
@@ -134,15 +120,17 @@ static enum status set_preset(const struct geometry_options *o,
     d->pixel_m = preset->pixel_m;
     p->saturation = preset->saturation;
     p->counts = preset->counts;
-    count_harmonic(o, preset, &r->beam);
     if (preset->silicon_m > 0 && !geometry_given(o, "thickness"))
         d->thickness.range = preset->silicon_m;
     for (int i = 0; i < 2; i++)
         d->pixels[i] = layout_pixels(&preset->layout, i);
     if (panels)
         p->layout = preset->layout;
-    if (!preset->nplaces)
-        return panels ? STATUS_OK : layout_mask(&preset->layout, &d->mask, e);
+    if (!preset->nplaces) {
+        if (!panels)
+            layout_mask(&preset->layout, &d->mask);
+        return STATUS_OK;
+    }
     if (!panels)
         return error_set(
             e, STATUS_USAGE,
@@ -152,7 +140,8 @@ static enum status set_preset(const struct geometry_options *o,
     if (s)
         return s;
     d->nplaces = preset->nplaces;
-    return preset_places(preset, d->distance_m, &p->places, e);
+    preset_places(preset, d->distance_m, &p->places);
+    return STATUS_OK;
 }
 
 enum { PLAIN_SIZE = 64 };
@@ -246,20 +235,17 @@ static enum status complete_from_preset(const struct geometry_options *o,
 
 /* Takes the gaps, the sensor and the saturation from the built-in detector. The position is that
  * of the file. */
-static enum status use_preset(const struct geometry_options *o, const struct preset_detector *d,
-                              struct geom_panel *panel, struct request *r,
-                              struct geometry_panels *p, struct error *e)
+static void use_preset(const struct geometry_options *o, const struct preset_detector *d,
+                       struct geom_panel *panel, struct request *r, struct geometry_panels *p)
 {
     p->saturation = d->saturation;
     p->counts = d->counts;
-    count_harmonic(o, d, &r->beam);
     if (d->silicon_m > 0 && !geometry_given(o, "thickness"))
         r->detector.thickness.range = d->silicon_m;
-    if (geometry_given(o, "panels") ? o->panels == 1 : d->panels) {
+    if (geometry_given(o, "panels") ? o->panels == 1 : d->panels)
         p->layout = d->layout;
-        return STATUS_OK;
-    }
-    return layout_mask(&d->layout, &panel->mask, e);
+    else
+        layout_mask(&d->layout, &panel->mask);
 }
 
 /* Sets the sensor to silicon with the thickness in the file. Warns of other materials, whose
@@ -296,8 +282,9 @@ static enum status set_poni(const struct geometry_options *o, struct request *r,
     geometry_report_unused(o->detector, f.unused);
     poni_panel(&f, &panel);
     if (named)
-        s = use_preset(o, named, &panel, r, p, e);
-    s = s ? s : geometry_take_panels(&panel, 1, r, p, e);
+        use_preset(o, named, &panel, r, p);
+    if (!s)
+        geometry_take_panels(&panel, 1, r, p);
     mem_free(panel.mask);
     take_sensor(o, f.thickness_m, f.material, r);
     geometry_take_wavelength(o, o->detector, f.wavelength_m, r);
@@ -323,8 +310,20 @@ static enum status set_nxmx(const struct geometry_options *o, struct request *r,
             e, STATUS_INPUT,
             "%s: the file has two wavelengths, %.6g and %.6g A. Give --wavelength or --energy",
             o->detector, m_to_angstrom(g.wavelength_m), m_to_angstrom(g.other_wavelength_m));
-    s = s ? s : geometry_take_panels(g.panels, g.npanels, r, p, e);
+    const struct geom_panel *first = g.panels;
+    if (!s)
+        geometry_take_counting(
+            o->detector,
+            &(struct geometry_file_detector){
+                .name = g.name,
+                .type = "",
+                .scaled = g.adc_offset != 0 || (g.gain != 0 && g.gain != 1),
+                .image = {g.npanels == 1 ? first->fast_pixels : 0, first->slow_pixels},
+                .panel = {first->fast_pixels, first->slow_pixels},
+                .pixel_m = first->pixel_m},
+            p);
     if (!s) {
+        geometry_take_panels(g.panels, g.npanels, r, p);
         p->saturation = g.saturation;
         geometry_take_wavelength(o, o->detector, g.wavelength_m, r);
         take_sensor(o, g.thickness_m, g.material, r);
@@ -372,15 +371,21 @@ static enum status geometry_detector(const struct geometry_options *given, struc
 
 /* --- files of CrystFEL ---------------------------------------------------------------- */
 
-/* Sets the absorption of silicon at the wavelength of the beam. */
-static enum status set_silicon(struct request *r, struct error *e)
+/* Sets the absorption of silicon at the wavelength of the beam. If the energy is unknown, but would
+ * be known in keV, the unit is the likely mistake. */
+static enum status set_silicon(const struct geometry_options *o, struct request *r, struct error *e)
 {
     struct detector_request *d = &r->detector;
+    const double eV = m_to_ev(r->beam.wavelength_m);
+    double as_keV;
     struct error why;
     (void)snprintf(d->material, sizeof d->material, "Si");
-    return silicon_absorption(m_to_ev(r->beam.wavelength_m), &d->absorption_1_m, &why)
-               ? error_set(e, STATUS_INPUT, "%s. Give --absorption=UM", why.text)
-               : STATUS_OK;
+    if (silicon_absorption(eV, &d->absorption_1_m, &why) == STATUS_OK)
+        return STATUS_OK;
+    if (geometry_given(o, "energy") && silicon_absorption(1e3 * eV, &as_keV, NULL) == STATUS_OK)
+        return error_set(e, STATUS_INPUT, "%s. Did you mean --energy=%g (%g keV)?", why.text,
+                         1e3 * eV, eV);
+    return error_set(e, STATUS_INPUT, "%s. Give --absorption=UM", why.text);
 }
 
 /* Reports settings of the file that have no effect, and its gain. */
@@ -408,9 +413,8 @@ static enum status set_geom(const struct geometry_options *o, struct request *r,
         geom_read(o->geom, geometry_given(o, "distance") ? r->detector.distance_m : 0, &g, e);
     if (!s && *g.wavelength_unread && !geometry_given(o, "wavelength|energy"))
         s = error_set(e, STATUS_INPUT, "%s. Give --energy or --wavelength", g.wavelength_unread);
-    if (!s)
-        s = geometry_take_panels(g.panels, g.npanels, r, p, e);
     if (!s) {
+        geometry_take_panels(g.panels, g.npanels, r, p);
         geometry_take_wavelength(o, o->geom, g.wavelength_m, r);
         const double gain = geom_gain(&g, r->beam.wavelength_m);
         p->saturation = isfinite(g.max_adu) ? (g.max_adu + 1) / gain : 0;
@@ -469,86 +473,27 @@ static void take_beam(const struct geometry_options *o, const struct expt *x, st
     vec_cross(x->direction, x->polarization, d->slow);
 }
 
-/* The number of pixels, the pixel size and the wavelength of an image. 0: the image does not
- * contain the value. */
-struct seen {
-    int64_t pixels[2];
-    double pixel_m, wavelength_m;
-};
-
-/* Reads *seen from the first image of the list. Returns false if there is nothing to compare:
- * the image does not exist, cannot be read, or has several panels. Sets *s to STATUS_INPUT if an
- * NXmx file has another number of panels than the list. */
-static bool look_at_image(const char *list, const struct expt *x, struct seen *seen, enum status *s,
-                          struct error *e)
-{
-    struct stat st;
-    struct nxmx_geometry g;
-    struct image_header h;
-    if (!*x->image || stat(x->image, &st) || !S_ISREG(st.st_mode))
-        return false;
-    if (!nxmx_is_hdf5(x->image)) {
-        const bool alone = x->npanels == 1 || x->panels_placed;
-        if (!alone || image_header_read(x->image, &h, NULL))
-            return false;
-        *seen = (struct seen){{h.fast, h.slow}, h.pixel_m, h.wavelength_m};
-        return true;
-    }
-    const bool read = !nxmx_geometry_read(x->image, &g, NULL);
-    if (read && g.npanels != x->npanels)
-        *s = error_set(e, STATUS_INPUT, "--expt=%s has %zu panels, but its image %s has %zu", list,
-                       x->npanels, x->image, g.npanels);
-    const bool single = read && !*s && g.npanels == 1;
-    if (single)
-        *seen = (struct seen){
-            {g.panels->fast_pixels, g.panels->slow_pixels}, g.panels->pixel_m, g.wavelength_m};
-    if (read)
-        nxmx_geometry_free(&g);
-    return single;
-}
-
-/* Compares the list with its first image, if this image exists. Warns if the wavelengths differ.
- * Distance and angles are not compared, because DIALS refines them. STATUS_INPUT: the numbers or
- * sizes of pixels differ. */
-static enum status compare_image(const struct geometry_options *o, const struct expt *x,
-                                 struct error *e)
-{
-    static const double ALIKE = 0.01;
-    struct seen seen = {0};
-    enum status s = STATUS_OK;
-    if (!look_at_image(o->expt, x, &seen, &s, e))
-        return s;
-    if (seen.pixels[0] != x->image_pixels[0] || seen.pixels[1] != x->image_pixels[1])
-        return error_set(e, STATUS_INPUT,
-                         "--expt=%s: image_size is %" PRId64 " x %" PRId64
-                         ", but the image %s has %" PRId64 " x %" PRId64 " pixels",
-                         o->expt, x->image_pixels[0], x->image_pixels[1], x->image, seen.pixels[0],
-                         seen.pixels[1]);
-    if (seen.pixel_m > 0 && !(fabs(seen.pixel_m / x->panels->pixel_m - 1) < ALIKE))
-        return error_set(e, STATUS_INPUT,
-                         "--expt=%s: pixel_size is %g mm, but the image %s has pixels of %g mm",
-                         o->expt, m_to_mm(x->panels->pixel_m), x->image, m_to_mm(seen.pixel_m));
-    if (seen.wavelength_m > 0 && !geometry_given(o, "wavelength|energy") &&
-        !(fabs(seen.wavelength_m / x->wavelength_m - 1) < ALIKE))
-        log_line(LOG_WARNING,
-                 "--expt=%s: the wavelength is %.6g A, but the image %s has %.6g A. The list is "
-                 "used; --wavelength replaces it",
-                 o->expt, m_to_angstrom(x->wavelength_m), x->image,
-                 m_to_angstrom(seen.wavelength_m));
-    return STATUS_OK;
-}
-
 static enum status set_expt(const struct geometry_options *o, struct request *r,
                             struct geometry_panels *p, struct error *e)
 {
     struct expt x;
     enum status s = expt_read(o->expt, &x, e);
-    if (!s && geometry_given(o, "exposure") && !geometry_given(o, "flux") && !(x.flux_ph_s > 0))
+    if (!s && geometry_given(o, "exposure") && !geometry_given(o, "flux|fluence") &&
+        !(x.flux_ph_s > 0))
         s = error_set(e, STATUS_USAGE, "--exposure needs --flux, because %s has none", o->expt);
-    s = s ? s : compare_image(o, &x, e);
+    s = s ? s : geometry_compare_image(o, &x, e);
     if (!s)
-        s = geometry_take_panels(x.panels, x.npanels, r, p, e);
+        geometry_take_counting(o->expt,
+                               &(struct geometry_file_detector){
+                                   .name = x.name,
+                                   .type = x.type,
+                                   .scaled = x.scaled,
+                                   .image = {x.image_pixels[0], x.image_pixels[1]},
+                                   .panel = {x.panels->fast_pixels, x.panels->slow_pixels},
+                                   .pixel_m = x.panels->pixel_m},
+                               p);
     if (!s) {
+        geometry_take_panels(x.panels, x.npanels, r, p);
         geometry_report_unused(o->expt, x.unused);
         r->detector.lab_places = true;
         p->saturation = x.saturation;
@@ -593,7 +538,10 @@ enum status geometry_panels(const struct geometry_options *o, struct request *r,
         s = set_expt(o, r, p, e);
     if (!s && r->physics == PHYSICS_PHYSICAL && !isnan(r->detector.thickness.range) &&
         isnan(r->detector.absorption_1_m))
-        s = set_silicon(r, e);
+        s = set_silicon(o, r, e);
+    /* photon-counting detectors count a photon of the third harmonic as one, like any other */
+    if (p->counts && geometry_given(o, "third-harmonic") && !geometry_given(o, "harmonic-signal"))
+        r->beam.harmonic_signal = 1.0;
     r->detector.places = p->places;
     r->detector.smears = o->sensor == 1;
     for (int i = 0; i < 2 && geometry_given(o, "cut"); i++)
@@ -607,4 +555,72 @@ void geometry_panels_free(struct geometry_panels *p, size_t nplaces)
         mem_free(p->places[i].mask);
     mem_free(p->places);
     *p = (struct geometry_panels){0};
+}
+
+/*
+ * Whether the detector of a file counts photons.
+ *
+ * A photon-counting detector has no pedestal, and its pixels get enough bits for its largest
+ * count.  A file of DIALS or NXmx has no field for this.  The answer follows from the gain, the
+ * pedestal, the names and the sizes in the file.  If these leave it open, a warning says so.
+ */
+
+enum answer { OPEN, COUNTS, INTEGRATES };
+
+/* Answers from the words of a name, in upper or lower case. */
+static enum answer answer_from_name(const char *name)
+{
+    static const char *const counting[] = {"pilatus", "eiger"};
+    static const char *const integrating[] = {"jungfrau", "agipd", "cspad", "epix",
+                                              "rayonix",  "mpccd", "adsc"};
+    for (size_t i = 0; i < sizeof integrating / sizeof *integrating; i++)
+        if (strcasestr(name, integrating[i]))
+            return INTEGRATES;
+    for (size_t i = 0; i < sizeof counting / sizeof *counting; i++)
+        if (strcasestr(name, counting[i]))
+            return COUNTS;
+    return OPEN;
+}
+
+/* Returns true if a panel, or the image that all panels cover, is this detector as one image or
+ * one of its modules. */
+static bool has_size(const struct preset_detector *d, const int64_t pixels[2], bool module)
+{
+    const bool whole = pixels[0] == layout_pixels(&d->layout, 0) &&
+                       pixels[1] == layout_pixels(&d->layout, 1) && !d->nplaces;
+    return module ? pixels[0] == d->layout.pixels[0] && pixels[1] == d->layout.pixels[1] : whole;
+}
+
+/* Answers from the number and the size of the pixels, if these belong to built-in detectors of one
+ * kind only. */
+static enum answer answer_from_size(const int64_t pixels[2], double pixel_m, bool module)
+{
+    const struct preset_detector *d;
+    enum answer found = OPEN;
+    for (size_t i = 0; (d = preset_at(i)); i++) {
+        if (!has_size(d, pixels, module) || !(fabs(pixel_m / d->pixel_m - 1) < 1e-3))
+            continue;
+        const enum answer answer = d->counts ? COUNTS : INTEGRATES;
+        if (found != OPEN && found != answer)
+            return OPEN;
+        found = answer;
+    }
+    return found;
+}
+
+void geometry_take_counting(const char *path, const struct geometry_file_detector *file,
+                            struct geometry_panels *p)
+{
+    enum answer answer = file->scaled ? INTEGRATES : answer_from_name(file->name);
+    if (answer == OPEN && (strstr(file->type, "CCD") || strstr(file->type, "PLATE")))
+        answer = INTEGRATES;
+    for (int module = 0; module < 2 && answer == OPEN; module++)
+        answer = answer_from_size(module ? file->panel : file->image, file->pixel_m, module);
+    p->counts = answer == COUNTS;
+    if (answer == OPEN && strcmp(file->type, "SENSOR_PAD") == 0)
+        log_line(LOG_WARNING,
+                 "%s: the file does not say whether the detector counts photons, so its pixels get "
+                 "a pedestal. For a photon-counting detector give bragg-noise --adc-offset=0 "
+                 "--bits=32",
+                 path);
 }

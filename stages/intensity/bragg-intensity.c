@@ -85,13 +85,10 @@ static enum status derivatives_begin(struct derivatives *d, const char *names,
     if (s)
         return error_set(e, s, "--derivatives: %s", cause.text);
     d->pixels = (size_t)experiment_pixels(x);
-    size_t count;
-    d->values =
-        size_multiply(d->set.count, d->pixels, &count) ? mem_array(count, sizeof *d->values) : NULL;
+    d->values = mem_array(d->set.count, d->pixels * sizeof *d->values);
     if (d->least > 0.0)
         d->near = mem_array(d->pixels + 1, sizeof *d->near);
-    return d->values && (d->near || !(d->least > 0.0)) ? STATUS_OK
-                                                       : error_memory(e, "the derivatives");
+    return STATUS_OK;
 }
 
 /* Stores the numbers of the pixels near spots in d->near. Returns how many pixels that are. */
@@ -105,17 +102,13 @@ static size_t list_near(struct derivatives *d, const float *photons)
 }
 
 /* Copies the first `count` numbers of d->near to the list of pixels of the frame. */
-static enum status take_pixels(const struct derivatives *d, struct planes_pixels *p, size_t count,
-                               struct error *e)
+static void take_pixels(const struct derivatives *d, struct planes_pixels *p, size_t count)
 {
     if (!d->near)
-        return STATUS_OK;
+        return;
     *p = (struct planes_pixels){true, count, mem_array(count, sizeof *p->numbers)};
-    if (!p->numbers)
-        return error_memory(e, "the list of pixels");
     for (size_t i = 0; i < count; i++)
         p->numbers[i] = (uint32_t)d->near[i];
-    return STATUS_OK;
 }
 
 /* Copies values[count], the derivatives by one parameter, into a derivative image. The values
@@ -131,14 +124,14 @@ static enum status take_plane(struct plane *p, const struct parameter *of, const
                          of->name);
     p->count = count;
     p->values = mem_copy(values, count, sizeof *values);
-    return p->values || !count ? STATUS_OK : error_memory(e, "a derivative image");
+    return STATUS_OK;
 }
 
 /* Computes d->values for `count` pixels. All derivatives of a frame without lattices are 0, also
  * those by parameters of lattices. */
-static enum status compute(struct derivatives *d, struct harmonic_image *harmonic,
-                           const struct engine *engine, struct plan *plan,
-                           const struct recipe *recipe, size_t count, struct error *e)
+static enum status compute_values(struct derivatives *d, struct harmonic_image *harmonic,
+                                  const struct engine *engine, struct plan *plan,
+                                  const struct recipe *recipe, size_t count, struct error *e)
 {
     const struct derive_request request = {
         .set = &d->set, .listed = d->near, .npixels = count, .planes = d->values};
@@ -162,11 +155,11 @@ static enum status derivatives_make(struct derivatives *d, struct harmonic_image
                                     const float *photons, struct frame *frame, struct error *e)
 {
     const size_t count = d->near ? list_near(d, photons) : d->pixels;
-    enum status s = compute(d, harmonic, engine, plan, &frame->recipe, count, e);
+    enum status s = compute_values(d, harmonic, engine, plan, &frame->recipe, count, e);
     if (!s && !planes_reserve(&frame->planes, d->set.count))
         s = error_memory(e, "the derivative images");
     if (!s)
-        s = take_pixels(d, &frame->planes.pixels, count, e);
+        take_pixels(d, &frame->planes.pixels, count);
     for (size_t i = 0; i < d->set.count && !s; i++)
         s = take_plane(&frame->planes.items[i], &d->set.items[i], d->values + i * count, count,
                        frame->recipe.id, e);
@@ -187,6 +180,7 @@ struct intensity {
     char *plane_names;             // owned: these names without F; NULL: no derivative images
     int isa;                       // enum isa; -1: the best of this CPU
     int precision;                 // enum engine_precision
+    double faint;                  // photons that a pixel may lose
     int64_t threads;
     int64_t device;          // number of the GPU; -1: chosen automatically
     int64_t trace_pixel[2];  // fast, slow; -1: none
@@ -208,6 +202,7 @@ struct intensity {
 };
 
 #define AT(member) .offset = offsetof(struct intensity, member)
+#define LATER (OPT_BYTES | OPT_WHEN_SET)
 #define ISA_CHOICES "baseline|avx2|avx512"
 #define PRECISION_CHOICES "mixed|double"  // in the order of enum engine_precision
 
@@ -222,6 +217,9 @@ static const struct opt options[] = {
      AT(precision), .choices = PRECISION_CHOICES, .flags = OPT_BYTES, .always = true},
     {"isa", ISA_CHOICES, "Instruction set of the cpu engine (best of this CPU)", OPT_CHOICE,
      AT(isa), .choices = ISA_CHOICES, .usual = ""},
+    {"faint", "PHOTONS",
+     "Photons that a pixel may lose, 0 to 1, so that the cpu engine need not compute faint terms",
+     OPT_REAL, AT(faint), .max = 1, .flags = LATER, .always = true, .usual = "0"},
     {"threads", "N", "Threads of this process, 1 to 1024 (number of CPU cores)", OPT_INT,
      AT(threads), .min = 1, .max = 1024},
     ENGINE_DEVICE(offsetof(struct intensity, device)),
@@ -263,14 +261,12 @@ static enum status unknown_engine(const char *name, struct error *e)
 
 /* Splits the names of --derivatives: the derivative by F belongs to the reflection table, all
  * other derivatives are images. */
-static enum status take_names(struct intensity *o, struct error *e)
+static void take_names(struct intensity *o)
 {
     const char *names = o->derivative_names;
     if (!names)
-        return STATUS_OK;
+        return;
     o->plane_names = mem_array(strlen(names) + 2, 1);
-    if (!o->plane_names)
-        return error_memory(e, "the names");
     o->wanted.slopes = derivatives_by_F(names, o->plane_names);
     if (o->wanted.slopes && !opt_given(options, o, "reflections"))
         o->wanted.least_photons = 1.0;
@@ -278,7 +274,6 @@ static enum status take_names(struct intensity *o, struct error *e)
         mem_free(o->plane_names);
         o->plane_names = NULL;
     }
-    return STATUS_OK;
 }
 
 static enum status open_intensity(void *state, const char **operands, int noperands,
@@ -290,22 +285,11 @@ static enum status open_intensity(void *state, const char **operands, int nopera
     o->engine = engine_find(o->engine_name);
     if (!o->engine)
         return unknown_engine(o->engine_name, e);
-    enum status s = take_names(o, e);
+    take_names(o);
     o->fuse.reflections =
         opt_given(options, o, "reflections") || o->wanted.slopes ? &o->wanted : NULL;
-    if (!s)
-        s = threads_start(&o->threads, e);
+    const enum status s = threads_start(&o->threads, e);
     return s ? s : fuse_open(&o->fuse, &o->fuse_texts, o->threads, e);
-}
-
-/* Copies the experiment for the engine, with the tables of structure factors, and drops these
- * tables from *x, because the next stages do not need them. */
-static enum status take_experiment(struct intensity *o, struct experiment *x, struct error *e)
-{
-    if (!experiment_copy(&o->experiment, x))
-        return error_memory(e, "the experiment");
-    experiment_drop_tables(x);
-    return STATUS_OK;
 }
 
 /* Returns true for the process that prints warnings for all processes of this stage. */
@@ -315,7 +299,7 @@ static bool is_first_worker(void)
     return !worker || strcmp(worker, "0") == 0;
 }
 
-static enum status begin(void *state, struct experiment *x, struct error *e)
+static enum status intensity_begin(void *state, struct experiment *x, struct error *e)
 {
     struct intensity *o = state;
     const struct panel *p = &x->panels[0];
@@ -324,16 +308,16 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
                          "--trace-pixel=%" PRId64 ",%" PRId64
                          " is outside the detector; expected a pixel of %" PRId64 " x %" PRId64,
                          o->trace_pixel[0], o->trace_pixel[1], p->fast_pixels, p->slow_pixels);
-    enum status s = take_experiment(o, x, e);
-    if (s)
-        return s;
+    experiment_copy(&o->experiment, x);
+    experiment_drop_tables(x);  // the next stages do not need the tables of structure factors
     const bool harmonic = x->beam.harmonic_share > 0;
     struct engine_options how = {.threads = (int)o->threads,
                                  .isa = o->isa >= 0 ? isa_name((enum isa)o->isa) : NULL,
                                  .precision = (enum engine_precision)o->precision,
+                                 .faint = o->faint,
                                  .sums = !o->fuse.n && !harmonic,
                                  .reflections = o->fuse.reflections};
-    s = engine_choose_device(o->device, &how, e);
+    enum status s = engine_choose_device(o->device, &how, e);
     if (!s)
         s = o->engine->create(&o->plan, &o->experiment, &how, e);
     if (!s)
@@ -346,11 +330,10 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
         s = derivatives_check_F(&o->experiment, e);
     if (!s && o->plane_names)
         s = derivatives_begin(&o->derivatives, o->plane_names, &o->experiment, e);
-    if (!s && o->plane_names && o->derivatives.least > 0 && o->fuse.n &&
-        !(o->photons = mem_array(o->derivatives.pixels, sizeof *o->photons)))
-        s = error_memory(e, "the image");
     if (s)
         return s;
+    if (o->plane_names && o->derivatives.least > 0 && o->fuse.n)
+        o->photons = mem_array(o->derivatives.pixels, sizeof *o->photons);
     o->fuse.looked = !is_first_worker();
     log_line(LOG_INFO, "engine %s: %s", o->engine->name, o->engine->describe(o->plan));
     s = fuse_begin(&o->fuse, o->engine, o->plan, x, e);
@@ -359,7 +342,7 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
     return s;
 }
 
-static const struct card *card(void *state)
+static const struct card *intensity_card(void *state)
 {
     return ((const struct intensity *)state)->fuse.card;
 }
@@ -398,7 +381,7 @@ static enum status add_planes(struct intensity *o, const float *photons, struct 
     return derivatives_make(&o->derivatives, &o->harmonic, o->engine, o->plan, photons, f, e);
 }
 
-static enum status frame(void *state, struct frame *f, struct error *e)
+static enum status intensity_frame(void *state, struct frame *f, struct error *e)
 {
     struct intensity *o = state;
     const size_t pixels = (size_t)experiment_pixels(&o->experiment);
@@ -417,7 +400,7 @@ static enum status frame(void *state, struct frame *f, struct error *e)
     return s ? s : trace(o, f, e);
 }
 
-static const char *report(void *state)
+static const char *intensity_report(void *state)
 {
     struct intensity *o = state;
     int at = snprintf(o->figures, sizeof o->figures, "\"setups\":%" PRIu64, o->setups);
@@ -478,10 +461,10 @@ static const struct stage stage = {
     .options = options,
     .state_size = sizeof(struct intensity),
     .open = open_intensity,
-    .begin = begin,
-    .card = card,
-    .frame = frame,
-    .report = report,
+    .begin = intensity_begin,
+    .card = intensity_card,
+    .frame = intensity_frame,
+    .report = intensity_report,
     .close = close_intensity,
     .identity = identity,
     .fused = fused_stages,

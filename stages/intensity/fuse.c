@@ -25,8 +25,8 @@ static void give_back(void *owner)
     b->used = false;
 }
 
-/* Callback of image_reserve: gives a free buffer to the image, and enlarges the buffer if
- * necessary. Returns false if no buffer is free or memory is short: image_reserve then allocates
+/* Callback of image_allocate: gives a free buffer to the image, and enlarges the buffer if
+ * necessary. Returns false if no buffer is free: image_allocate then allocates
  * separate memory. */
 static bool take_buffer(struct image_memory *memory, size_t bytes, struct image *image)
 {
@@ -37,10 +37,8 @@ static bool take_buffer(struct image_memory *memory, size_t bytes, struct image 
     if (b->size < bytes) {
         mem_free(b->bytes);
         b->bytes = mem_array(bytes, 1);
-        b->size = b->bytes ? bytes : 0;
+        b->size = bytes;
     }
-    if (!b->bytes)
-        return false;
     b->used = true;
     image->pixels = b->bytes;
     image->owner = b;
@@ -141,8 +139,8 @@ enum status fuse_begin(struct fuse *f, const struct engine *engine, struct plan 
         struct fused_stage *g = &f->guest[i];
         if (takes)
             (g->stage == &stage_noise ? noise_defer : background_defer)(g->state);
-        if (i + 1 < f->n && !experiment_copy(&f->before, x))
-            return error_memory(e, "the experiment");
+        if (i + 1 < f->n)
+            experiment_copy(&f->before, x);
         s = fused_stage_begin(g, i + 1 < f->n ? &f->before : x, e);
     }
     if (!s && f->n && takes)
@@ -203,8 +201,7 @@ static enum status render(struct fuse *f, struct frame *frame, size_t pixels,
     const enum pixel_unit unit = f->noise ? UNIT_ADU : UNIT_PHOTONS;
     if (stays_there(f) && image_reserve_on_card(image, f->type, unit, pixels))
         return render_there(f, frame, rows, e);
-    if (!image_reserve(image, f->type, unit, pixels))
-        return error_memory(e, "the image");
+    image_allocate(image, f->type, unit, pixels);
     engine_pin(&f->pins, f->engine, f->plan, image);
     const uint64_t seed = f->noise ? noise_seed(f->noise, &frame->recipe) : 0;
     if (f->taken)

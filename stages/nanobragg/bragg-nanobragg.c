@@ -12,11 +12,11 @@
 #include "engine/cpu/threads.h"
 #include "engine/reference/recipe_check.h"
 #include "io/images/smv.h"
-#include "io/output/replace.h"
+#include "io/output/output_file.h"
 #include "io/structure_factors/hkl.h"
 #include "legacy.h"
 #include "nanobragg_options.h"
-#include "physics/crystal/orientation.h"
+#include "physics/crystal/cell.h"
 #include "stages/shared/engines.h"
 
 struct options {
@@ -133,7 +133,7 @@ static enum status check_files(const struct nanobragg *n, struct error *e)
 }
 
 /* Computes the image into r->pixels. */
-static enum status compute(struct run *r, struct error *e)
+static enum status compute_image(struct run *r, struct error *e)
 {
     const struct engine *engine = engine_find(ENGINE_NAMES[r->options.engine]);
     enum status s = STATUS_OK;
@@ -143,8 +143,6 @@ static enum status compute(struct run *r, struct error *e)
     if ((s = faithful_check(&r->experiment, &r->recipe, engine->name, e)))
         return s;
     r->pixels = mem_array((size_t)experiment_pixels(&r->experiment), sizeof *r->pixels);
-    if (!r->pixels)
-        return error_memory(e, "the image");
     if ((s = threads_start(&r->options.threads, e)))
         return s;
     const struct engine_options options = {.threads = (int)r->options.threads};
@@ -160,19 +158,16 @@ static enum status compute(struct run *r, struct error *e)
 /* Draws the random numbers of the misset and of the mosaic domains from *random again. nanoBragg
  * has one random generator for everything, and a negative noise seed on the command line does
  * not restart this generator: the noise then continues after these numbers. */
-static enum status repeat_draws(const struct run *r, struct ran1 *random, struct error *e)
+static void repeat_draws(const struct run *r, struct ran1 *random)
 {
     const struct orientation_request *o = &r->flags.orientation;
     const size_t count = r->recipe.lattices[0].ndomains;
     double misset[3];
     double *domains = mem_array(count, 9 * sizeof *domains);
-    if (!domains)
-        return error_memory(e, "the mosaic domains");
     if (o->random_misset)
         misset_random(random, o->misset_seed, misset);
     mosaic_domains(random, o->mosaic_seed, o->mosaic_rad, count, domains);
     mem_free(domains);
-    return STATUS_OK;
 }
 
 /* Returns the requested length of the slow edge of the detector, in m. The length need not be a
@@ -193,22 +188,21 @@ static enum status write_files(const struct run *r, struct error *e)
                          r->experiment.beam.wavelength_m, n->orientation.phi_rad,
                          nanobragg_osc_rad(&n->orientation));
     struct ran1 random = {0};
-    enum status s = repeat_draws(r, &random, e);
-    if (!s)
-        s = write_dump(r, e);
+    repeat_draws(r, &random);
+    enum status s = write_dump(r, e);
     return s ? s : legacy_files_write(&files, p, r->pixels, &header, &random, e);
 }
 
 /* Parses the flags, computes the image and writes the files. The options with two dashes must be
  * parsed before. */
-static enum status run(struct run *r, int argc, char **argv, struct error *e)
+static enum status run_nanobragg(struct run *r, int argc, char **argv, struct error *e)
 {
     nanobragg_defaults(&r->flags, (enum physics)r->options.physics);
     enum status s = nanobragg_parse(&r->flags, argc, argv, e);
     if (s)
         mem_free(r->flags.request.detector.mask);
     if (s || (s = nanobragg_prepare(&r->flags, &r->experiment, &r->recipe, &r->sources, e)) ||
-        (s = check_files(&r->flags, e)) || (s = compute(r, e)))
+        (s = check_files(&r->flags, e)) || (s = compute_image(r, e)))
         return s;
     return write_files(r, e);
 }
@@ -217,8 +211,6 @@ static enum status run(struct run *r, int argc, char **argv, struct error *e)
 static enum status parse_gnu(struct options *o, int argc, char **argv, struct error *e)
 {
     char **gnu = mem_array((size_t)argc + 1, sizeof *gnu);
-    if (!gnu)
-        return error_memory(e, "arguments");
     const int count = legacy_split(argc, argv, gnu);
     int noperands;
     enum status s = opt_parse(&PROGRAM, OPTIONS, o, NULL, NULL, count, gnu, NULL, &noperands, e);
@@ -234,7 +226,7 @@ int main(int argc, char **argv)
     program_open(PROGRAM.name);
     enum status s = parse_gnu(&r.options, argc, argv, &e);
     if (!s)
-        s = run(&r, argc, argv, &e);
+        s = run_nanobragg(&r, argc, argv, &e);
     mem_free(r.pixels);
     mem_free(r.sources);
     recipe_free(&r.recipe);

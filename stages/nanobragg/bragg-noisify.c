@@ -19,7 +19,6 @@
 #include "io/images/nanobragg_files.h"
 #include "io/images/smv.h"
 #include "legacy.h"
-#include "physics/constants.h"
 #include "physics/noise/noisify.h"
 #include "physics/request.h"
 
@@ -87,14 +86,9 @@ enum {
 #undef X
 };
 
-#define VALUES_NONE 0
-#define VALUES_REAL 1
-#define VALUES_INT 1
-#define VALUES_TEXT 1
-
 static const struct legacy_flag flags[] = {
 #define X(tag, name, type, unit, member) \
-    {name, FLAG_##tag, LEGACY_##type, VALUES_##type, VALUES_##type},
+    {name, FLAG_##tag, LEGACY_##type, LEGACY_ONE(type), LEGACY_ONE(type)},
     FLAGS_VALUE(X)
 #undef X
         {"-detpixels", FLAG_DETPIXELS, LEGACY_INT, 1, 1},
@@ -202,7 +196,8 @@ static bool is_of_header(int id)
     return false;
 }
 
-/* Warns about flags that a copied header overrules, as in noisify. */
+/* Warns about flags that have no effect because the value in a copied header is used, as in the
+ * original noisify. */
 static void warn_of_overruled(int argc, char **argv)
 {
     struct legacy_args args = legacy_args(flags, argc, argv);
@@ -370,8 +365,8 @@ static enum status make_images(struct options *o, float *photons, uint32_t *imag
     if (s)
         return s;
     noisify_photons(m, photons, photons);
-    if (o->no_noise && (s = psf_apply(&m->psf, photons, m->nx, m->ny, e)))
-        return s;
+    if (o->no_noise)
+        psf_apply(&m->psf, photons, m->nx, m->ny);
     noisify_ideal(m, photons, image);
     if ((s = write_counts(o, o->int_path, image, e)))
         return s;
@@ -380,8 +375,8 @@ static enum status make_images(struct options *o, float *photons, uint32_t *imag
     if (o->no_noise)
         return STATUS_OK;
     struct ran1 random = {0};
-    s = noisify_noise(m, &random, photons, image, e);
-    return s ? s : write_counts(o, o->noise_path, image, e);
+    noisify_noise(m, &random, photons, image);
+    return write_counts(o, o->noise_path, image, e);
 }
 
 static enum status make_all(struct options *o, struct error *e)
@@ -392,13 +387,13 @@ static enum status make_all(struct options *o, struct error *e)
         return s;
     float *photons = mem_array(count, sizeof *photons);
     uint32_t *image = mem_array(count, sizeof *image);
-    s = photons && image ? make_images(o, photons, image, e) : error_memory(e, "image");
+    s = make_images(o, photons, image, e);
     mem_free(photons);
     mem_free(image);
     return s;
 }
 
-static enum status run(int argc, char **argv, struct error *e)
+static enum status run_noisify(int argc, char **argv, struct error *e)
 {
     struct options o;
     set_defaults(&o);
@@ -415,5 +410,5 @@ static enum status run(int argc, char **argv, struct error *e)
 
 int main(int argc, char **argv)
 {
-    return legacy_main(&program, run, argc, argv);
+    return legacy_main(&program, run_noisify, argc, argv);
 }

@@ -18,7 +18,6 @@
 #include "physics/background/amorphous.h"
 #include "physics/beam/beam.h"
 #include "physics/beam/polarization.h"
-#include "physics/constants.h"
 #include "physics/detector/detector.h"
 #include "physics/detector/pixel.h"
 #include "physics/request.h"
@@ -184,8 +183,6 @@ static enum status parse_flags(struct nonbragg *n, int argc, char **argv, struct
 {
     set_defaults(n);
     char **rest = mem_array((size_t)argc + 1, sizeof *rest);
-    if (!rest)
-        return error_memory(e, "arguments");
     int count;
     enum status s = take_flags(n, argc, argv, rest, &count, e);
     if (!s)
@@ -209,7 +206,7 @@ struct scene {
 };
 
 /* The sums over the terms of a pixel. */
-struct scattered {
+struct pixel_sums {
     double sum;  // electrons^2 sr
     double F;    // F of the last term, in electrons
 };
@@ -335,7 +332,7 @@ static void close_scene(struct scene *scene)
 
 /* Adds the scattering of all sources into the subpixel at `position` to *out. The sources are
  * added in their order. */
-static void scatter(const struct scene *scene, const double position[3], struct scattered *out)
+static void scatter(const struct scene *scene, const double position[3], struct pixel_sums *out)
 {
     const struct beam *beam = &scene->beam;
     double diffracted[3];
@@ -359,7 +356,7 @@ static float pixel(const struct scene *scene, int64_t fast, int64_t slow)
 {
     const struct beam *beam = &scene->beam;
     int n = scene->oversample;
-    struct scattered total = {0};
+    struct pixel_sums total = {0};
     for (int sub_slow = 0; sub_slow < n; sub_slow++)
         for (int sub_fast = 0; sub_fast < n; sub_fast++) {
             double position[3];
@@ -374,7 +371,7 @@ static float pixel(const struct scene *scene, int64_t fast, int64_t slow)
                    steps);
 }
 
-static void fill(const struct scene *scene, float *pixels)
+static void fill_image(const struct scene *scene, float *pixels)
 {
     const struct panel *p = &scene->panel;
     for (int64_t s = p->roi.slow_min; s <= p->roi.slow_max; s++)
@@ -394,7 +391,7 @@ static enum status write_files(const struct nonbragg *o, const struct scene *sce
     return legacy_files_write(&files, &scene->panel, pixels, &header, &random, e);
 }
 
-static enum status run(int argc, char **argv, struct error *e)
+static enum status run_nonbragg(int argc, char **argv, struct error *e)
 {
     struct nonbragg o;
     struct scene scene = {0};
@@ -403,11 +400,9 @@ static enum status run(int argc, char **argv, struct error *e)
     if (!s && !(s = set_scene(&o, &scene, e))) {
         const struct panel *p = &scene.panel;
         pixels = mem_array((size_t)(p->fast_pixels * p->slow_pixels), sizeof *pixels);
-        if (!pixels)
-            s = error_memory(e, "image");
     }
     if (!s) {
-        fill(&scene, pixels);
+        fill_image(&scene, pixels);
         s = write_files(&o, &scene, pixels, e);
     }
     mem_free(pixels);
@@ -417,5 +412,5 @@ static enum status run(int argc, char **argv, struct error *e)
 
 int main(int argc, char **argv)
 {
-    return legacy_main(&program, run, argc, argv);
+    return legacy_main(&program, run_nonbragg, argc, argv);
 }

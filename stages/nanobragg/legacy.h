@@ -53,6 +53,9 @@ struct legacy_flag {
                             // numbers
 };
 
+/* The number of values of a flag that stores one: 0 for LEGACY_NONE. */
+#define LEGACY_ONE(type) (LEGACY_##type != LEGACY_NONE)
+
 /* One flag of the command line, with its values. */
 struct legacy_option {
     int id;            // 0: no more flags

@@ -12,16 +12,15 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/log.h"
 #include "base/opt.h"
-#include "defects.h"
+#include "base/units.h"
+#include "detector_effects.h"
 #include "engine/cpu/threads.h"
-#include "engine/detector/dead_time.h"
 #include "engine/detector/noise.h"
-#include "gain_switching.h"
+#include "engine/detector/readout.h"
 #include "model/frame.h"
-#include "physics/constants.h"
 #include "physics/noise/noisify.h"
-#include "point_spread.h"
 #include "stage/stage.h"
 #include "stages/shared/engines.h"
 
@@ -35,8 +34,8 @@ struct noise_stage {
     double readout;               // standard deviation of the readout noise, ADU
     double flicker, calibration;  // relative errors: new in each frame; the same in all frames
     double saturation;            // largest value, ADU
-    double dead_time_ns, count_time_ms;
-    int64_t calibration_seed, seed;  // seed -1: use the seed of the recipe
+    double dead_time_ns, count_time_ms;  // count_time_ms 0: not chosen yet
+    int64_t calibration_seed, seed;      // seed -1: use the seed of the recipe
     int64_t threads;
     struct point_spread psf;
     int bits;       // 0: 16 bits, 1: 32 bits, -1: not chosen yet
@@ -54,8 +53,7 @@ struct noise_stage {
     struct clipped clipped;      // clipped pixels, for the message at the end
     struct noise_plan *plan;     // made by noise_start; NULL: GENERATOR_NANOBRAGG, or not started
     const struct experiment *experiment;
-    float *photons;  // owned: copy of the photons of a frame, if a step changes them; NULL: no step
-                     // does
+    float *photons;  // owned: copy of the photons of a frame; NULL: no step changes the photons
 };
 
 /* The option table of bragg-noise.  The order of rows with OPT_BYTES is that of the lineage: do not
@@ -121,9 +119,10 @@ static const struct opt noise_options[] = {
     {"dead-time", "NS", "Dead time of a counter, up to a tenth of --count-time", OPT_REAL,
      AT(dead_time_ns), .min = 0, .max = 1e9, .flags = LATER | OPT_OPEN_MIN,
      .needs = "counter=nonparalysable|counter=paralysable", .usual = "150"},
-    {"count-time", "MS", "Exposure of a frame, in which photons arrive evenly", OPT_REAL,
-     AT(count_time_ms), .min = 0, .max = 1e9, .flags = LATER | OPT_OPEN_MIN,
-     .needs = "counter=nonparalysable|counter=paralysable", .usual = "10"},
+    {"count-time", "MS",
+     "Exposure of a frame, in which photons arrive evenly (that of bragg-geometry, or 10)",
+     OPT_REAL, AT(count_time_ms), .min = 0, .max = 1e9, .flags = LATER | OPT_OPEN_MIN,
+     .needs = "counter=nonparalysable|counter=paralysable", .usual = ""},
     {.doc = "Gain-switching detectors (Jungfrau, AGIPD):", .type = OPT_GROUP},
     {"gain-switching", NULL, "Write raw pixel words of gain level and ADC instead of counts",
      OPT_FLAG, STAGE(on), .flags = LATER, .excludes = "gain adc-offset saturation bits",
@@ -239,7 +238,7 @@ static enum status check_range(const struct noise_stage *o, struct error *e)
 
 /* Chooses the offset, the number of bits and the saturation, unless options give them. A
  * photon-counting detector has no pedestal, and its pixels get enough bits for its largest
- * count. */
+ * count.  If this count is not known, the pixels get 32 bits. */
 static enum status choose_readout(struct noise_stage *o, const struct experiment *x,
                                   struct error *e)
 {
@@ -247,8 +246,8 @@ static enum status choose_readout(struct noise_stage *o, const struct experiment
     if (!opt_given(noise_options, o, "adc-offset"))
         o->adc_offset = counts ? 0.0 : PEDESTAL_ADU;
     if (!opt_given(noise_options, o, "bits"))
-        o->bits =
-            counts && x->saturation > UINT16_MAX && !opt_given(noise_options, o, "saturation");
+        o->bits = counts && !(x->saturation > 0 && x->saturation <= UINT16_MAX) &&
+                  !opt_given(noise_options, o, "saturation");
     const enum status s = check_range(o, e);
     if (s || opt_given(noise_options, o, "saturation"))
         return s;
@@ -264,23 +263,44 @@ static enum pixel_type pixel_type(const struct noise_stage *o)
     return o->bits == 0 && !planes ? PIXEL_U16 : PIXEL_U32;
 }
 
+/* Checks that a counter is not dead for long, if the exposure of a frame is known. */
+static enum status check_dead_time(const struct noise_stage *o, struct error *e)
+{
+    if (!(o->count_time_ms > 0) || o->dead_time_ns * 1e-6 <= 0.1 * o->count_time_ms)
+        return STATUS_OK;
+    return error_set(e, STATUS_USAGE,
+                     "--dead-time=%g ns is too long; expected at most a tenth of --count-time=%g "
+                     "ms",
+                     o->dead_time_ns, o->count_time_ms);
+}
+
+/* Chooses the exposure of a frame if no option gives it: the exposure of the beam if bragg-geometry
+ * has it. */
+static enum status choose_count_time(struct noise_stage *o, const struct beam *b, struct error *e)
+{
+    static const double APART = 0.01;
+    const double exposure_ms = b->exposure_s * 1e3;
+    if (!(o->count_time_ms > 0))
+        o->count_time_ms = b->has_exposure ? exposure_ms : 10;
+    else if (b->has_exposure && fabs(o->count_time_ms - exposure_ms) > APART * exposure_ms)
+        log_line(LOG_WARNING,
+                 "--count-time=%g ms differs from the exposure of %g ms (bragg-geometry "
+                 "--exposure), which files report",
+                 o->count_time_ms, exposure_ms);
+    return check_dead_time(o, e);
+}
+
 static enum status open_noise(void *state, const char **operands, int noperands, struct error *e)
 {
     struct noise_stage *o = state;
     (void)operands;
     (void)noperands;
-    const enum status range = check_range(o, e);
-    if (range)
-        return range;
-    if (o->dead_time_ns * 1e-6 > 0.1 * o->count_time_ms)
-        return error_set(
-            e, STATUS_USAGE,
-            "--dead-time=%g ns is too long; expected at most a tenth of --count-time=%g ms",
-            o->dead_time_ns, o->count_time_ms);
-    enum status s = gain_switching_check(&o->switching, opt_given(noise_options, o, "stage-gains"),
-                                         opt_given(noise_options, o, "stage-pedestals"), e);
-    if (!s)
-        s = defects_open(&o->defects, e);
+    enum status s = check_range(o, e);
+    s = s ? s : check_dead_time(o, e);
+    s = s ? s
+          : gain_switching_check(&o->switching, opt_given(noise_options, o, "stage-gains"),
+                                 opt_given(noise_options, o, "stage-pedestals"), e);
+    s = s ? s : defects_open(&o->defects, e);
     return s ? s : threads_start(&o->threads, e);
 }
 
@@ -290,8 +310,6 @@ enum status noise_start(void *state, struct error *e)
     const struct experiment *x = o->experiment;
     if (o->psf.kind != PSF_NONE || o->generator == GENERATOR_NANOBRAGG) {
         o->photons = mem_array((size_t)experiment_pixels(x), sizeof *o->photons);
-        if (!o->photons)
-            return error_memory(e, "the photons");
     }
     return o->generator == GENERATOR_NANOBRAGG ? STATUS_OK
                                                : noise_create(&o->plan, &o->noise, x, e);
@@ -311,7 +329,7 @@ static enum status prepare_frames(struct noise_stage *o, struct error *e)
     return s || o->card.plan ? s : noise_start(o, e);
 }
 
-static enum status begin(void *state, struct experiment *x, struct error *e)
+static enum status noise_begin(void *state, struct experiment *x, struct error *e)
 {
     struct noise_stage *o = state;
     if (o->generator == GENERATOR_NANOBRAGG && (x->physics != PHYSICS_FAITHFUL || x->npanels != 1))
@@ -325,6 +343,8 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
             "--psf=charge needs --generator=philox and a sensor with a thickness. Give "
             "bragg-geometry --thickness or --detector");
     enum status s = choose_readout(o, x, e);
+    if (!s && o->counter != COUNTER_PERFECT)
+        s = choose_count_time(o, &x->beam, e);
     s = s ? s : defects_make(&o->defects, (uint64_t)o->calibration_seed, x, e);
     if (s)
         return s;
@@ -345,9 +365,11 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
         .clipped = &o->clipped,
         .threads = (int)o->threads,
     };
-    o->dead_time = (struct dead_time){.counter = (enum counter)o->counter,
-                                      .share = o->dead_time_ns * 1e-6 / o->count_time_ms};
-    o->noise.dead_time = o->counter != COUNTER_PERFECT ? &o->dead_time : NULL;
+    if (o->counter != COUNTER_PERFECT) {
+        o->dead_time = (struct dead_time){.counter = (enum counter)o->counter,
+                                          .share = o->dead_time_ns * 1e-6 / o->count_time_ms};
+        o->noise.dead_time = &o->dead_time;
+    }
     o->clipped.largest_adu = floor(o->saturation);
     x->adc_offset = o->adc_offset;
     x->gain = o->gain;
@@ -383,8 +405,8 @@ uint64_t noise_seed(const void *state, const struct recipe *recipe)
 
 /* Applies the noise of noisify, with the sequential random generators of noisify. The generators
  * are restarted for each frame, with the seed plus the frame number. */
-static enum status run_nanobragg(struct noise_stage *o, uint64_t seed, uint64_t id, float *photons,
-                                 struct image *adu, struct error *e)
+static void run_nanobragg(struct noise_stage *o, uint64_t seed, uint64_t id, float *photons,
+                          struct image *adu)
 {
     const struct panel *p = &o->experiment->panels[0];
     struct noisify n = {.nx = p->fast_pixels,
@@ -402,21 +424,17 @@ static enum status run_nanobragg(struct noise_stage *o, uint64_t seed, uint64_t 
                         .calibration_seed = -(long)(o->calibration_seed & 0x7fffffff)};
     n.psf.loose_bounds = true;
     uint32_t *wide = mem_array(adu->count, sizeof *wide);
-    if (!wide)
-        return error_memory(e, "the counts");
     struct ran1 r = {0};
-    const enum status s = noisify_noise(&n, &r, photons, wide, e);
-    for (size_t i = 0; !s && adu->type == PIXEL_U16 && i < adu->count; i++)
+    noisify_noise(&n, &r, photons, wide);
+    for (size_t i = 0; adu->type == PIXEL_U16 && i < adu->count; i++)
         ((uint16_t *)adu->pixels)[i] = (uint16_t)wide[i];
-    if (!s && adu->type == PIXEL_U32)
+    if (adu->type == PIXEL_U32)
         memcpy(adu->pixels, wide, adu->count * sizeof *wide);
-    if (!s)
-        clipped_add(&o->clipped, n.saturated, n.below);
+    clipped_add(&o->clipped, n.saturated, n.below);
     mem_free(wide);
-    return s;
 }
 
-static enum status frame(void *state, struct frame *f, struct error *e)
+static enum status noise_frame(void *state, struct frame *f, struct error *e)
 {
     struct noise_stage *o = state;
     const uint64_t id = f->recipe.id, seed = noise_seed(o, &f->recipe);
@@ -441,18 +459,19 @@ static enum status frame(void *state, struct frame *f, struct error *e)
     if (s)
         return s;
     struct image adu = {.memory = f->image.memory};
-    if (!image_reserve(&adu, pixel_type(o), UNIT_ADU, count))
-        return error_memory(e, "the counts");
+    image_allocate(&adu, pixel_type(o), UNIT_ADU, count);
     float *photons = f->image.pixels;
     if (o->photons)
         photons = memcpy(o->photons, photons, count * sizeof *photons);
     if (o->switching.on)
         noise_set_pulse(o->plan, gain_switching_energy_keV(o->experiment, &f->recipe),
                         pulse_place(&o->experiment->pulse_ids, id));
-    s = o->generator == GENERATOR_NANOBRAGG ? run_nanobragg(o, seed, id, photons, &adu, e)
-                                            : noise_apply(o->plan, seed, id, photons, &adu, e);
+    if (o->generator == GENERATOR_NANOBRAGG)
+        run_nanobragg(o, seed, id, photons, &adu);
+    else
+        s = noise_apply(o->plan, seed, id, photons, &adu, e);
     if (!s && o->plan)
-        s = noise_planes(o->plan, &f->planes, e);
+        noise_planes(o->plan, &f->planes);
     if (!s && o->plan && f->reflections.has_slopes)
         noise_pixels(o->plan, f->reflections.pixels, f->reflections.slopes, f->reflections.npixels);
     if (s) {
@@ -475,12 +494,12 @@ static void close_noise(void *state)
     gpu_postprocess_close(&o->card);
 }
 
-static const struct card *card(void *state)
+static const struct card *noise_card(void *state)
 {
     return gpu_postprocess_card(&((const struct noise_stage *)state)->card);
 }
 
-static const char *report(void *state)
+static const char *noise_report(void *state)
 {
     return gpu_postprocess_report(&((struct noise_stage *)state)->card);
 }
@@ -494,9 +513,9 @@ const struct stage stage_noise = {
     .reads_only = true,
     .state_size = sizeof(struct noise_stage),
     .open = open_noise,
-    .begin = begin,
-    .card = card,
-    .frame = frame,
-    .report = report,
+    .begin = noise_begin,
+    .card = noise_card,
+    .frame = noise_frame,
+    .report = noise_report,
     .close = close_noise,
 };

@@ -17,11 +17,12 @@
 #include "engine/closed/closed.h"
 #include "io/beam/frame_lists.h"
 #include "io/dials/expt.h"
-#include "io/output/replace.h"
+#include "io/output/output_file.h"
 #include "io/output/truth.h"
 #include "orient.h"
 #include "physics/crystal/sampling.h"
-#include "physics/detector/panels.h"
+#include "physics/crystal/shape.h"
+#include "physics/detector/detector.h"
 #include "physics/setup.h"
 #include "stage/stage.h"
 
@@ -87,12 +88,10 @@ static enum status sample_crystal(const struct orient_options *o, const struct e
 {
     const struct orientation_request turned = orient_request(o, 0);
     struct recipe r = {.lattices = mem_array(1, sizeof(struct lattice)), .nlattices = 1};
-    if (!r.lattices)
-        return error_memory(e, "a lattice");
     const enum status s = setup_lattice(x, crystal, &turned, r.lattices, e);
     if (!s) {
-        const struct sampling_report report =
-            sampling_check(x, r.lattices, deg_to_rad(o->osc_deg), o->mosaic_rad, o->ripple);
+        const struct sampling_report report = sampling_check(
+            x, r.lattices, deg_to_rad(o->osc_deg * o->exposed), o->mosaic_rad, o->ripple);
         keep_finest(&report, finest);
     }
     recipe_free(&r);
@@ -185,7 +184,7 @@ static bool is_gauss(const struct experiment *x)
 {
     bool gauss = true;
     for (size_t i = 0; i < x->ncrystals; i++)
-        gauss = gauss && x->crystals[i].shape == SHAPE_GAUSS;
+        gauss = gauss && shape_is_gaussian(x->crystals[i].shape);
     return gauss;
 }
 
@@ -300,8 +299,8 @@ static void name_steps(const struct steps_plan *p, struct steps_counts n, bool o
 }
 
 /* Reports the chosen numbers: in a warning if they are not fine enough, in a notice if frames take
- * much longer than with --steps=given. */
-static void report_steps(const struct orient_options *o, const struct experiment *x,
+ * much longer than with --steps=given.  Returns true if the message names a faster option. */
+static bool report_steps(const struct orient_options *o, const struct experiment *x,
                          const struct steps_plan *p)
 {
     const double slower = p->chosen.phi * p->chosen.domains / (p->least.phi * p->least.domains),
@@ -311,7 +310,9 @@ static void report_steps(const struct orient_options *o, const struct experiment
     name_steps(p, p->needed, true, needed);
     name_steps(p, p->least, false, least);
     propose_faster(o, x, faster);
-    if (plan_is_coarse(p))
+    const bool coarse = plan_is_coarse(p);
+    const bool slow = slower >= SLOWER && terms > NOTED_TERMS && !closed_wanted(x);
+    if (coarse)
         log_line(LOG_WARNING,
                  "sampling is too coarse: smooth spots need %s (%.2g terms a frame); expected at "
                  "most %.2g terms. With the chosen %s, points are %.2g times too far apart and "
@@ -319,13 +320,14 @@ static void report_steps(const struct orient_options *o, const struct experiment
                  needed, p->terms * p->needed.phi * p->needed.domains, p->limit, chosen,
                  fmax(p->needed.phi / p->chosen.phi, sqrt(p->needed.domains / p->chosen.domains)),
                  faster);
-    else if (slower >= SLOWER && terms > NOTED_TERMS && !closed_wanted(x))
+    else if (slow)
         log_line(LOG_NOTICE,
                  "smooth spots need %s. A frame takes about %.0f times as long as with "
                  "--steps=given (%s). %s",
                  chosen, slower, least, faster);
     else if (slower > 1.0)
         log_line(LOG_TELL, "smooth spots need %s", chosen);
+    return coarse || slow;
 }
 
 /* Sets the numbers of phi steps and mosaic domains of *o that were not given, and marks those that
@@ -342,8 +344,9 @@ static void use_steps(struct orient_options *o, const struct steps_plan *p)
     }
 }
 
-/* Proposes a faster option if a frame with one lattice of each crystal has too many terms. */
-static void warn_slow(const struct orient_options *o, const struct experiment *x,
+/* Proposes a faster option if a frame with one lattice of each crystal has too many terms.  Returns
+ * true if it does. */
+static bool warn_slow(const struct orient_options *o, const struct experiment *x,
                       const struct spectrum *spectrum)
 {
     char faster[OUTLOOK_FASTER_SIZE];
@@ -353,10 +356,11 @@ static void warn_slow(const struct orient_options *o, const struct experiment *x
                          (o->mosaic_rad > 0.0 ? (double)o->mosaic_domains : 1.0),
                  terms = edge * edge * sources * steps;
     if (closed_wanted(x) || !closed_suits(x) || !(terms * pixels > SLOW_TERMS))
-        return;
+        return false;
     propose_faster(o, x, faster);
     log_line(LOG_NOTICE, "%.0f terms for each of %.3g million pixels. %s", terms, pixels / 1e6,
              faster);
+    return true;
 }
 
 /* Prints the number of frames, the rotation and the width of spots. */
@@ -367,7 +371,7 @@ static void report_spots(const struct orient_options *o, const struct id_set *on
     const uint64_t frames = id_set_size(only) ? id_set_size(only) : (uint64_t)o->frames;
     const bool alike = !o->random && !o->orientations && !o->scan && !o->runs && frames > 1;
     if (o->osc_deg != 0)
-        (void)snprintf(turned, sizeof turned, " of %g deg", o->osc_deg);
+        (void)snprintf(turned, sizeof turned, " of %g deg", o->osc_deg * o->exposed);
     else if (alike)
         (void)snprintf(turned, sizeof turned, " of one orientation (for many: --random or --osc)");
     if (x->ncrystals > 1)
@@ -378,14 +382,15 @@ static void report_spots(const struct orient_options *o, const struct id_set *on
              o->frames == 1 ? "" : "s", turned, crystals, rad_to_deg(spot_rad));
 }
 
-/* Sets the phi steps and mosaic domains of *o that were not given, unless --steps=given or the mode
- * is faithful. With --steps=auto raises the oversampling of *x to what the spots need, too. Sets
- * the channels of *spectrum if they were not given. Prints a warning for everything that is still
- * too coarse. STATUS_USAGE: --steps=auto needs more than a million terms per pixel. Other errors
- * are those of setup_lattice. */
-static enum status orient_sampling(struct orient_options *o, const struct id_set *only,
-                                   struct experiment *x, struct spectrum *spectrum, struct error *e)
+/* Sets the phi steps and mosaic domains of *all that were not given, unless --steps=given or the
+ * mode is faithful. With --steps=auto raises the oversampling of *x to what the spots need, too.
+ * Sets the channels of its spectrum if they were not given. Prints a warning for everything that is
+ * still too coarse. STATUS_USAGE: --steps=auto needs more than a million terms per pixel. Other
+ * errors are those of setup_lattice. */
+static enum status orient_sampling(struct orient *all, struct experiment *x, struct error *e)
 {
+    struct orient_options *o = &all->options;
+    struct spectrum *spectrum = &all->pulse.spectrum;
     struct sampling_report finest = {0};
     enum status s = sample_all(o, x, &finest, e);
     if (s)
@@ -394,7 +399,7 @@ static enum status orient_sampling(struct orient_options *o, const struct id_set
     struct steps_plan plan = {0};
     if (!orient_given(o, "steps") && x->physics == PHYSICS_PHYSICAL) {
         plan = plan_steps(o, x, &finest, spectrum->channels);
-        report_steps(o, x, &plan);
+        all->advised = report_steps(o, x, &plan);
         use_steps(o, &plan);
     }
     const bool chosen = o->steps == STEPS_AUTO || plan.phi || plan.domains;
@@ -404,9 +409,8 @@ static enum status orient_sampling(struct orient_options *o, const struct id_set
     finest.phi_coarse = finest.phi_coarse && !plan.phi;  // report_steps has warned
     finest.domains_coarse = finest.domains_coarse && !plan.domains;
     warn_coarse(o, &finest);
-    if (!plan_is_coarse(&plan))
-        warn_slow(o, x, spectrum);
-    report_spots(o, only, x, finest.spot_rad);
+    all->advised = all->advised || warn_slow(o, x, spectrum);
+    report_spots(o, &all->only, x, finest.spot_rad);
     return STATUS_OK;
 }
 
@@ -422,7 +426,8 @@ static void outlook(void *state, struct outlook *w)
         hits += population_count(&orient_runs_of(&o->runs, id)->population,
                                  (uint64_t)o->options.seed, id) > 0;
     w->computed = count && hits ? (double)hits / (double)count : 1.0;
-    propose_faster(&o->options, o->experiment, w->faster);
+    if (!o->advised)
+        propose_faster(&o->options, o->experiment, w->faster);
 }
 
 enum { MORE_SIZE = 256 };  // bytes for the optional columns of the table
@@ -452,6 +457,21 @@ static enum status count_listed(struct orient *o, uint64_t lattices, struct erro
     return STATUS_OK;
 }
 
+/* Warns of each value of a scan that an option replaces by another one. */
+static void warn_scan(const struct orient_options *p, const struct expt_scan *scan)
+{
+    if (orient_given(p, "phi0") && p->phi0_deg != scan->start_deg)
+        log_line(LOG_WARNING, "--phi0=%g replaces the start angle %g deg of the scan in %s",
+                 p->phi0_deg, scan->start_deg, p->scan);
+    if (orient_given(p, "osc") && p->osc_deg != scan->width_deg)
+        log_line(LOG_WARNING, "--osc=%g replaces the rotation of %g deg per image in %s",
+                 p->osc_deg, scan->width_deg, p->scan);
+    if (orient_given(p, "frames") && p->frames > scan->images)
+        log_line(LOG_WARNING,
+                 "--frames=%" PRId64 " continues the rotation after the %" PRId64 " images of %s",
+                 p->frames, scan->images, p->scan);
+}
+
 /* Takes the start angle, the rotation and the number of frames from --scan, unless options give
  * these values. */
 static enum status take_scan(struct orient_options *p, struct error *e)
@@ -460,6 +480,7 @@ static enum status take_scan(struct orient_options *p, struct error *e)
     const enum status s = expt_read_scan(p->scan, &scan, e);
     if (s)
         return s;
+    warn_scan(p, &scan);
     p->phi0_deg = orient_given(p, "phi0") ? p->phi0_deg : scan.start_deg;
     p->osc_deg = orient_given(p, "osc") ? p->osc_deg : scan.width_deg;
     p->frames = orient_given(p, "frames") ? p->frames : scan.images;
@@ -488,6 +509,14 @@ static enum status open_shift(struct orient *o, struct error *e)
                : STATUS_OK;
 }
 
+/* Copies the options of the mesh, and reads --crystals-at. */
+static enum status open_mesh(struct orient *o, struct error *e)
+{
+    o->mesh = o->options.mesh;
+    o->mesh.facing_rad = deg_to_rad(o->options.phi0_deg);
+    return mesh_read(&o->mesh, o->options.sites, e);
+}
+
 static enum status open_orient(void *state, const char **operands, int noperands, struct error *e)
 {
     struct orient *o = state;
@@ -504,7 +533,8 @@ static enum status open_orient(void *state, const char **operands, int noperands
         return s;
     orient_warn_units(p);
     if ((s = open_pulse(o, e)) || (s = open_shift(o, e)) ||
-        (s = orient_runs_read(&o->runs, p->runs, e)) || !p->orientations)
+        (s = orient_runs_read(&o->runs, p->runs, e)) || (s = open_mesh(o, e)) ||
+        (p->gate && (s = gate_open(&o->gate, p->gate, e))) || !p->orientations)
         return s;
     /* this is a first check, which `begin` repeats when the number of crystals is known */
     const uint64_t lattices = p->population.asked ? (uint64_t)p->population.asked : 1;
@@ -531,17 +561,27 @@ static void hash_files(struct orient *o)
     (void)snprintf(o->shifts, sizeof o->shifts, "%016" PRIx64, shifts);
     o->options.shifts = o->shift.nlisted ? o->shifts : NULL;
     o->options.runs = o->runs.nlines ? o->runs.digest : NULL;
+    o->options.sites = o->options.sites ? o->mesh.digest : NULL;
+    o->options.gate = o->gate ? "live" : NULL;
 }
 
 /* --- one frame -------------------------------------------------------------- */
 
-static enum status frame(void *state, struct frame *f, struct error *e)
+static enum status orient_frame(void *state, struct frame *f, struct error *e)
 {
     const struct orient *o = state;
-    const struct orientation_request turned = orient_request(&o->options, f->recipe.id);
+    struct orientation_request turned = orient_request(&o->options, f->recipe.id);
+    struct gate_line line = {.fluence = 1.0};
+    if (o->gate) {
+        const enum status s = gate_await(o->gate, f->recipe.id, o->mesh.nsites, &line, e);
+        if (s)
+            return s;
+    }
+    if (line.rotates)
+        turned.phi_rad = deg_to_rad(line.phi_deg);
     f->recipe.phi_rad = turned.phi_rad;
     f->recipe.osc_rad = deg_to_rad(o->options.osc_deg);
-    return orient_recipe(o, &turned, &f->recipe, e);
+    return orient_recipe(o, &turned, o->gate ? &line : NULL, &f->recipe, e);
 }
 
 /* --- before the first frame ------------------------------------------------- */
@@ -591,7 +631,14 @@ static enum status write_truth(const struct orient *o, struct error *e)
     truth_write_title(file.stream, o->experiment, more);
     for (int64_t k = 0; k < o->options.frames && !s; k++) {
         struct recipe r = {.id = (uint64_t)k};
-        s = orient_recipe(o, &turned, &r, e);
+        if (o->mesh.nsites) {  // the rotation decides which crystals the beam meets
+            const struct orientation_request own = orient_request(&o->options, r.id);
+            turned.phi_rad = own.phi_rad;
+            turned.phi = own.phi;
+            r.phi_rad = own.phi_rad;
+            r.osc_rad = deg_to_rad(o->options.osc_deg);
+        }
+        s = orient_recipe(o, &turned, NULL, &r, e);
         r.phi_rad = orient_request(&o->options, r.id).phi_rad;
         r.osc_rad = deg_to_rad(o->options.osc_deg);
         if (!s)
@@ -600,18 +647,26 @@ static enum status write_truth(const struct orient *o, struct error *e)
             truth_write(file.stream, o->experiment, &r, lab, more);
         recipe_free(&r);
     }
+    s = s ? s : replace_flush(&file, e);
+    if (!s && file.guarded && replace_shortens(&file))
+        s = error_set(e, STATUS_FAILED,
+                      "--truth=%s: the file lists more frames than this run has (--frames=%" PRId64
+                      "). Give as many --frames as before, --overwrite to shorten the file, or "
+                      "another name",
+                      o->options.truth, o->options.frames);
     if (!s)
         return replace_commit(&file, e);
     replace_abort(&file);
     return s;
 }
 
-static enum status begin(void *state, struct experiment *x, struct error *e)
+static enum status orient_begin(void *state, struct experiment *x, struct error *e)
 {
     struct orient *o = state;
     struct orient_options *p = &o->options;
     o->experiment = x;
     x->detector_moves = shift_moves(&o->shift);
+    x->sample_moves = p->mesh.crystals || p->sites;
     x->pulse_ids = orient_pulse_ids(p);
     x->has_pulse_ids = x->pulse_ids.facility != FACILITY_NONE || x->pulse_ids.has_pump;
     const size_t kinds = pump_excites(&p->pump) ? 1 : x->ncrystals;  // each lattice has both states
@@ -626,16 +681,18 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
     hash_files(o);
     if (x->physics == PHYSICS_FAITHFUL &&
         (p->population.lattices > 1 || orient_given(p, "mean-lattices") ||
-         pulse_varies(&o->pulse) || p->runs || pump_excites(&p->pump) || shift_moves(&o->shift) ||
-         *p->population.cell_spread > 0))
-        return error_set(e, STATUS_USAGE,
-                         "several lattices, runs, jitter, spectra, pumped states, varying cells "
-                         "and a moving detector need bragg-geometry --physics=physical");
+         pulse_varies(&o->pulse) || p->runs || p->gate || x->sample_moves ||
+         pump_excites(&p->pump) || shift_moves(&o->shift) || *p->population.cell_spread > 0))
+        return error_set(
+            e, STATUS_USAGE,
+            "several lattices, runs, jitter, spectra, pumped states, varying cells, "
+            "a sample holder and a moving detector need bragg-geometry --physics=physical");
     if (x->physics == PHYSICS_FAITHFUL && !orient_given(p, "steps") && orient_given(p, "ripple"))
         return error_set(e, STATUS_USAGE,
                          "--ripple has an effect in faithful mode only with --steps=auto");
-    if ((s = orient_sampling(p, &o->only, x, &o->pulse.spectrum, e)) ||
-        (s = pulse_check(&o->pulse, &x->beam, e)) || (s = shift_check(&o->shift, x, e)) ||
+    if ((s = orient_sampling(o, x, e)) || (s = pulse_check(&o->pulse, &x->beam, e)) ||
+        (s = shift_check(&o->shift, x, e)) ||
+        (x->sample_moves && (s = mesh_begin(&o->mesh, x, (uint64_t)p->seed, e))) ||
         (s = orient_runs_begin(&o->runs, &p->population, &o->pulse, x->beam.wavelength_m,
                                !p->random && !p->orientations, e)))
         return s;
@@ -651,20 +708,28 @@ static enum status list(void *state, struct id_set *ids, struct error *e)
 {
     const struct orient *o = state;
     const uint64_t count = (uint64_t)o->options.frames;
-    if (!count)
-        return STATUS_OK;
-    const bool added = o->only.count ? id_set_add_set(ids, &o->only)
-                                     : id_set_add_range(ids, (struct id_range){0, count - 1});
-    return added ? STATUS_OK : error_memory(e, "the list of frames");
+    (void)e;
+    if (count && o->only.count)
+        id_set_add_set(ids, &o->only);
+    else if (count)
+        id_set_add_range(ids, (struct id_range){0, count - 1});
+    return STATUS_OK;
+}
+
+static void cancel(void *state)
+{
+    gate_cancel(((const struct orient *)state)->gate);
 }
 
 static void close_orient(void *state)
 {
     struct orient *o = state;
+    gate_close(o->gate);
     id_set_clear(&o->only);
     mem_free(o->listed);
     mem_free(o->shift.listed_m);
     orient_runs_free(&o->runs);
+    mesh_free(&o->mesh);
     spectra_free(&o->pulse.spectrum.listed);
 }
 
@@ -676,10 +741,11 @@ static const struct stage stage = {
     .options = orient_table,
     .state_size = sizeof(struct orient),
     .open = open_orient,
-    .begin = begin,
+    .begin = orient_begin,
     .list = list,
     .outlook = outlook,
-    .frame = frame,
+    .frame = orient_frame,
+    .cancel = cancel,
     .close = close_orient,
 };
 

@@ -8,32 +8,54 @@
 #include "base/error.h"
 #include "base/idset.h"
 #include "base/opt.h"
-#include "io/output/runs.h"
+#include "io/beam/frame_lists.h"
 #include "model/experiment.h"
-#include "model/pulse_ids.h"
 #include "physics/beam/pulse.h"
 #include "physics/crystal/population.h"
-#include "physics/detector/panels.h"
+#include "physics/detector/detector.h"
 #include "physics/request.h"
 
 /* Values of --steps.  Without the option, numbers that are not given are chosen in physical mode,
  * up to a limit. */
 enum steps_choice { STEPS_GIVEN, STEPS_AUTO };
 
+/* A crystal on the sample holder. */
+struct site {
+    double at_m[2];    // middle of the crystal, along the width and the height of the beam
+    uint32_t crystal;  // index into experiment.crystals
+};
+
+/* A sample holder with crystals, and the points at which the beam meets it in a mesh scan. */
+struct mesh {
+    /* options */
+    int64_t points[2];   // columns and rows; 0: all frames are of one point
+    double step_m[2];    // 0: the size of the beam
+    double middle_m[2];  // middle of the mesh
+    int64_t crystals;    // number of crystals at random places; 0: a list has them
+    double facing_rad;   // start angle of frame 0, at which the holder faces the beam
+    bool snake;          // odd rows run backwards
+    /* derived */
+    struct site *sites;  // owned; NULL: there is no sample holder
+    size_t nsites;
+    double axes[9];   // rows: directions of x, of y and of the beam, in the laboratory frame
+    char digest[17];  // hash of a list, for the lineage
+};
+
 /* Values of the options, in SI units.  Phi is in degrees, because phi0 + k osc is computed in
  * degrees. */
 struct orient_options {
     struct opt_marks given;
     int64_t frames, seed;
-    double misset_rad[3], phi0_deg, osc_deg, mosaic_rad, ripple;
+    double misset_rad[3], phi0_deg, osc_deg, exposed, mosaic_rad, ripple;
     int64_t phi_steps, mosaic_domains, mosaic_seed;
     int steps;  // enum steps_choice, if the option is given
-    const char *only, *orientations, *scan, *truth, *spectra, *runs, *shifts;
+    const char *sites, *only, *orientations, *scan, *truth, *spectra, *runs, *shifts, *gate;
     bool overwrite, random;
     struct population population;
     struct pulse pulse;
     struct pump pump;
     struct shift shift;
+    struct mesh mesh;
     int facility;
     int64_t first_pulse, pulse_step, train_pulses, run_start_s;
 };
@@ -99,6 +121,30 @@ const struct orient_run *orient_runs_of(const struct orient_runs *r, uint64_t fr
 
 void orient_runs_free(struct orient_runs *r);
 
+/* --- mesh scans (orient_mesh.c) -------------------------------------------------------------- */
+
+/* Reads the list of crystals at `path` into *m; mesh_free frees it.  NULL: there is no list.
+ * STATUS_INPUT, with FILE:LINE: a line is not two numbers in um, and the number of a crystal that
+ * may follow them. */
+enum status mesh_read(struct mesh *m, const char *path, struct error *e);
+
+/* Places crystals at random, if the options say so, and sets the steps if no option does.
+ * STATUS_USAGE: a crystal or the beam has no size.  STATUS_INPUT: the list has a crystal that the
+ * experiment does not have. */
+enum status mesh_begin(struct mesh *m, const struct experiment *x, uint64_t seed, struct error *e);
+
+/* Stores where the beam meets the sample holder in frame `id`.  `middle_m`: middle of the mesh, or
+ * the place without a mesh. */
+void mesh_point(const struct mesh *m, uint64_t id, const double middle_m[2], double at_m[2]);
+
+/* Stores where the middle of a crystal is at phi 0, from the middle of the beam, in the laboratory
+ * frame.  Returns false if the beam certainly misses the crystal of a recipe whose sample_m,
+ * phi_rad and osc_rad are set. */
+bool mesh_reaches(const struct mesh *m, const struct experiment *x, const struct recipe *r,
+                  size_t site, double aside_m[3]);
+
+void mesh_free(struct mesh *m);
+
 /* --- recipes ----------------------------------------------------------------------------- */
 
 /* The state of the stage. */
@@ -114,11 +160,42 @@ struct orient {
     struct shift shift;  // options of the detector position; the list is owned
     char shifts[17];     // hash of this list
     struct orient_runs runs;
+    struct mesh mesh;
+    struct gate *gate;  // lines of --gate, owned; NULL: none
+    bool advised;       // a message has named what makes frames faster
+};
+
+/* What a line of --gate says about its frame. */
+struct gate_line {
+    double fluence;       // factor on the fluence
+    bool moves, rotates;  // the line has a place, and an angle
+    double at_m[2];       // place on the sample holder that the beam meets
+    double phi_deg;       // angle at which the frame begins
 };
 
 /* Fills in *r for frame r->id. *turned contains the rotation and the mosaic spread of the
- * lattices. Call orient_runs_begin first. The result depends only on *o, *turned and the id. */
+ * lattices.  `line` is the line of --gate for this frame, or NULL. Call orient_runs_begin first.
+ * The result depends only on *o, *turned, the id and the line. */
 enum status orient_recipe(const struct orient *o, const struct orientation_request *turned,
-                          struct recipe *r, struct error *e);
+                          const struct gate_line *line, struct recipe *r, struct error *e);
+
+/* --- exposures that are known only when a frame begins (orient_gate.c) --------------------- */
+
+/* Opens the file of --gate, to which another program appends one line per frame.  The caller passes
+ * *gate to gate_close.  STATUS_FAILED: the file cannot be opened. */
+enum status gate_open(struct gate **gate, const char *path, struct error *e);
+
+/* Waits until the file has the line of frame `id`, and stores it.  `holder`: there is a sample
+ * holder, so that the line can have another place than 0 0.  STATUS_INPUT, with FILE:LINE: the line
+ * is malformed, or a number is out of range.  STATUS_FAILED: the file cannot be read.  After
+ * gate_cancel, returns STATUS_FAILED with *e unchanged. */
+enum status gate_await(struct gate *gate, uint64_t id, bool holder, struct gate_line *line,
+                       struct error *e);
+
+/* Ends gate_await of another thread.  gate NULL: no effect. */
+void gate_cancel(struct gate *gate);
+
+/* Closes the file and frees *gate.  gate NULL: no effect. */
+void gate_close(struct gate *gate);
 
 #endif

@@ -8,13 +8,15 @@
 
 #include "base/log.h"
 #include "base/units.h"
-#include "stages/shared/unit_warning.h"
 
 #define AT(member) .offset = offsetof(struct orient_options, member)
 enum { FRAMES_MAX = 1000000000 };  // largest number of frames of a run
 
 /* Flags of an option that a later version added. Frames without the option keep their lineage. */
 #define LATER (OPT_BYTES | OPT_WHEN_SET)
+
+/* Options that choose other crystals than those on a sample holder. */
+#define NO_MESH "lattices mean-lattices hit-rate mixture share-beam orientations runs pumped"
 
 /* --help lists the options in the order of the rows: first those with `.first`, then group by
  * group. The order of rows with OPT_BYTES is also that of the lineage, so these rows must not move
@@ -56,6 +58,10 @@ const struct opt orient_table[] = {
      "Orientations that are summed in a frame, with --osc (as spots need, at least 2)", OPT_INT,
      AT(phi_steps), .min = 1, .max = 1e6, .flags = OPT_BYTES, .needs = "osc|scan",
      .chosen_without = "steps", .usual = "2"},
+    {"exposed", "F",
+     "Part of the rotation of a frame during which the crystal is exposed, from its start",
+     OPT_REAL, AT(exposed), .min = 0, .max = 1, .always = true, .flags = LATER | OPT_OPEN_MIN,
+     .needs = "osc|scan", .usual = "1"},
     {.doc = "Mosaic domains:", .type = OPT_GROUP},
     {"mosaic", "DEG", "Half-width of the mosaic spread in degrees", OPT_REAL, AT(mosaic_rad),
      .si = SI_DEG, .min = 0, .max = 360, .flags = OPT_BYTES, .usual = "0", .first = true},
@@ -78,7 +84,10 @@ const struct opt orient_table[] = {
      "Number of lattices in a frame, 1 to 200, of all crystals in turn (one of each)", OPT_INT,
      AT(population.asked), .min = 1, .max = LATTICES_MAX, .flags = OPT_BYTES,
      .excludes = "mean-lattices", .first = true},
-    {"mean-lattices", "X", "Mean number of lattices in a frame, Poisson, instead of --lattices",
+    {"mean-lattices", "X",
+     "Mean number of lattices in a frame, Poisson, instead of --lattices and --hit-rate; a "
+     "fraction "
+     "exp(-X) of the frames is blank",
      OPT_REAL, AT(population.mean_lattices), .min = 0, .max = 100, .flags = OPT_BYTES, .usual = ""},
     {"mixture", "W,...", "Weights with which the crystal of each lattice is drawn", OPT_TEXT,
      AT(population.mixture), .flags = OPT_BYTES},
@@ -99,12 +108,39 @@ const struct opt orient_table[] = {
     {"cell-correlation", "F", "Correlation of the changes of two edges, 0 to 1", OPT_REAL,
      AT(population.cell_correlation), .min = 0, .max = 1, .flags = LATER, .needs = "cell-spread",
      .usual = "0.8"},
-    {"hit-rate", "F", "Probability that a frame has crystals; other frames are blank (1)", OPT_REAL,
-     AT(population.hit_rate), .min = 0, .max = 1, .flags = OPT_BYTES, .usual = "", .first = true},
+    {"hit-rate", "F",
+     "Probability that a frame has crystals, without --mean-lattices; other frames are blank (1)",
+     OPT_REAL, AT(population.hit_rate), .min = 0, .max = 1, .flags = OPT_BYTES, .usual = "",
+     .first = true},
     {.doc = "Runs:", .type = OPT_GROUP},
     {"runs", "FILE",
      "Table of groups of frames with their own hit rate, crystals, fluence or energy", OPT_TEXT,
      AT(runs), .flags = LATER | OPT_INPUT, .excludes = "orientations"},
+    {"gate", "FILE",
+     "Text file that another program appends to. A line per frame has a factor on the fluence, and "
+     "the place and angle of moving motors. A frame waits for its line",
+     OPT_TEXT, AT(gate), .flags = LATER | OPT_INPUT, .excludes = "truth"},
+    {.doc = "Mesh scan over crystals on a sample holder:", .type = OPT_GROUP},
+    {"mesh", "COLUMNS,ROWS", "Scan a mesh, one frame per point, row by row", OPT_INTS,
+     AT(mesh.points), .count = 2, .min = 1, .max = 1e6, .flags = LATER,
+     .needs = "mesh-crystals|crystals-at"},
+    {"mesh-step", "UM[,UM]", "Steps of the mesh along width and height of the beam (its size)",
+     OPT_REALS, AT(mesh.step_m), .si = SI_UM, .count = 2, .min = 0, .max = 1e6,
+     .flags = LATER | OPT_ONE_FOR_ALL | OPT_OPEN_MIN, .needs = "mesh"},
+    {"snake", NULL, "Scan every other row backwards", OPT_FLAG, AT(mesh.snake), .flags = LATER,
+     .needs = "mesh"},
+    {"sample-at", "UM,UM",
+     "Place on the sample holder that the beam meets, or the middle of the mesh, along width and "
+     "height of the beam",
+     OPT_REALS, AT(mesh.middle_m), .si = SI_UM, .count = 2, .min = -1e6, .max = 1e6, .always = true,
+     .flags = LATER, .needs = "mesh-crystals|crystals-at", .usual = "0,0"},
+    {"mesh-crystals", "N", "Number of crystals at random places in the mesh", OPT_INT,
+     AT(mesh.crystals), .min = 1, .max = 1e5, .flags = LATER, .needs = "mesh",
+     .excludes = "crystals-at " NO_MESH},
+    {"crystals-at", "FILE",
+     "Text file, one crystal on the sample holder per line: its place in um along width and height "
+     "of the beam, and which crystal it is (0)",
+     OPT_TEXT, AT(sites), .flags = LATER | OPT_INPUT, .excludes = NO_MESH},
     {.doc = "Jitter of the beam:", .type = OPT_GROUP},
     {"fluence-jitter", "PERCENT", "Rms variation of the fluence between frames, log-normal",
      OPT_REAL, AT(pulse.fluence_jitter), .si = SI_PERCENT, .always = true, .min = 0, .max = 1000,
@@ -237,6 +273,23 @@ enum status orient_read_only(struct orient_options *o, struct id_set *only, stru
     return STATUS_OK;
 }
 
+/* Checks the options of a mesh scan, and sets the number of frames to that of its points if it is
+ * not given.  STATUS_USAGE: there are more frames than points. */
+static enum status check_mesh(struct orient_options *o, struct error *e)
+{
+    if (!orient_given(o, "mesh"))
+        return STATUS_OK;
+    const int64_t points = o->mesh.points[0] * o->mesh.points[1];
+    if (!orient_given(o, "frames"))
+        o->frames = points;
+    if (o->frames > points)
+        return error_set(e, STATUS_USAGE,
+                         "--frames=%" PRId64 " is more than the %" PRId64
+                         " points of --mesh. Leave --frames out to scan them all",
+                         o->frames, points);
+    return STATUS_OK;
+}
+
 enum status orient_check(struct orient_options *o, struct error *e)
 {
     const struct pulse_ids p = orient_pulse_ids(o);
@@ -253,7 +306,8 @@ enum status orient_check(struct orient_options *o, struct error *e)
             "--train-pulses=%" PRIu64 " in steps of %" PRIu64
             " do not fit into the %d slots of a train. Give fewer pulses or a smaller --pulse-step",
             p.train_pulses, p.step, PULSE_TRAIN_SLOTS);
-    const enum status s = pump_open(&o->pump, e);
+    enum status s = pump_open(&o->pump, e);
+    s = s ? s : check_mesh(o, e);
     return s ? s : population_open(&o->population, e);
 }
 
@@ -261,7 +315,7 @@ void orient_warn_units(const struct orient_options *o)
 {
     /* frames never rotate by less than 0.01 degrees; 0.0087 rad are 0.5 degrees */
     static const struct usual osc = {"osc", "deg", 0.01, 360, "rad", 180 / M_PI, "", 0};
-    if (o->random && o->osc_deg != 0 && o->frames > 1)
+    if (o->random && o->osc_deg != 0 && o->frames > 1 && !o->mesh.points[0] && !o->sites)
         log_line(
             LOG_WARNING,
             "--random draws a new orientation for every frame, so --osc gives no rotation series "
@@ -279,14 +333,15 @@ void orient_warn_units(const struct orient_options *o)
 struct orientation_request orient_request(const struct orient_options *o, uint64_t id)
 {
     struct orientation_request r = {
-        .phi_rad = deg_to_rad(o->phi0_deg + o->osc_deg * (double)id),
+        .phi_rad = deg_to_rad(o->phi0_deg + (o->mesh.points[0] ? 0.0 : o->osc_deg * (double)id)),
         .phi = NO_STEPS,
         .mosaic_rad = o->mosaic_rad,
         .mosaic_domains = o->mosaic_domains,
         .mosaic_seed = -o->mosaic_seed,
     };
     if (o->osc_deg != 0)
-        r.phi = (struct steps_request){.count = o->phi_steps, .range = deg_to_rad(o->osc_deg)};
+        r.phi = (struct steps_request){.count = o->phi_steps,
+                                       .range = deg_to_rad(o->osc_deg * o->exposed)};
     memcpy(r.misset_rad, o->misset_rad, sizeof r.misset_rad);
     return r;
 }

@@ -13,7 +13,7 @@
 #include "base/hash.h"
 #include "base/units.h"
 #include "orient.h"
-#include "physics/crystal/orientation.h"
+#include "physics/crystal/cell.h"
 #include "physics/setup.h"
 
 /* The runs of --runs: groups of frames with their own hit rate, crystals, fluence or energy. */
@@ -73,8 +73,6 @@ enum status orient_runs_begin(struct orient_runs *r, const struct population *po
 {
     r->nruns = r->nlines ? r->nlines : 1;
     r->runs = mem_array(r->nruns, sizeof *r->runs);
-    if (!r->runs)
-        return error_memory(e, "the runs");
     for (size_t i = 0; i < r->nruns; i++) {
         r->runs[i] = (struct orient_run){.label = "", .population = *population, .pulse = *pulse};
         struct error why;
@@ -100,6 +98,9 @@ void orient_runs_free(struct orient_runs *r)
     mem_free(r->runs);
     *r = (struct orient_runs){0};
 }
+
+/* A crystal with fewer illuminated blocks lies next to the beam: rounding makes them from 0. */
+static const double ILLUMINATED_LEAST = 1e-6;
 
 /* Draws the random misset of nanoBragg, which is not uniform. The seed of frame `id` is --seed
  * plus `id`. */
@@ -154,19 +155,56 @@ static enum status add_lattice(const struct orient *o, const struct population *
     return s;
 }
 
+/* Adds the crystals on the sample holder that the beam meets.  The orientation and the cell of a
+ * crystal are the same in all frames. */
+static enum status add_sites(const struct orient *o, const struct orient_run *run,
+                             const struct orientation_request *turned, const struct gate_line *line,
+                             struct recipe *r, struct error *e)
+{
+    const struct population *p = &run->population;
+    enum status s = STATUS_OK;
+    r->has_sample = true;
+    mesh_point(&o->mesh, r->id, line && line->moves ? line->at_m : o->mesh.middle_m, r->sample_m);
+    for (uint32_t i = 0; i < o->mesh.nsites && !s; i++) {
+        struct orientation_request at = *turned;
+        if (!mesh_reaches(&o->mesh, o->experiment, r, i, at.aside_m))
+            continue;
+        if (r->nlattices == LATTICES_MAX)
+            return error_set(e, STATUS_INPUT,
+                             "frame %" PRIu64 ": the beam meets more than %d crystals. Use fewer "
+                             "crystals or a smaller beam",
+                             r->id, LATTICES_MAX);
+        at.is_aside = true;
+        struct lattice *l = &r->lattices[r->nlattices];
+        s = make_lattice(o, p, 0, i, o->mesh.sites[i].crystal, at, l, e);
+        const bool lit = l->weight > ILLUMINATED_LEAST;
+        l->weight *= population_share(p, r->seed, 0, i);
+        if (lit && l->weight > 0.0)
+            r->nlattices++;
+        else
+            lattice_free(l);
+    }
+    return s;
+}
+
 enum status orient_recipe(const struct orient *o, const struct orientation_request *turned,
-                          struct recipe *r, struct error *e)
+                          const struct gate_line *line, struct recipe *r, struct error *e)
 {
     const struct orient_options *p = &o->options;
     const struct orient_run *run = orient_runs_of(&o->runs, r->id);
     r->seed = (uint64_t)p->seed;
     shift_make(&o->shift, o->experiment, r);
-    const size_t count = population_count(&run->population, r->seed, r->id);
+    const size_t count =
+        o->mesh.nsites ? LATTICES_MAX / 2 : population_count(&run->population, r->seed, r->id);
     const size_t most = pump_excites(&p->pump) ? LATTICES_MAX / 2 : LATTICES_MAX;
     r->lattices = mem_array(2 * count, sizeof *r->lattices);
-    if (!r->lattices)
-        return error_memory(e, "the lattices");
-    enum status s = pulse_make(&run->pulse, &o->experiment->beam, r, e);
+    enum status s = STATUS_OK;
+    struct pulse pulse = run->pulse;
+    if (line && line->fluence != 1.0)
+        pulse.fluence = line->fluence * (pulse.fluence > 0.0 ? pulse.fluence : 1.0);
+    pulse_make(&pulse, &o->experiment->beam, r);
+    if (o->mesh.nsites)
+        return add_sites(o, run, turned, line, r, e);
     for (uint32_t i = 0; i < count && i < most && !s; i++)
         s = add_lattice(o, &run->population, turned, i, r, e);
     return s;

@@ -17,7 +17,7 @@
 #include "base/log.h"
 #include "base/program.h"
 #include "engine/cpu/threads.h"
-#include "io/output/replace.h"
+#include "io/output/output_file.h"
 #include "refine.h"
 #include "stage/stage.h"
 #include "stages/shared/engines.h"
@@ -81,7 +81,7 @@ static const struct opt options[] = {
     {"expt", "FILE", "Write the crystals of good frames as an experiment list of DIALS", OPT_TEXT,
      AT(expt), .first = true},
     {"overwrite", NULL,
-     "Replace existing files of another run with --table, --covariance, --recipes and --expt",
+     "Replace files of --table, --covariance, --recipes and --expt that another run wrote",
      OPT_FLAG, AT(overwrite), .first = true},
     {"poor-above", "CHI2", "Call a fit poor if its chi2 per pixel is larger", OPT_REAL,
      AT(chi2_max), .min = 1, .max = 1e9, .always = true, .flags = OPT_BYTES, .usual = "3"},
@@ -157,17 +157,19 @@ static enum status message(void *state, const struct route *r, const struct mess
     return STATUS_OK;
 }
 
-static enum status begin(void *state, struct experiment *x, struct error *e)
+static enum status begin_refinement(void *state, struct experiment *x, struct error *e)
 {
     return refine_begin(&((struct state *)state)->refine, x, e);
 }
 
-static enum status frame(void *state, struct frame *f, struct error *e)
+static enum status refine_one(void *state, struct frame *f, struct error *e)
 {
     const enum status s = refine_take(&((struct state *)state)->refine, f, e);
     return s || image_is_intact(&f->image)
                ? s
-               : error_set(e, STATUS_FAILED, "a frame was replaced while it was being refined");
+               : error_set(
+                     e, STATUS_FAILED,
+                     "the previous stage reused the memory of a frame while it was being refined");
 }
 
 /* Writes the file `path` with the function `write`.  If `path` is NULL, does nothing. */
@@ -190,7 +192,7 @@ static enum status write_file(const struct refine *f, const char *path,
     return s;
 }
 
-static enum status end(void *state, struct error *e)
+static enum status end_refinement(void *state, struct error *e)
 {
     struct state *t = state;
     refine_sort(&t->refine);
@@ -217,15 +219,15 @@ static enum status begin_passing(void *state, struct experiment *x, struct error
 {
     struct state *t = state;
     struct experiment model;
-    if (!experiment_copy(&t->data, x))
-        return error_memory(e, "the experiment");
+    experiment_copy(&t->data, x);
     const enum status s = refine_begin(&t->refine, &t->data, e);
     if (s)
         return s;
-    if (!(t->options.part ? experiment_copy(&model, &t->refine.model)
-                          : refine_copy_model(&t->refine, &model)))
-        return error_memory(e, "the experiment");
-    const struct indexed *found = &t->refine.indexed;
+    if (t->options.part)
+        experiment_copy(&model, &t->refine.model);
+    else
+        refine_copy_model(&t->refine, &model);
+    const struct indexed_lattices *found = &t->refine.indexed;
     uint64_t hash = hash_text(hash_text(HASH_START, x->lineage), model.lineage);
     hash = hash_bytes(hash, found->lattices, found->count * sizeof *found->lattices);
     (void)snprintf(model.lineage, sizeof model.lineage, "%016" PRIx64, hash_finish(hash));
@@ -243,7 +245,7 @@ static const char *identity(void *state)
 
 static enum status pass(void *state, struct frame *f, struct error *e)
 {
-    const enum status s = frame(state, f, e);
+    const enum status s = refine_one(state, f, e);
     if (s)
         return s;
     struct state *t = state;
@@ -310,7 +312,7 @@ static const struct stage gathering = {
     .message = message,
     .begin = begin_gathering,
     .frame = gather,
-    .end = end,
+    .end = end_refinement,
     .close = close_refine,
 };
 
@@ -327,9 +329,9 @@ static const struct stage stage = {
     .state_size = sizeof(struct state),
     .open = open_refine,
     .message = message,
-    .begin = begin,
-    .frame = frame,
-    .end = end,
+    .begin = begin_refinement,
+    .frame = refine_one,
+    .end = end_refinement,
     .close = close_refine,
 };
 

@@ -14,8 +14,8 @@
 #include "base/alloc.h"
 #include "base/vec.h"
 #include "engine/derivatives/parameter.h"
-#include "io/nxmx/nxmx_read.h"
-#include "physics/detector/panels.h"
+#include "io/nxmx/nxmx.h"
+#include "physics/detector/detector.h"
 #include "score/lattices.h"
 #include "score/results.h"
 
@@ -25,7 +25,7 @@
 static const double METRIC_TOLERANCE = 0.1;
 
 struct reader {
-    struct indexed *to;
+    struct indexed_lattices *to;
     const struct experiment *x;
     double axes[9];  // rows: axes x, y, z of the coordinate system of the beam that the analysis
                      // uses, in the laboratory frame
@@ -51,13 +51,10 @@ static uint64_t number_of(struct reader *r, const struct answer *a)
     return a->event < r->rows.nframes ? r->rows.frames[a->event].number : a->event;
 }
 
-static enum status take_lattice(struct reader *r, uint64_t frame, const double in_beam[9],
-                                struct error *e)
+static void take_lattice(struct reader *r, uint64_t frame, const double in_beam[9])
 {
-    struct indexed *d = r->to;
+    struct indexed_lattices *d = r->to;
     struct indexed_lattice *grown = mem_grow(d->lattices, d->count, 1, sizeof *grown, &d->room);
-    if (!grown)
-        return error_memory(e, "the lattices that were found");
     d->lattices = grown;
     struct indexed_lattice *l = &grown[d->count++];
     l->frame = frame;
@@ -67,7 +64,6 @@ static enum status take_lattice(struct reader *r, uint64_t frame, const double i
             for (int k = 0; k < 3; k++)
                 l->a_matrix[3 * i + column] += r->axes[3 * k + i] * in_beam[3 * k + column];
         }
-    return STATUS_OK;
 }
 
 /* Sets r->axes for this kind of results.  DIALS defines the axes with the rotation axis and the
@@ -92,7 +88,7 @@ static enum status read_files(struct reader *r, const struct results_files *file
     find_axes(r, results.kind);
     while (!s && !(s = results_next(&results, &a, &more, e)) && more)
         for (size_t i = 0; i < a.nlattices && !s; i++)
-            s = take_lattice(r, number_of(r, &a), a.lattices[i].a_matrix, e);
+            take_lattice(r, number_of(r, &a), a.lattices[i].a_matrix);
     answer_free(&a);
     results_close(&results);
     return s;
@@ -127,7 +123,7 @@ static int by_frame(const void *a, const void *b)
  * frames, and for other files the place is the number.
  *
  * STATUS_INPUT: a file is not a result, or has no lattice. */
-static enum status indexed_read(struct indexed *d, const struct opt_texts *paths,
+static enum status indexed_read(struct indexed_lattices *d, const struct opt_texts *paths,
                                 const struct experiment *x, struct error *e)
 {
     struct reader r = {.to = d, .x = x};
@@ -148,15 +144,15 @@ static enum status indexed_read(struct indexed *d, const struct opt_texts *paths
     return s;
 }
 
-static void indexed_free(struct indexed *d)
+static void indexed_free(struct indexed_lattices *d)
 {
     mem_free(d->lattices);
-    *d = (struct indexed){0};
+    *d = (struct indexed_lattices){0};
 }
 
 /* Returns the lattices of a frame, which belong to *d, and sets *count to their number.  *count
  * is 0 if there are none. */
-static const struct indexed_lattice *indexed_find(const struct indexed *d, uint64_t frame,
+static const struct indexed_lattice *indexed_find(const struct indexed_lattices *d, uint64_t frame,
                                                   size_t *count)
 {
     const struct indexed_lattice key = {.frame = frame};
@@ -225,20 +221,17 @@ static bool take_setting(const struct experiment *x, struct recipe *from,
  *
  * The axes of a found lattice may have other names than those of the pattern.  If its edges
  * differ by more than 5 %, the lattice is left out.  *start may therefore have no lattice.  The
- * caller must free *start in any case.  STATUS_FAILED: out of memory. */
-static enum status indexed_start(const struct experiment *x, const struct recipe *pattern,
-                                 const struct indexed_lattice *found, size_t count,
-                                 struct recipe *start, struct error *e)
+ * caller must free *start. */
+static void indexed_start(const struct experiment *x, const struct recipe *pattern,
+                          const struct indexed_lattice *found, size_t count, struct recipe *start)
 {
-    if (!recipe_copy(start, pattern))
-        return error_memory(e, "a recipe");
+    recipe_copy(start, pattern);
     struct lattice *lattices = mem_array(count, sizeof *lattices);
     size_t nlattices = 0;
-    bool good = lattices;
-    for (size_t i = 0; i < count && good; i++) {
+    for (size_t i = 0; i < count; i++) {
         struct recipe copy;
-        good = recipe_copy(&copy, pattern);
-        nlattices += good && take_setting(x, &copy, &found[i], &lattices[nlattices]);
+        recipe_copy(&copy, pattern);
+        nlattices += take_setting(x, &copy, &found[i], &lattices[nlattices]);
         recipe_free(&copy);
     }
     struct recipe former = *start;
@@ -246,7 +239,6 @@ static enum status indexed_start(const struct experiment *x, const struct recipe
     start->nlattices = nlattices;
     former.sources = NULL;
     recipe_free(&former);
-    return good ? STATUS_OK : error_memory(e, "a recipe");
 }
 
 /* --- the model and the starts ------------------------------------------------ */
@@ -296,7 +288,8 @@ static enum status read_recipe(const struct refine *f, const struct recording_en
     struct frame frame = {0};
     enum status s = recording_frame(&f->recording, entry, &route, &m, e);
     s = s ? s : codec_frame_decode(&frame, &f->expected, &m, e);
-    s = s ? s : refine_copy(r, &frame.recipe, e);
+    if (!s)
+        recipe_copy(r, &frame.recipe);
     message_free(&m);
     frame_free(&frame);
     return s;
@@ -322,8 +315,8 @@ static enum status open_starts(struct refine *f, struct error *e)
 {
     const struct refine_options *o = f->options;
     enum status s = o->start ? read_model(f, e) : STATUS_OK;
-    if (!o->start && !experiment_copy(&f->model, f->data))
-        s = error_memory(e, "the experiment");
+    if (!o->start)
+        experiment_copy(&f->model, f->data);
     if (!s && o->start && o->indexed.count)
         s = read_pattern(f, e);
     return s || !o->indexed.count ? s : indexed_read(&f->indexed, &o->indexed, &f->model, e);
@@ -346,8 +339,10 @@ static enum status read_start(struct refine *f, const struct recipe *own, struct
                               bool *found, struct error *e)
 {
     *found = true;
-    if (!f->options->start)
-        return refine_copy(start, own, e);
+    if (!f->options->start) {
+        recipe_copy(start, own);
+        return STATUS_OK;
+    }
     const struct recording_entry *entry = recording_list_find(&f->recording.frames, own->id);
     *found = entry;
     return entry ? read_recipe(f, entry, start, e) : STATUS_OK;
@@ -365,10 +360,10 @@ static enum status indexed_lattices(struct refine *f, const struct recipe *own,
     *found = count;
     if (!count)
         return STATUS_OK;
-    enum status s = read_start(f, own, &its, found, e);
+    const enum status s = read_start(f, own, &its, found, e);
     const struct recipe *pattern = its.nlattices ? &its : &f->pattern;
     if (!s)
-        s = indexed_start(&f->model, pattern, lattices, count, start, e);
+        indexed_start(&f->model, pattern, lattices, count, start);
     *found = start->nlattices;
     recipe_free(&its);
     return s;
@@ -407,8 +402,7 @@ static enum status check_model(const struct refine *f, struct error *e)
 static enum status make_plans(struct refine *f, struct error *e)
 {
     const struct engine_options how = {.threads = (int)f->options->threads};
-    if (!experiment_copy(&f->blurry, &f->model))
-        return error_memory(e, "the experiment");
+    experiment_copy(&f->blurry, &f->model);
     refine_broaden(&f->blurry);
     const enum status s = beam_plan_create(&f->plan, f->engine, &f->model, &how, e);
     return s ? s : beam_plan_create(&f->blurry_plan, f->engine, &f->blurry, &how, e);
@@ -468,7 +462,9 @@ enum status refine_begin(struct refine *f, const struct experiment *data, struct
         s = error_set(e, STATUS_USAGE, "parameter 'background' needs --background above 0");
     s = s ? s : make_plans(f, e);
     s = s ? s : open_spread(f, e);
-    return s ? s : refine_pixels_open(&f->pixels, (size_t)experiment_pixels(data), e);
+    if (!s)
+        refine_pixels_open(&f->pixels, (size_t)experiment_pixels(data));
+    return s;
 }
 
 void refine_result_free(struct refine_result *r)

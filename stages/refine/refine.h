@@ -4,8 +4,8 @@
  *
  *   refine.c         reads starts; begins and ends
  *   refine_frame.c   fits one frame
- *   refine_model.c   computes the model and its derivatives
- *   refine_pixels.c  chooses the fitted pixels and finds the background
+ *   refine_model.c   chooses the fitted pixels, finds the background, and computes the model and
+ *                    its derivatives
  *   refine_shared.c  fits parameters that frames share, also over many processes
  *   refine_output.c  writes results
  */
@@ -19,8 +19,7 @@
 #include "engine/engine.h"
 #include "model/frame.h"
 #include "refine/fit.h"
-#include "refine/joint.h"
-#include "stages/noise/point_spread.h"
+#include "stages/noise/detector_effects.h"
 #include "stages/shared/beam_plan.h"
 #include "stages/shared/free_parameters.h"
 #include "wire/codec.h"
@@ -111,7 +110,7 @@ struct indexed_lattice {
 };
 
 /* All lattices that were read with --indexed.  {0}: none. */
-struct indexed {
+struct indexed_lattices {
     size_t count, room;
     struct indexed_lattice *lattices;  // owned: sorted by frame
 };
@@ -129,10 +128,10 @@ struct refine {
     /* Starts of the fits. */
     struct recording recording;
     struct codec_expected expected;
-    struct recipe pattern;     // owned: first recipe of the recording that has lattices
-    struct indexed indexed;    // lattices of --indexed
-    struct experiment model;   // owned
-    struct beam_plan *plan;    // plan for `model`
+    struct recipe pattern;            // owned: first recipe of the recording that has lattices
+    struct indexed_lattices indexed;  // lattices of --indexed
+    struct experiment model;          // owned
+    struct beam_plan *plan;           // plan for `model`
     struct experiment blurry;  // owned: the model with small blocks and therefore broad spots
     struct beam_plan *blurry_plan;
     /* Measured frames. */
@@ -181,11 +180,8 @@ void refine_result_free(struct refine_result *r);
 
 /* --- places (refine_model.c) -------------------------------------------------------- */
 
-/* Copies a recipe.  STATUS_FAILED: out of memory. */
-enum status refine_copy(struct recipe *to, const struct recipe *from, struct error *e);
-
 /* refine_own gives a place its own copy of an experiment.  refine_plan then makes a plan for it. */
-enum status refine_own(struct refine_place *p, const struct experiment *x, struct error *e);
+void refine_own(struct refine_place *p, const struct experiment *x);
 enum status refine_plan(const struct refine *f, struct refine_place *p, struct error *e);
 
 /* Frees everything that a place owns. */
@@ -248,8 +244,8 @@ double refine_variance(const struct refine *f);
 void refine_limits(const struct free_parameters *free, const struct refine_place *at,
                    double *limit);
 
-/* Appends an empty result.  *r is valid until the next call. */
-enum status refine_open_result(struct refine *f, struct refine_result **r, struct error *e);
+/* Appends an empty result and returns it.  The result is valid until the next call. */
+struct refine_result *refine_open_result(struct refine *f);
 
 /* Sets the verdict of a fit to good or, if chi^2 is too large, to poor.  If the fit is poor, the
  * recipe before the fit is restored. */
@@ -260,23 +256,21 @@ double refine_centre(const struct free_parameters *free, const struct refine_res
 
 /* Computes covariance[count x count] of the steps from the Fisher matrix of the frame's own fit
  * and all priors.  All items are 0 if the frame does not determine the parameters. */
-enum status refine_covary(const struct free_parameters *free, const struct refine_result *r,
-                          double *covariance, struct error *e);
+void refine_covary(const struct free_parameters *free, const struct refine_result *r,
+                   double *covariance);
 
 /* Sets r->correlation from the covariance of refine_covary. */
-enum status refine_correlate(const struct free_parameters *free, struct refine_result *r,
-                             struct error *e);
+void refine_correlate(const struct free_parameters *free, struct refine_result *r);
 
 /* Sets value and error bar of parameter `k`, in the unit of its name.  `total` is the sum of
  * steps from the start, and `error` is its error. */
 void refine_tell(const struct free_parameters *free, size_t k, double total, double error,
                  struct refine_result *r);
 
-/* --- pixels (refine_pixels.c) ------------------------------------------------------ */
+/* --- pixels (refine_model.c) ------------------------------------------------------ */
 
-/* Allocates arrays for frames of `all` pixels.  The caller must call refine_pixels_close, also
- * after an error. */
-enum status refine_pixels_open(struct refine_pixels *p, size_t all, struct error *e);
+/* Allocates arrays for frames of `all` pixels.  The caller must call refine_pixels_close. */
+void refine_pixels_open(struct refine_pixels *p, size_t all);
 void refine_pixels_close(struct refine_pixels *p);
 
 /* Sets p->counts to the photons of an image.  Pixels that were not measured become NaN. */
@@ -290,9 +284,8 @@ void refine_pixels_count(struct refine_pixels *p, const struct experiment *x, do
 bool refine_pixels_choose(struct refine_pixels *p, const struct experiment *x, double flat,
                           bool keeps);
 
-/* Copies a list.  The caller must free *to, also after an error. */
-enum status refine_list_copy(struct refine_list *to, const struct refine_list *from,
-                             struct error *e);
+/* Copies a list.  The caller must free *to. */
+void refine_list_copy(struct refine_list *to, const struct refine_list *from);
 void refine_list_free(struct refine_list *list);
 
 /* --- output (refine_output.c) ----------------------------------------------------------- */
@@ -318,9 +311,8 @@ enum status refine_write_covariance(const struct refine *f, FILE *out, struct er
 
 /* --- recipes (refine_output.c) ---------------------------------------------------- */
 
-/* Copies f->model, with the numbers of cells rounded to whole numbers.  Returns false if memory
- * runs out. */
-bool refine_copy_model(const struct refine *f, struct experiment *x);
+/* Copies f->model, with the numbers of cells rounded to whole numbers. */
+void refine_copy_model(const struct refine *f, struct experiment *x);
 
 /* Moves the recipe of the last frame to *r, and removes the result.  *f then only counts the
  * verdict. */

@@ -6,7 +6,7 @@
 #include "engine/derivatives/parameter.h"
 #include "physics/crystal/shape.h"
 #include "refine.h"
-#include "refine/symmetric.h"
+#include "refine/fit.h"
 
 /* Number of rounds that may remove pixels, and minimum number of fitted pixels. */
 enum { ROUNDS_FREE = 8, PIXELS_LEAST = 10 };
@@ -43,13 +43,11 @@ void refine_tell(const struct free_parameters *free, size_t k, double total, dou
                              value_of(free, k, r->start[k], total - error));
 }
 
-enum status refine_covary(const struct free_parameters *free, const struct refine_result *r,
-                          double *covariance, struct error *e)
+void refine_covary(const struct free_parameters *free, const struct refine_result *r,
+                   double *covariance)
 {
     const size_t n = free->count;
     double *all = mem_array(n * n + n + symmetric_work(n) + 1, sizeof *all);
-    if (!all)
-        return error_memory(e, "the results");
     double *const weakest = all + n * n;
     memcpy(all, r->fisher, n * n * sizeof *all);
     for (size_t k = free->local; k < n; k++)
@@ -57,23 +55,20 @@ enum status refine_covary(const struct free_parameters *free, const struct refin
     if (!symmetric_invert(n, all, covariance, weakest + n, weakest))
         memset(covariance, 0, n * n * sizeof *covariance);
     mem_free(all);
-    return STATUS_OK;
 }
 
-enum status refine_correlate(const struct free_parameters *free, struct refine_result *r,
-                             struct error *e)
+void refine_correlate(const struct free_parameters *free, struct refine_result *r)
 {
     const size_t n = free->count;
     double *c = mem_array(n * n + 1, sizeof *c);
-    const enum status s = c ? refine_covary(free, r, c, e) : error_memory(e, "the results");
-    for (size_t i = 0; i < n * n && !s; i++)
+    refine_covary(free, r, c);
+    for (size_t i = 0; i < n * n; i++)
         r->correlation[i] = c[0] > 0.0 ? c[i] / sqrt(c[i / n * (n + 1)] * c[i % n * (n + 1)]) : 0.0;
     mem_free(c);
-    return s;
 }
 
-static enum refine_verdict judge(const struct refine *f, const struct fit_result *fit,
-                                 struct refine_result *r)
+static enum refine_verdict judge_fit(const struct refine *f, const struct fit_result *fit,
+                                     struct refine_result *r)
 {
     if (!fit->told) {
         free_parameters_name(&f->free, fit->weakest, r->why, sizeof r->why);
@@ -182,7 +177,7 @@ static enum status fit_pixels(struct refine *f, double *total, struct refine_res
     for (size_t k = 0; k < f->free.count; k++)
         refine_tell(&f->free, k, total[k], fit->error[k], r);
     note_sums(&f->free, fit->sums, r);
-    r->verdict = judge(f, fit, r);
+    r->verdict = judge_fit(f, fit, r);
     return STATUS_OK;
 }
 
@@ -191,12 +186,12 @@ static enum status fit_pixels(struct refine *f, double *total, struct refine_res
 static enum status reshape(struct refine *f, bool smooth, struct error *e)
 {
     struct refine_place was = f->here;
-    enum status s = refine_own(&f->here, was.x, e);
-    for (size_t i = 0; i < f->model.ncrystals && !s; i++) {
+    refine_own(&f->here, was.x);
+    for (size_t i = 0; i < f->model.ncrystals; i++) {
         const enum crystal_shape shape = f->model.crystals[i].shape;
         f->here.x->crystals[i].shape = smooth ? shape_without_lobes(shape) : shape;
     }
-    s = s ? s : refine_plan(f, &f->here, e);
+    const enum status s = refine_plan(f, &f->here, e);
     was.recipe = (struct recipe){0};
     refine_leave(&was);
     f->smooth = smooth;
@@ -218,7 +213,8 @@ static enum status fit_smooth(struct refine *f, double *total, struct refine_res
     memset(total, 0, f->free.count * sizeof *total);
     refine_leave(&f->here);
     f->here = (struct refine_place){.x = &f->model, .plan = f->plan, .level = 1.0};
-    return refine_copy(&f->here.recipe, &r->recipe, e);
+    recipe_copy(&f->here.recipe, &r->recipe);
+    return STATUS_OK;
 }
 
 static bool has_lobes(const struct experiment *x)
@@ -284,26 +280,22 @@ static enum status refine_here(struct refine *f, struct refine_result *r, struct
     return s;
 }
 
-enum status refine_open_result(struct refine *f, struct refine_result **r, struct error *e)
+struct refine_result *refine_open_result(struct refine *f)
 {
     const size_t n = f->free.count;
     struct refine_result *grown =
         mem_grow(f->results, f->nresults, 1, sizeof *grown, &f->room_results);
-    if (!grown)
-        return error_memory(e, "the results");
+    struct refine_result *r = &grown[f->nresults++];
     f->results = grown;
-    *r = &grown[f->nresults];
-    **r = (struct refine_result){0};
-    if (!((*r)->start = mem_array(refined_numbers(n) + n * n + 1, sizeof(double))))
-        return error_memory(e, "the results");
-    (*r)->value = (*r)->start + n;
-    (*r)->error = (*r)->value + n;
-    (*r)->total = (*r)->error + n;
-    (*r)->gradient = (*r)->total + n;
-    (*r)->fisher = (*r)->gradient + n;
-    (*r)->correlation = (*r)->fisher + n * n;
-    f->nresults++;
-    return STATUS_OK;
+    *r = (struct refine_result){0};
+    r->start = mem_array(refined_numbers(n) + n * n + 1, sizeof(double));
+    r->value = r->start + n;
+    r->error = r->value + n;
+    r->total = r->error + n;
+    r->gradient = r->total + n;
+    r->fisher = r->gradient + n;
+    r->correlation = r->fisher + n * n;
+    return r;
 }
 
 static void note_start(const struct refine *f, struct refine_result *r)
@@ -319,28 +311,25 @@ static void note_start(const struct refine *f, struct refine_result *r)
 
 /* Stores the recipe and the correlations of a good fit in *r, and keeps the fitted pixels if
  * frames share parameters. */
-static enum status keep(struct refine *f, struct refine_result *r, struct error *e)
+static void keep_result(struct refine *f, struct refine_result *r)
 {
     r->start_recipe = r->recipe;
     r->recipe = (struct recipe){0};
     r->level = f->here.level;
-    enum status s = refine_copy(&r->recipe, &f->here.recipe, e);
-    if (s || (s = refine_correlate(&f->free, r, e)))
-        return s;
+    recipe_copy(&r->recipe, &f->here.recipe);
+    refine_correlate(&f->free, r);
     refine_decide(f, r);
-    return f->shares && !f->options->part && r->verdict == REFINE_GOOD
-               ? refine_list_copy(&r->kept, &f->pixels.list, e)
-               : STATUS_OK;
+    if (f->shares && !f->options->part && r->verdict == REFINE_GOOD)
+        refine_list_copy(&r->kept, &f->pixels.list);
 }
 
 enum status refine_take(struct refine *f, const struct frame *frame, struct error *e)
 {
-    struct refine_result *r = NULL;
+    struct refine_result *r = refine_open_result(f);
     struct recipe start = {0};
     struct error why = {0};
     bool found;
-    enum status s = refine_open_result(f, &r, e);
-    s = s ? s : refine_start(f, &frame->recipe, &start, &found, e);
+    enum status s = refine_start(f, &frame->recipe, &start, &found, e);
     if (s) {
         recipe_free(&start);
         return s;
@@ -354,9 +343,7 @@ enum status refine_take(struct refine *f, const struct frame *frame, struct erro
         return STATUS_OK;
     refine_leave(&f->here);
     f->here = (struct refine_place){.x = &f->model, .plan = f->plan};
-    s = refine_copy(&f->here.recipe, &r->recipe, e);
-    if (s)
-        return s;
+    recipe_copy(&f->here.recipe, &r->recipe);
     note_start(f, r);
     refine_pixels_count(&f->pixels, f->data, f->gain, f->adc_offset, &frame->image);
     s = refine_here(f, r, &why);
@@ -367,7 +354,7 @@ enum status refine_take(struct refine *f, const struct frame *frame, struct erro
     } else if (s) {
         *e = why;
     } else if (r->verdict == REFINE_GOOD) {
-        s = keep(f, r, e);
+        keep_result(f, r);
     }
     return s;
 }

@@ -1,6 +1,7 @@
 /*
- * The fitted model: places in the space of parameters, each with an experiment and a recipe, and
- * the photons and derivatives at a place, after the point spread of the detector.
+ * The pixels that are fitted, with the background between the spots, and the fitted model: places
+ * in the space of parameters, each with an experiment and a recipe, and the photons and derivatives
+ * at a place, after the point spread of the detector.
  */
 #include <math.h>
 #include <string.h>
@@ -11,6 +12,172 @@
 #include "engine/derivatives/parameter.h"
 #include "engine/detector/spread.h"
 #include "refine.h"
+
+/* Chooses the pixels of a frame that are fitted, and finds the background between the spots. */
+
+enum { TILE = 16, TILE_LEAST = 40 };  // edge of a square, px; minimum number of pixels for a mean
+static const double LEAST_PHOTONS = 1.0 / 3.0;
+
+void refine_pixels_open(struct refine_pixels *p, size_t all)
+{
+    p->all = all;
+    p->list.listed = mem_array(all, sizeof *p->list.listed);
+    float **arrays[] = {&p->counts, &p->blurred, &p->background, &p->list.counts,
+                        &p->list.background};
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
+        *arrays[i] = mem_array(all, sizeof **arrays[i]);
+}
+
+void refine_list_free(struct refine_list *list)
+{
+    mem_free(list->listed);
+    mem_free(list->counts);
+    mem_free(list->background);
+    *list = (struct refine_list){0};
+}
+
+void refine_pixels_close(struct refine_pixels *p)
+{
+    mem_free(p->counts);
+    mem_free(p->blurred);
+    mem_free(p->background);
+    refine_list_free(&p->list);
+    *p = (struct refine_pixels){0};
+}
+
+/* Returns true if a pixel is marked as not measured.  Detectors mark such pixels with the
+ * largest number of the type, or with -1 and -2. */
+static bool is_marked(const struct image *image, double value)
+{
+    switch (image->type) {
+    case PIXEL_U16:
+        return value >= UINT16_MAX;
+    case PIXEL_U32:
+        return value >= UINT32_MAX;
+    case PIXEL_I32:
+        return value < 0;
+    default:
+        return !isfinite(value);
+    }
+}
+
+static void count_panel(struct refine_pixels *p, const struct experiment *x,
+                        const struct panel *panel, double gain, double adc_offset,
+                        const struct image *image)
+{
+    const int64_t pixels = panel->fast_pixels * panel->slow_pixels;
+    for (int64_t k = 0; k < pixels; k++) {
+        const size_t i = (size_t)(panel->first_pixel + k);
+        const double value = image_value(image, i);
+        const bool saturated = x->saturation > 0.0 && value >= x->saturation;
+        const bool counts = panel_computes(panel, k % panel->fast_pixels, k / panel->fast_pixels) &&
+                            !saturated && !is_marked(image, value);
+        p->counts[i] = counts ? (float)((value - adc_offset) / gain) : NAN;
+    }
+}
+
+void refine_pixels_count(struct refine_pixels *p, const struct experiment *x, double gain,
+                         double adc_offset, const struct image *image)
+{
+    for (size_t i = 0; i < x->npanels; i++)
+        count_panel(p, x, &x->panels[i], gain, adc_offset, image);
+    p->list.brightest = 0.0;
+    for (size_t i = 0; i < p->all; i++)
+        p->list.brightest = fmax(p->list.brightest, (double)p->counts[i]);  // fmax ignores NaN
+}
+
+/* ---- background ------------------------------------------------------------------------- */
+
+/* Returns the mean background of a square in photons, from the pixels that no spot reaches.
+ * Returns NaN if there are fewer than TILE_LEAST such pixels. */
+static double tile_mean(const struct refine_pixels *p, const struct panel *panel, int64_t fast,
+                        int64_t slow)
+{
+    double sum = 0.0;
+    int n = 0;
+    for (int64_t s = slow; s < slow + TILE && s < panel->slow_pixels; s++)
+        for (int64_t f = fast; f < fast + TILE && f < panel->fast_pixels; f++) {
+            const size_t i = (size_t)(panel->first_pixel + s * panel->fast_pixels + f);
+            if (isnan(p->counts[i]) || (double)p->blurred[i] > LEAST_PHOTONS)
+                continue;
+            sum += (double)p->counts[i] - (double)p->blurred[i];
+            n++;
+        }
+    return n >= TILE_LEAST ? fmax(sum / n, 0.0) : NAN;
+}
+
+/* Returns the background at a place, interpolated between the centres of the four nearest
+ * squares.  Squares without a mean are ignored.  If none of the four has a mean, returns
+ * `otherwise`. */
+static double between(const double *tiles, int64_t across, int64_t down, double fast, double slow,
+                      double otherwise)
+{
+    const double u = fast / TILE - 0.5, v = slow / TILE - 0.5;
+    const int64_t i = (int64_t)floor(u), k = (int64_t)floor(v);
+    double sum = 0.0, weights = 0.0;
+    for (int64_t b = k; b < k + 2; b++)
+        for (int64_t a = i; a < i + 2; a++) {
+            const double w = (1.0 - fabs(u - (double)a)) * (1.0 - fabs(v - (double)b));
+            const int64_t column = a < 0 ? 0 : a >= across ? across - 1 : a;
+            const int64_t row = b < 0 ? 0 : b >= down ? down - 1 : b;
+            const double mean = tiles[row * across + column];
+            if (isnan(mean) || !(w > 0.0))
+                continue;
+            sum += w * mean;
+            weights += w;
+        }
+    return weights > 0.0 ? sum / weights : otherwise;
+}
+
+static void find_panel_background(struct refine_pixels *p, const struct panel *panel)
+{
+    const int64_t across = (panel->fast_pixels + TILE - 1) / TILE;
+    const int64_t down = (panel->slow_pixels + TILE - 1) / TILE;
+    double *tiles = mem_array((size_t)(across * down), sizeof *tiles), sum = 0.0;
+    int n = 0;
+    for (int64_t i = 0; i < across * down; i++) {
+        tiles[i] = tile_mean(p, panel, i % across * TILE, i / across * TILE);
+        sum += isnan(tiles[i]) ? 0.0 : tiles[i];
+        n += !isnan(tiles[i]);
+    }
+    const double otherwise = n ? sum / n : 0.0;
+    for (int64_t k = 0; k < panel->fast_pixels * panel->slow_pixels; k++)
+        p->background[panel->first_pixel + k] =
+            (float)between(tiles, across, down, (double)(k % panel->fast_pixels) + 0.5,
+                           (double)(k / panel->fast_pixels) + 0.5, otherwise);
+    mem_free(tiles);
+}
+
+bool refine_pixels_choose(struct refine_pixels *p, const struct experiment *x, double flat,
+                          bool keeps)
+{
+    struct refine_list *list = &p->list;
+    for (size_t i = 0; i < list->count && keeps; i++)
+        p->blurred[list->listed[i]] = INFINITY;
+    for (size_t i = 0; i < x->npanels && isnan(flat); i++)
+        find_panel_background(p, &x->panels[i]);
+    const size_t before = list->count;
+    bool changed = false;
+    list->count = 0;
+    for (size_t i = 0; i < p->all; i++) {
+        if (isnan(p->counts[i]) || !((double)p->blurred[i] > LEAST_PHOTONS))
+            continue;
+        changed = changed || list->count >= before || list->listed[list->count] != (int64_t)i;
+        list->listed[list->count] = (int64_t)i;
+        list->counts[list->count] = p->counts[i];
+        list->background[list->count++] = isnan(flat) ? p->background[i] : (float)flat;
+    }
+    return changed || list->count != before;
+}
+
+void refine_list_copy(struct refine_list *to, const struct refine_list *from)
+{
+    to->count = from->count;
+    to->brightest = from->brightest;
+    to->listed = mem_copy(from->listed, from->count, sizeof *to->listed);
+    to->counts = mem_copy(from->counts, from->count, sizeof *to->counts);
+    to->background = mem_copy(from->background, from->count, sizeof *to->background);
+}
 
 /* --- point spread ------------------------------------------------------------ */
 
@@ -37,17 +204,13 @@ enum status refine_spread_open(struct refine_spread **spread, const struct psf *
 {
     const size_t all = (size_t)experiment_pixels(x);
     struct refine_spread *s = *spread = mem_array(1, sizeof *s);
-    if (!s)
-        return error_memory(e, "the point spread");
     *s = (struct refine_spread){.psf = *psf,
                                 .x = x,
                                 .reach = mem_array(all, 1),
                                 .near = mem_array(all, sizeof *s->near),
                                 .photons = mem_array(all, sizeof *s->photons),
                                 .image = mem_array(all, sizeof *s->image)};
-    return s->reach && s->near && s->photons && s->image
-               ? spread_create(&s->spread, psf, NULL, threads, e)
-               : error_memory(e, "the point spread");
+    return spread_create(&s->spread, psf, NULL, threads, e);
 }
 
 void refine_spread_close(struct refine_spread **spread)
@@ -73,16 +236,13 @@ static int64_t half_of(const struct refine_spread *s, const struct panel *p, dou
 }
 
 /* Applies the point spread to an image.  Its reach is that for the brightest pixel of a frame. */
-static enum status spread_image(struct refine_spread *s, double brightest, float *image,
-                                struct error *e)
+static void spread_image(struct refine_spread *s, double brightest, float *image)
 {
-    enum status status = STATUS_OK;
-    for (size_t i = 0; i < s->x->npanels && !status; i++) {
+    for (size_t i = 0; i < s->x->npanels; i++) {
         const struct panel *p = &s->x->panels[i];
-        status = spread_signed(s->spread, image + p->first_pixel, p->fast_pixels, p->slow_pixels,
-                               half_of(s, p, brightest), e);
+        spread_signed(s->spread, image + p->first_pixel, p->fast_pixels, p->slow_pixels,
+                      half_of(s, p, brightest));
     }
-    return status;
 }
 
 /* --- pixels near those of a list --------------------------------------------- */
@@ -90,7 +250,8 @@ static enum status spread_image(struct refine_spread *s, double brightest, float
 /* Marks pixels of a line with the flag `to`: each pixel that has the flag `from`, and the `half`
  * pixels after it.  `stride` is the distance of neighbouring pixels of the line in the array; if
  * it is negative, the pixels after a pixel are those before it in the array. */
-static void mark(unsigned char *line, int64_t count, int64_t stride, int64_t half, int from, int to)
+static void mark_line(unsigned char *line, int64_t count, int64_t stride, int64_t half, int from,
+                      int to)
 {
     int64_t left = 0;
     for (int64_t i = 0; i < count; i++) {
@@ -106,8 +267,8 @@ static void mark(unsigned char *line, int64_t count, int64_t stride, int64_t hal
 static void mark_both(unsigned char *line, int64_t count, int64_t stride, int64_t half, int from,
                       int to)
 {
-    mark(line, count, stride, half, from, to);
-    mark(line + (count - 1) * stride, count, -stride, half, from, to);
+    mark_line(line, count, stride, half, from, to);
+    mark_line(line + (count - 1) * stride, count, -stride, half, from, to);
 }
 
 static void mark_panel(struct refine_spread *s, const struct panel *p, int64_t half)
@@ -136,26 +297,24 @@ static void find_near(struct refine_spread *s, const struct refine_list *list)
 
 /* --- the model --------------------------------------------------------------- */
 
-/* Makes room for `count` slopes in s->slopes.  Returns false if memory runs out. */
-static bool reserve(struct refine_spread *s, size_t count)
+/* Makes room for `count` slopes in s->slopes. */
+static void reserve_slopes(struct refine_spread *s, size_t count)
 {
     if (count > s->room) {
         mem_free(s->slopes);
         s->slopes = mem_array(count, sizeof *s->slopes);
-        s->room = s->slopes ? count : 0;
+        s->room = count;
     }
-    return count <= s->room;
 }
 
 /* Applies the point spread to values of the near pixels: `slopes`, or s->photons if `slopes` is
  * NULL.  Sets s->image, which is valid only at the pixels of the list. */
-static enum status spread_near(struct refine_spread *s, double brightest, const float *slopes,
-                               struct error *e)
+static void spread_near(struct refine_spread *s, double brightest, const float *slopes)
 {
     memset(s->image, 0, (size_t)experiment_pixels(s->x) * sizeof *s->image);
     for (size_t i = 0; i < s->count; i++)
         s->image[s->near[i]] = slopes ? slopes[i] : (float)s->photons[i];
-    return spread_image(s, brightest, s->image, e);
+    spread_image(s, brightest, s->image);
 }
 
 /* Computes photons means[list->count] and derivatives slopes[set->count x list->count] of the
@@ -165,23 +324,24 @@ static enum status spread_derive(struct refine_spread *s, struct refine_place *a
                                  double *means, float *slopes, struct error *e)
 {
     find_near(s, list);
-    if (!reserve(s, s->count * set->count))
-        return error_memory(e, "the derivatives");
+    reserve_slopes(s, s->count * set->count);
     const struct derive_request q = {.set = set,
                                      .listed = s->near,
                                      .npixels = s->count,
                                      .photons = s->photons,
                                      .planes = s->slopes};
-    enum status status = beam_plan_derive(at->plan, &at->recipe, &q, e);
-    status = status ? status : spread_near(s, list->brightest, NULL, e);
-    for (size_t i = 0; i < list->count && !status; i++)
+    const enum status status = beam_plan_derive(at->plan, &at->recipe, &q, e);
+    if (status)
+        return status;
+    spread_near(s, list->brightest, NULL);
+    for (size_t i = 0; i < list->count; i++)
         means[i] = (double)s->image[list->listed[i]];
-    for (size_t k = 0; k < set->count && !status; k++) {
-        status = spread_near(s, list->brightest, s->slopes + k * s->count, e);
+    for (size_t k = 0; k < set->count; k++) {
+        spread_near(s, list->brightest, s->slopes + k * s->count);
         for (size_t i = 0; i < list->count; i++)
             slopes[k * list->count + i] = s->image[list->listed[i]];
     }
-    return status;
+    return STATUS_OK;
 }
 
 /* --- places ------------------------------------------------------------------ */
@@ -191,17 +351,12 @@ static enum status spread_derive(struct refine_spread *s, struct refine_place *a
 enum { CELLS_BLURRED = 7 };
 static const double SPREAD_BLURRED_RAD = 0.2 * M_PI / 180.0;
 
-enum status refine_copy(struct recipe *to, const struct recipe *from, struct error *e)
-{
-    return recipe_copy(to, from) ? STATUS_OK : error_memory(e, "a recipe");
-}
-
-enum status refine_own(struct refine_place *p, const struct experiment *x, struct error *e)
+void refine_own(struct refine_place *p, const struct experiment *x)
 {
     p->x = mem_array(1, sizeof *p->x);
     p->plan = NULL;
     p->owns = p->x;
-    return p->x && experiment_copy(p->x, x) ? STATUS_OK : error_memory(e, "the experiment");
+    experiment_copy(p->x, x);
 }
 
 enum status refine_plan(const struct refine *f, struct refine_place *p, struct error *e)
@@ -231,11 +386,11 @@ enum status refine_go(struct refine *f, const struct refine_place *from, const d
     *to = (struct refine_place){.x = from->x, .plan = from->plan, .level = from->level};
     if (f->free.has_background)
         to->level *= exp(steps[f->free.local_of_set]);
-    enum status s = refine_copy(&to->recipe, &from->recipe, e);
-    if (!s && f->moves_experiment)
-        s = refine_own(to, from->x, e);
-    s = s ? s : parameter_step_take(&f->free.set, of_set, to->x, &to->recipe, e);
-    return s || !f->moves_experiment ? s : refine_plan(f, to, e);
+    recipe_copy(&to->recipe, &from->recipe);
+    if (f->moves_experiment)
+        refine_own(to, from->x);
+    parameter_step_take(&f->free.set, of_set, to->x, &to->recipe);
+    return f->moves_experiment ? refine_plan(f, to, e) : STATUS_OK;
 }
 
 enum status refine_model(struct refine *f, const struct free_parameters *free,
@@ -322,9 +477,7 @@ static enum status open_broad(struct refine *f, struct refine_place *p, struct e
     *p = (struct refine_place){.x = &f->blurry, .plan = f->blurry_plan};
     if (!f->moves_experiment)
         return STATUS_OK;
-    const enum status s = refine_own(p, f->here.x, e);
-    if (s)
-        return s;
+    refine_own(p, f->here.x);
     refine_broaden(p->x);
     return refine_plan(f, p, e);
 }
@@ -334,7 +487,8 @@ enum status refine_blur(struct refine *f, struct error *e)
     struct recipe r = {0};
     struct refine_place broad;
     enum status s = open_broad(f, &broad, e);
-    s = s ? s : refine_copy(&r, &f->here.recipe, e);
+    if (!s)
+        recipe_copy(&r, &f->here.recipe);
     for (size_t i = 0; i < r.nlattices && !s; i++) {
         const struct crystal *sharp = &f->here.x->crystals[r.lattices[i].crystal];
         const double *cells = broad.x->crystals[r.lattices[i].crystal].cells;
@@ -344,7 +498,7 @@ enum status refine_blur(struct refine *f, struct error *e)
     }
     s = s ? s : beam_plan_run(broad.plan, &r, f->pixels.blurred, e);
     if (!s && f->spread)
-        s = spread_image(f->spread, f->pixels.list.brightest, f->pixels.blurred, e);
+        spread_image(f->spread, f->pixels.list.brightest, f->pixels.blurred);
     recipe_free(&r);
     refine_leave(&broad);
     return s;

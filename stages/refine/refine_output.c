@@ -16,8 +16,8 @@
 #include "base/vec.h"
 #include "engine/derivatives/parameter.h"
 #include "io/dials/dials.h"
-#include "link/stage_kind.h"
-#include "model/beam.h"
+#include "link/run.h"
+#include "model/recipe.h"
 #include "physics/crystal/cell.h"
 #include "refine.h"
 
@@ -136,8 +136,6 @@ void refine_print(const struct refine *f, FILE *out)
     char line[256];
     size_t good = 0, unsettled = 0;
     double *room = mem_array(f->nresults + 1, sizeof *room);
-    if (!room)
-        return;
     for (size_t i = 0; i < f->nresults; i++) {
         const bool is_good = f->results[i].verdict == REFINE_GOOD;
         good += is_good;
@@ -207,17 +205,18 @@ static double unit_of(const struct refine *f, const struct refine_result *r, siz
 
 enum status refine_write_covariance(const struct refine *f, FILE *out, struct error *e)
 {
+    (void)e;
     const size_t n = f->free.count;
     double *covariance = mem_array(n * n + 1, sizeof *covariance);
-    enum status s = covariance ? STATUS_OK : error_memory(e, "the covariances");
     fputs("frame\tparameter", out);
     for (size_t k = 0; k < n; k++)
         write_name(f, k, "", out);
     fputc('\n', out);
-    for (size_t j = 0; j < f->nresults && !s; j++) {
+    for (size_t j = 0; j < f->nresults; j++) {
         const struct refine_result *r = &f->results[j];
-        if (r->verdict != REFINE_GOOD || (s = refine_covary(&f->free, r, covariance, e)))
+        if (r->verdict != REFINE_GOOD)
             continue;
+        refine_covary(&f->free, r, covariance);
         for (size_t i = 0; i < n; i++) {
             fprintf(out, "%" PRIu64, r->id);
             write_name(f, i, "", out);
@@ -228,7 +227,7 @@ enum status refine_write_covariance(const struct refine *f, FILE *out, struct er
         }
     }
     mem_free(covariance);
-    return s;
+    return STATUS_OK;
 }
 
 /* --- recipes ----------------------------------------------------------------- */
@@ -252,31 +251,27 @@ static void extend_lineage(const struct refine *f, struct experiment *x)
     history_append(x->history, sizeof x->history, "bragg-refine", line);
 }
 
-static enum status add(struct recorder *to, struct route *route, const char *lineage,
-                       struct refine_result *r, struct error *e)
+static enum status record_result(struct recorder *to, struct route *route, const char *lineage,
+                                 struct refine_result *r, struct error *e)
 {
     struct message m = {0};
     struct frame frame = {0};
     route->type = MESSAGE_FRAME;
     route->frame = r->id;
-    if (!recipe_copy(&frame.recipe, &r->recipe)) {
-        frame_free(&frame);
-        return error_memory(e, "a recipe");
-    }
+    recipe_copy(&frame.recipe, &r->recipe);
     enum status s = codec_frame_encode(&frame, lineage, &m, e);
-    s = s ? s : route_seal(route, &m, e);
+    if (!s)
+        route_seal(route, &m);
     s = s ? s : recorder_add(to, route, &m, e);
     message_free(&m);
     return s;
 }
 
-bool refine_copy_model(const struct refine *f, struct experiment *x)
+void refine_copy_model(const struct refine *f, struct experiment *x)
 {
-    if (!experiment_copy(x, &f->model))
-        return false;
+    experiment_copy(x, &f->model);
     for (size_t i = 0; i < 3 * x->ncrystals; i++)  // engines need whole numbers of cells
         x->crystals[i / 3].cells[i % 3] = fmax(1.0, nearbyint(x->crystals[i / 3].cells[i % 3]));
-    return true;
 }
 
 void refine_give(struct refine *f, struct recipe *r)
@@ -299,17 +294,17 @@ enum status refine_write_recipes(struct refine *f, const struct route *route, st
     r.flags = KIND_RECIPE;
     r.type = MESSAGE_EXPERIMENT;
     (void)snprintf(r.stage, sizeof r.stage, "bragg-refine");
-    if (!refine_copy_model(f, &x))
-        return error_memory(e, "the experiment");
+    refine_copy_model(f, &x);
     extend_lineage(f, &x);
     enum status s = codec_experiment_encode(&x, &m, e);
-    s = s ? s : route_seal(&r, &m, e);
+    if (!s)
+        route_seal(&r, &m);
     s = s ? s
           : recorder_open(&to, f->options->recipes,
                           f->options->overwrite ? RECORDER_REPLACE : RECORDER_NEW, &r, &m, e);
     for (size_t i = 0; i < f->nresults && !s; i++)
         if (f->results[i].verdict != REFINE_NO_START)
-            s = add(&to, &r, x.lineage, &f->results[i], e);
+            s = record_result(&to, &r, x.lineage, &f->results[i], e);
     s = s ? s : recorder_finish(&to, e);
     (void)recorder_close(&to);
     message_free(&m);

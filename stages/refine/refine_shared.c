@@ -1,7 +1,7 @@
 /*
  * Fits parameters that frames share, after each frame was fitted by itself:
  *
- *   - the place where the single fits agree (struct team),
+ *   - the place where the single fits agree (struct joint_frames),
  *   - the fit of shared and local parameters together,
  *   - the same for frames that many processes fitted: what each process sends, and how
  *     bragg-refine --gather combines the fits.
@@ -19,7 +19,7 @@
 
 /* The good frames, and the place in the space of parameters where their fits agree: the shared
  * parameters have the same values in all frames, and the likelihood of all frames is largest. */
-struct team {
+struct joint_frames {
     size_t count;
     struct refine_result **members;  // owned: array of pointers to the good frames
     struct fit_sums *sums;           // owned: sums at the end of the members' own fits; the
@@ -36,13 +36,11 @@ struct team {
  * one frame. */
 enum changes { REFINE_CHANGES_RECIPE, REFINE_CHANGES_ALL, REFINE_CHANGES_OWN };
 
-/* Sets t->members to the good frames.  Returns false if memory runs out. */
-static bool list_members(const struct refine *f, struct team *t)
+/* Sets t->members to the good frames. */
+static void list_members(const struct refine *f, struct joint_frames *t)
 {
     t->members = mem_array(f->nresults + 1, sizeof *t->members);
     t->sums = mem_array(f->nresults + 1, sizeof *t->sums);
-    if (!t->members || !t->sums)
-        return false;
     for (size_t i = 0; i < f->nresults; i++) {
         struct refine_result *r = &f->results[i];
         if (r->verdict != REFINE_GOOD)
@@ -50,7 +48,6 @@ static bool list_members(const struct refine *f, struct team *t)
         t->sums[t->count] = (struct fit_sums){.gradient = r->gradient, .fisher = r->fisher};
         t->members[t->count++] = r;
     }
-    return true;
 }
 
 /* Sets set[], in the order of the engine's parameters, to those steps that make changes of kind
@@ -68,7 +65,7 @@ static void pick_steps(const struct free_parameters *free, const double *steps, 
 }
 
 /* Resets the shared parameters of a frame to their start. */
-static enum status begin_again(const struct refine *f, struct refine_result *r, struct error *e)
+static void begin_again(const struct refine *f, struct refine_result *r)
 {
     const struct free_parameters *free = &f->free;
     struct experiment x = f->model;
@@ -78,10 +75,10 @@ static enum status begin_again(const struct refine *f, struct refine_result *r, 
         r->total[k] = 0.0;
     }
     pick_steps(free, back, REFINE_CHANGES_RECIPE, set);
-    return parameter_step_take(&free->set, set, &x, &r->recipe, e);
+    parameter_step_take(&free->set, set, &x, &r->recipe);
 }
 
-static enum status meet(const struct refine *f, struct team *t, struct error *e)
+static enum status meet(const struct refine *f, struct joint_frames *t, struct error *e)
 {
     const struct free_parameters *free = &f->free;
     const size_t n = free->count, local = free->local;
@@ -97,26 +94,23 @@ static enum status meet(const struct refine *f, struct team *t, struct error *e)
                                 .away = t->away};
     enum status s = joint_meet(&t->problem, t->sums, t->totals, t->steps, e);
     for (size_t i = 0; i < t->count && !s; i++)
-        s = begin_again(f, t->members[i], e);
+        begin_again(f, t->members[i]);
     return s;
 }
 
 /* Finds the place where the fits of the good frames agree.  On return the shared parameters of
  * all recipes and totals are back at their start.  The caller must call team_close, also after
  * an error. */
-static enum status team_open(const struct refine *f, struct team *t, struct error *e)
+static enum status team_open(const struct refine *f, struct joint_frames *t, struct error *e)
 {
-    *t = (struct team){0};
-    if (!list_members(f, t))
-        return error_memory(e, "the frames");
+    *t = (struct joint_frames){0};
+    list_members(f, t);
     t->totals = mem_array(t->count * f->free.count + 1, sizeof *t->totals);
     t->steps = mem_array(t->count * f->free.count + 1, sizeof *t->steps);
-    if (!t->totals || !t->steps)
-        return error_memory(e, "the frames");
     return t->count ? meet(f, t, e) : STATUS_OK;
 }
 
-static void team_close(struct team *t)
+static void team_close(struct joint_frames *t)
 {
     mem_free(t->members);
     mem_free(t->sums);
@@ -126,7 +120,7 @@ static void team_close(struct team *t)
 
 /* Sets values and error bars of all good frames.  The error bars of local parameters contain the
  * uncertainty that the shared parameters have when all frames determine them. */
-static enum status set_values(const struct refine *f, const struct team *t,
+static enum status set_values(const struct refine *f, const struct joint_frames *t,
                               const struct fit_sums *sums, struct error *e)
 {
     const struct free_parameters *free = &f->free;
@@ -134,12 +128,11 @@ static enum status set_values(const struct refine *f, const struct team *t,
     const struct information_layout layout = {free->count, free->local, prior};
     struct information all = {0};
     struct information_bounds bounds = {0};
-    enum status s = STATUS_OK;
     memcpy(prior + free->local, free->prior + free->local,
            (free->count - free->local) * sizeof *prior);
-    for (size_t i = 0; i < t->count && !s; i++)
-        s = information_add(&all, &layout, i, 1, 0.0, sums[i].fisher, e);
-    s = s ? s : information_solve(&all, &layout, &bounds, weakest, e);
+    for (size_t i = 0; i < t->count; i++)
+        information_add(&all, &layout, i, 1, 0.0, sums[i].fisher);
+    const enum status s = information_solve(&all, &layout, &bounds, weakest, e);
     for (size_t i = 0; i < t->count && !s; i++)
         for (size_t k = 0; k < free->count; k++)
             refine_tell(free, k, t->members[i]->total[k],
@@ -155,7 +148,7 @@ static enum status set_values(const struct refine *f, const struct team *t,
 /* --- fit of shared and local parameters -------------------------------------- */
 
 /* The state of a frame after the steps that were tried last. */
-struct trial {
+struct stepped_frame {
     struct recipe recipe;  // owned
     double level, chi2;
     size_t far;
@@ -163,11 +156,11 @@ struct trial {
 
 struct shared_fit {
     struct refine *f;
-    struct team team;
-    struct trial *trials;     // owned: [members]
-    struct experiment trial;  // owned: the model after the steps that were tried last
-    double *totals;           // [members x parameters], owned: steps that were tried last
-    double *means;            // owned, like `slopes`: working memory for the pixels of one member
+    struct joint_frames team;
+    struct stepped_frame *trials;  // owned: [members]
+    struct experiment trial;       // owned: the model after the steps that were tried last
+    double *totals;                // [members x parameters], owned: steps that were tried last
+    double *means;  // owned, like `slopes`: working memory for the pixels of one member
     float *slopes;
 };
 
@@ -183,18 +176,17 @@ static enum status stand(struct shared_fit *t, size_t i, const double *steps,
     *at = (struct refine_place){.x = &t->trial, .plan = plan, .level = r->level};
     if (free->has_background)
         at->level *= exp(steps[free->local_of_set]);
-    if (!recipe_copy(&at->recipe, &r->recipe))
-        return error_memory(e, "a recipe");
+    recipe_copy(&at->recipe, &r->recipe);
     pick_steps(free, steps, REFINE_CHANGES_RECIPE, set);
-    enum status s = parameter_step_take(&free->set, set, at->x, &at->recipe, e);
-    if (s || !f->own_moves)
-        return s;
-    s = refine_own(at, &t->trial, e);
+    parameter_step_take(&free->set, set, at->x, &at->recipe);
+    if (!f->own_moves)
+        return STATUS_OK;
+    refine_own(at, &t->trial);
     for (size_t k = 0; k < free->count; k++)
         totals[k] = r->total[k] + steps[k];
     pick_steps(free, totals, REFINE_CHANGES_OWN, set);
-    s = s ? s : parameter_step_take(&free->set, set, at->x, &nothing, e);
-    return s ? s : refine_plan(f, at, e);
+    parameter_step_take(&free->set, set, at->x, &nothing);
+    return refine_plan(f, at, e);
 }
 
 static enum status sum_member(struct shared_fit *t, size_t i, const double *steps,
@@ -203,7 +195,7 @@ static enum status sum_member(struct shared_fit *t, size_t i, const double *step
     const struct refine *f = t->f;
     const struct free_parameters *free = &f->free;
     const struct refine_result *r = t->team.members[i];
-    struct trial *m = &t->trials[i];
+    struct stepped_frame *m = &t->trials[i];
     double prior[FREE_PARAMETERS_MAX] = {0}, away[FREE_PARAMETERS_MAX];
     struct refine_place at;
     enum status s = stand(t, i, steps, plan, &at, e);
@@ -239,11 +231,11 @@ static enum status evaluate(void *model, const double *steps, struct fit_sums *s
     struct beam_plan *plan = NULL;
     double set[PARAMETERS_MAX];
     experiment_free(&t->trial);
-    if (!experiment_copy(&t->trial, &f->model))
-        return error_memory(e, "the experiment");
+    experiment_copy(&t->trial, &f->model);
     pick_steps(&f->free, steps, REFINE_CHANGES_ALL, set);
-    enum status s = parameter_step_take(&f->free.set, set, &t->trial, &nothing, e);
-    if (!s && !f->own_moves)
+    enum status s = STATUS_OK;
+    parameter_step_take(&f->free.set, set, &t->trial, &nothing);
+    if (!f->own_moves)
         s = beam_plan_create(&plan, f->engine, &t->trial, &how, e);
     for (size_t i = 0; i < t->team.count && !s; i++)
         s = sum_member(t, i, steps + i * n, plan, &sums[i], e);
@@ -260,7 +252,7 @@ static void accept(void *model)
     t->f->model = t->trial;
     t->trial = was;
     for (size_t i = 0; i < t->team.count; i++) {
-        struct trial *m = &t->trials[i];
+        struct stepped_frame *m = &t->trials[i];
         struct refine_result *r = t->team.members[i];
         const struct recipe former = r->recipe;
         r->recipe = m->recipe;
@@ -286,8 +278,7 @@ static enum status open_fit(struct shared_fit *t, struct error *e)
     t->totals = mem_array(t->team.count * f->free.count + 1, sizeof *t->totals);
     t->means = mem_array(most + 1, sizeof *t->means);
     t->slopes = mem_array(most * f->free.count + 1, sizeof *t->slopes);
-    return t->trials && t->totals && t->means && t->slopes ? STATUS_OK
-                                                           : error_memory(e, "the frames");
+    return STATUS_OK;
 }
 
 static void close_fit(struct shared_fit *t)
@@ -400,8 +391,8 @@ static enum status take_names(struct refine *f, const char *history, struct erro
 enum status refine_gather_begin(struct refine *f, const struct experiment *data, struct error *e)
 {
     f->data = data;
-    return experiment_copy(&f->model, data) ? take_names(f, data->history, e)
-                                            : error_memory(e, "the experiment");
+    experiment_copy(&f->model, data);
+    return take_names(f, data->history, e);
 }
 
 static bool is_sound(const struct refine *f, const struct refined *r)
@@ -421,13 +412,10 @@ static bool is_sound(const struct refine *f, const struct refined *r)
 enum status refine_gather_take(struct refine *f, struct frame *frame, struct error *e)
 {
     const struct refined *from = &frame->refined;
-    struct refine_result *r;
     if (!is_sound(f, from))
         return error_set(e, STATUS_INPUT, "frame %" PRIu64 " has no fit of bragg-refine --part",
                          frame->recipe.id);
-    const enum status s = refine_open_result(f, &r, e);
-    if (s)
-        return s;
+    struct refine_result *r = refine_open_result(f);
     r->id = frame->recipe.id;
     r->verdict = (enum refine_verdict)from->verdict;
     r->lattices = from->lattices;
@@ -442,7 +430,9 @@ enum status refine_gather_take(struct refine *f, struct frame *frame, struct err
         memcpy(r->start, from->numbers, refined_numbers(from->count) * sizeof *r->start);
     r->recipe = frame->recipe;
     frame->recipe = (struct recipe){0};
-    return r->verdict == REFINE_GOOD ? refine_correlate(&f->free, r, e) : STATUS_OK;
+    if (r->verdict == REFINE_GOOD)
+        refine_correlate(&f->free, r);
+    return STATUS_OK;
 }
 
 /* Estimates from the curvature how much chi2 per pixel increases when a frame moves to the place
@@ -462,20 +452,20 @@ static double loss_of(const struct free_parameters *free, const struct refine_re
 
 /* Moves a frame to the place where the fits agree: updates its recipe, its sums of steps and
  * chi2. */
-static enum status follow(struct refine *f, struct refine_result *r, const double *totals,
-                          const double *steps, struct error *e)
+static void follow_fit(struct refine *f, struct refine_result *r, const double *totals,
+                       const double *steps)
 {
     double set[PARAMETERS_MAX];
     r->chi2 += loss_of(&f->free, r, totals, steps);
     for (size_t k = 0; k < f->free.count; k++)
         r->total[k] += steps[k];
     pick_steps(&f->free, steps, REFINE_CHANGES_RECIPE, set);
-    return parameter_step_take(&f->free.set, set, &f->model, &r->recipe, e);
+    parameter_step_take(&f->free.set, set, &f->model, &r->recipe);
 }
 
 enum status refine_gather_share(struct refine *f, struct error *e)
 {
-    struct team t = {0};
+    struct joint_frames t = {0};
     struct recipe nothing = {0};
     double set[PARAMETERS_MAX];
     const size_t n = f->free.count;
@@ -484,10 +474,10 @@ enum status refine_gather_share(struct refine *f, struct error *e)
     enum status s = team_open(f, &t, e);
     if (!s && t.count) {
         pick_steps(&f->free, t.steps, REFINE_CHANGES_ALL, set);
-        s = parameter_step_take(&f->free.set, set, &f->model, &nothing, e);
+        parameter_step_take(&f->free.set, set, &f->model, &nothing);
     }
     for (size_t i = 0; i < t.count && !s; i++)
-        s = follow(f, t.members[i], t.totals + i * n, t.steps + i * n, e);
+        follow_fit(f, t.members[i], t.totals + i * n, t.steps + i * n);
     s = s || !t.count ? s : set_values(f, &t, t.sums, e);
     team_close(&t);
     return s;

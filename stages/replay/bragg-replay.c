@@ -5,7 +5,6 @@
  * their own.  With --recompute the program plays nothing; see replay.h.
  */
 #include <inttypes.h>
-#include <math.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -58,14 +57,14 @@ static enum status replay_loop_begin(struct replay_loop *l, const char *text, st
         forever ? STATUS_OK : parse_int(text, 1, 1000000, "--loop (or forever)", &rounds, e);
     if (s)
         return s;
-    l->ids = mem_array(id_set_size(ids) + 1, sizeof *l->ids);
+    l->ids = mem_try_array(id_set_size(ids) + 1, sizeof *l->ids);
     if (!l->ids)
         return error_memory(e, "the list of frames");
     list_ids(l, ids);
     id_set_clear(ids);
     const uint64_t all = forever ? FOREVER : (uint64_t)rounds * l->count;
-    if (l->count && !id_set_add_range(ids, (struct id_range){0, all - 1}))
-        return error_memory(e, "the list of frames");
+    if (l->count)
+        id_set_add_range(ids, (struct id_range){0, all - 1});
     return STATUS_OK;
 }
 
@@ -159,8 +158,7 @@ static enum status parse_speed(struct replay *r, struct error *e)
     return parse_real(r->speed, 1e-6, 1e9, "--speed (or full, real)", &r->factor, e);
 }
 
-/* Adds a range of frames to r->ids.  STATUS_USAGE: one of the frames does not exist.
- * STATUS_FAILED: out of memory. */
+/* Adds a range of frames to r->ids.  STATUS_USAGE: one of the frames does not exist. */
 static enum status add_range(struct replay *r, struct id_range range, struct error *e)
 {
     const struct id_set *all = &r->all;
@@ -168,9 +166,10 @@ static enum status add_range(struct replay *r, struct id_range range, struct err
         const struct id_range *there = &all->ranges[i];
         if (there->first > range.first || range.first > there->last)
             continue;
-        if (range.last <= there->last)
-            return id_set_add_range(&r->ids, range) ? STATUS_OK
-                                                    : error_memory(e, "the list of frames");
+        if (range.last <= there->last) {
+            id_set_add_range(&r->ids, range);
+            return STATUS_OK;
+        }
         range.first = there->last + 1;
         break;
     }
@@ -215,9 +214,8 @@ static void cut_list(struct replay *r)
 static enum status choose_frames(struct replay *r, struct error *e)
 {
     enum status s = r->frames ? parse_frames(r, e) : STATUS_OK;
-    for (size_t i = 0; i < r->all.count && !r->frames; i++)
-        if (!id_set_add_range(&r->ids, r->all.ranges[i]))
-            return error_memory(e, "the list of frames");
+    if (!r->frames)
+        id_set_add_set(&r->ids, &r->all);
     if (r->first >= 0)
         cut_list(r);
     return s;
@@ -256,8 +254,7 @@ static enum status open_recording(struct replay *r, struct error *e)
                          r->path);
     const struct recording_list *list = &r->recording.frames;
     for (size_t i = 0; i < list->count; i++)
-        if (!id_set_add(&r->all, list->entries[i].id))
-            return error_memory(e, "the list of frames");
+        id_set_add(&r->all, list->entries[i].id);
     if (!r->recording.finished && r->allow_truncated)
         log_line(LOG_WARNING, TRUNCATED, r->path, list->count);
     return STATUS_OK;
@@ -291,6 +288,8 @@ static enum status replay_open(void *state, const char **operands, int noperands
     if (!s && !r->images)
         s = open_recording(r, e);
     s = s ? s : choose_frames(r, e);
+    if (!s && r->images)
+        s = replay_images_compare(r->images, &r->ids, e);
     if (!s && r->images) {
         const uint64_t hash = hash_text(HASH_START, replay_images_digest(r->images));
         (void)snprintf(r->told, sizeof r->told, "%016" PRIx64,

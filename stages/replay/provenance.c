@@ -11,7 +11,7 @@
 #include "base/filetype.h"
 #include "base/history.h"
 #include "base/opt.h"
-#include "io/nxmx/nxmx_read.h"
+#include "io/nxmx/nxmx.h"
 #include "stage/stage.h"
 #include "wire/codec.h"
 
@@ -120,8 +120,6 @@ static enum status read_image(struct provenance *o, const struct target *t, FILE
                               struct error *e)
 {
     char *header = mem_array(HEADER_MAX + 1, 1), *rest = header;
-    if (!header)
-        return error_memory(e, t->path);
     header[fread(header, 1, HEADER_MAX, in)] = 0;
     header[strcspn(header, "\f")] = 0;  // end of the header in SMV and CBF
     enum status s = STATUS_OK;
@@ -260,7 +258,9 @@ enum status provenance_open(struct provenance *o, const char *target, struct err
         return s;
     struct stat st;
     if (stat(t.path, &st) == 0 && !S_ISREG(st.st_mode))
-        return error_set(e, STATUS_INPUT, "%s: not an ordinary file", t.path);
+        return error_set(e, STATUS_INPUT,
+                         "%s: not an ordinary file; expected an image, an index or a recording",
+                         t.path);
     FILE *in = fopen(t.path, "rbe");
     if (!in)
         return error_errno(e, STATUS_INPUT, "%s: cannot open", t.path);

@@ -24,7 +24,7 @@
 #include "base/opt.h"
 #include "base/program.h"
 #include "io/images/image_file.h"
-#include "io/nxmx/nxmx_read.h"
+#include "io/nxmx/nxmx.h"
 #include "io/nxmx/nxmx_spool.h"
 #include "model/experiment.h"
 #include "model/frame.h"
@@ -185,10 +185,9 @@ static enum status compare_whole(const struct recomputed *r, enum format format,
         settings.cbf_header = cbf_kind_of(path);
     (void)snprintf(again, sizeof again, "%s/frame.img", r->folder);
     struct moved moved;
-    enum status s = moved_open(&moved, r->experiment) ? STATUS_OK : error_memory(e, "the panels");
-    if (s == STATUS_OK)
-        s = output_write(&output, &settings, moved_to(&moved, &r->frame->recipe), r->frame, again,
-                         e);
+    moved_open(&moved, r->experiment);
+    enum status s =
+        output_write(&output, &settings, moved_to(&moved, &r->frame->recipe), r->frame, again, e);
     output_close(&output);
     moved_close(&moved);
     if (s == STATUS_OK)
@@ -378,7 +377,7 @@ static enum status recompute_compare_file(const struct recomputed *r, const char
 }
 
 /* A frame of a recording, with its experiment and the message from which it was decoded. */
-struct made {
+struct replayed_frame {
     struct experiment experiment;
     struct message message;
     struct frame frame;
@@ -386,29 +385,29 @@ struct made {
 };
 
 /* State of --recompute: the origin of the frame, the recomputed frame, and the result. */
-struct again {
+struct recomputation {
     struct provenance origin;
     struct recording recording;  // recording of the recomputed frame
-    struct made new;
+    struct replayed_frame new;
     char folder[PROVENANCE_PATH_MAX];
     bool differs;
 };
 
 /* Path of a file in the temporary folder. */
-struct path {
+struct temporary_path {
     char text[PROVENANCE_PATH_MAX + 16];
 };
 
-static struct path inside(const struct again *a, const char *name)
+static struct temporary_path path_inside(const struct recomputation *a, const char *name)
 {
-    struct path p;
+    struct temporary_path p;
     (void)snprintf(p.text, sizeof p.text, "%s/%s", a->folder, name);
     return p;
 }
 
 /* --- frames of recordings ------------------------------------------------ */
 
-static void made_free(struct made *m)
+static void made_free(struct replayed_frame *m)
 {
     frame_free(&m->frame);
     message_free(&m->message);
@@ -418,7 +417,7 @@ static void made_free(struct made *m)
 
 /* Reads frame `id` of a recording, with its experiment.  The caller frees *m with made_free,
  * also after an error. */
-static enum status read_frame(const struct recording *r, uint64_t id, struct made *m,
+static enum status read_frame(const struct recording *r, uint64_t id, struct replayed_frame *m,
                               struct error *e)
 {
     struct route route;
@@ -437,14 +436,14 @@ static enum status read_frame(const struct recording *r, uint64_t id, struct mad
         s = recording_frame(r, entry, &route, &m->message, e);
     if (s == STATUS_OK)
         s = codec_frame_decode(&m->frame, &expected, &m->message, e);
-    if (s == STATUS_OK && !planes_expand(&m->frame.planes, expected.pixels))
-        s = error_memory(e, "the planes");  // complete images, as in files
+    if (s == STATUS_OK)
+        planes_expand(&m->frame.planes, expected.pixels);  // complete images, as in files
     return s;
 }
 
 /* Checks that stages, options and input files are the same as at the time when the frame was
  * made.  STATUS_INPUT: they differ. */
-static enum status check_history(const struct again *a, struct error *e)
+static enum status check_history(const struct recomputation *a, struct error *e)
 {
     const struct provenance *o = &a->origin;
     const struct experiment *x = &a->new.experiment;
@@ -476,9 +475,9 @@ static bool same_messages(const struct message *a, const struct message *b)
     return same;
 }
 
-static enum status compare_recorded(struct again *a, struct error *e)
+static enum status compare_recorded(struct recomputation *a, struct error *e)
 {
-    struct made old = {0};
+    struct replayed_frame old = {0};
     char name[PROVENANCE_PATH_MAX + 40];
     const enum status s = read_frame(&a->origin.recording, a->origin.id, &old, e);
     (void)snprintf(name, sizeof name, "%s: frame %" PRIu64, a->origin.recording.path, a->origin.id);
@@ -493,7 +492,7 @@ static enum status compare_recorded(struct again *a, struct error *e)
     return s;
 }
 
-static enum status compare(struct again *a, struct error *e)
+static enum status compare_frames(struct recomputation *a, struct error *e)
 {
     if (a->origin.recorded)
         return compare_recorded(a, e);
@@ -514,12 +513,12 @@ static enum status compare(struct again *a, struct error *e)
 
 /* Computes the frame again from its history, with the same stages, and reads the result into
  * a->new. */
-static enum status make_again(struct again *a, const char *target, struct error *e)
+static enum status make_again(struct recomputation *a, const char *target, struct error *e)
 {
     struct error cause = {0};
-    const struct path record = inside(a, "frame.rec");
-    enum status s =
-        rerun_stages(a->origin.history, a->origin.id, record.text, inside(a, "said").text, &cause);
+    const struct temporary_path record = path_inside(a, "frame.rec");
+    enum status s = rerun_stages(a->origin.history, a->origin.id, record.text,
+                                 path_inside(a, "said").text, &cause);
     if (s == STATUS_OK)
         s = recording_open(&a->recording, record.text, &cause);
     if (s == STATUS_OK)
@@ -529,7 +528,7 @@ static enum status make_again(struct again *a, const char *target, struct error 
     return s ? error_set(e, s, "%.200s: cannot be recomputed: %s", target, cause.text) : STATUS_OK;
 }
 
-static enum status run_and_compare(struct again *a, const char *target, struct error *e)
+static enum status run_and_compare(struct recomputation *a, const char *target, struct error *e)
 {
     const char *temporary = getenv("TMPDIR");
     enum status s = provenance_open(&a->origin, target, e);
@@ -541,14 +540,14 @@ static enum status run_and_compare(struct again *a, const char *target, struct e
         return error_errno(e, STATUS_FAILED, "%s: cannot create", a->folder);
     s = make_again(a, target, e);
     if (s == STATUS_OK)
-        s = compare(a, e);
+        s = compare_frames(a, e);
     folder_remove(a->folder);
     return s;
 }
 
 static int recompute(const char *target)
 {
-    static struct again a = {.recording.file = -1};
+    static struct recomputation a = {.recording.file = -1};
     struct error e = {0};
     enum status s = run_and_compare(&a, target, &e);
     made_free(&a.new);

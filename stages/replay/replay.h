@@ -6,10 +6,13 @@
 #define BRAGG_STAGES_REPLAY_REPLAY_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/error.h"
 #include "base/idset.h"
+#include "io/images/image_file.h"
 #include "model/experiment.h"
 #include "model/frame.h"
 #include "wire/recording.h"
@@ -67,13 +70,19 @@ struct replay_images;
 /* Returns true if the first bytes of the file are those of SMV, CBF or HDF5. */
 bool replay_images_are(const char *path);
 
-/* Opens `count` files, all of which have the detector of the first one, and adds the numbers of
- * their frames to *ids.  Frames of a single NXmx file keep their numbers; others are numbered from
- * 0 in the order of the files.  Warns about missing entries in headers.  Call this before threads
+/* Opens `count` files, and adds the numbers of their frames to *ids.  Frames of a single NXmx file
+ * keep their numbers; others are numbered from 0 in the order of the files.  Warns about missing
+ * entries in the header of the first file, which gives the experiment.  Call this before threads
  * are started, because a child process reads NXmx first. NULL: an error; STATUS_INPUT: a file has
  * another format or is corrupt. */
 struct replay_images *replay_images_open(const char *const *paths, size_t count, struct id_set *ids,
                                          struct error *e);
+
+/* Reads the headers of the frames that are played, whose numbers are *ids, and warns about those
+ * that contradict each other.  Call this once, before replay_images_begin.  STATUS_INPUT: a file
+ * does not have the panels of the first file, or its header is invalid. */
+enum status replay_images_compare(struct replay_images *r, const struct id_set *ids,
+                                  struct error *e);
 
 /* Returns the hash that represents the images in the lineage.  It is computed from the names,
  * sizes and times of the files. */
@@ -82,12 +91,35 @@ const char *replay_images_digest(const struct replay_images *r);
 /* Moves the experiment of the images (detector, beam and crystals) to *x, which must be empty. */
 void replay_images_begin(struct replay_images *r, struct experiment *x);
 
-/* Reads frame number f->recipe.id into *f.  STATUS_INPUT: the image has another size than the
- * detector, or is corrupt. */
+/* Reads frame number f->recipe.id, which was compared, into *f.  STATUS_INPUT: the image has
+ * another size than the detector, or is corrupt. */
 enum status replay_images_frame(struct replay_images *r, const struct experiment *x,
                                 struct frame *f, struct error *e);
 
 /* Closes and frees *r, which may be NULL. */
 void replay_images_close(struct replay_images *r);
+
+/* --- contradictions between image files (compare_images.c) ------------------------------- */
+
+/* A frame: its file, and what the file says about detector, beam and rotation. */
+struct image_entry {
+    const char *path;
+    dev_t device;  // device and inode are the same for all names of a file
+    ino_t inode;
+    uint64_t number;  // number of the frame in an NXmx file
+    bool nxmx;
+    bool played;                 // the user selected the frame
+    bool leads;                  // it is the first frame of its file that is played
+    struct image_header header;  // NXmx: only the rotation, and in frames that lead the setup
+};
+
+/* Prints one warning for each kind of contradiction between the frames that are played, with the
+ * first file that has it and the number of further files:
+ *   - another detector or beam than that of *x, which is the experiment of the first file;
+ *   - a file that is played twice;
+ *   - numbers of files or frames that do not ascend by one;
+ *   - a rotation that does not begin where the previous one ends, or that has another width.
+ * Small differences, such as those of rounded headers, are accepted. */
+void compare_images(const struct image_entry *entries, size_t count, const struct experiment *x);
 
 #endif

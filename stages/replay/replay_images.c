@@ -7,7 +7,6 @@
 #include "replay.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -19,8 +18,8 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "io/images/image_file.h"
+#include "io/nxmx/nxmx.h"
 #include "io/nxmx/nxmx_geometry.h"
-#include "io/nxmx/nxmx_read.h"
 #include "io/nxmx/nxmx_rows.h"
 #include "model/experiment.h"
 #include "physics/setup.h"
@@ -53,7 +52,7 @@ static enum status take_mask(const struct image_file *f, uint8_t **mask, struct 
         bad += pixels[i] < 0;
     if (!bad)
         return STATUS_OK;
-    *mask = mem_array(f->image.count, 1);
+    *mask = mem_try_array(f->image.count, 1);
     if (!*mask)
         return error_memory(e, "the mask");
     for (size_t i = 0; i < f->image.count; i++)
@@ -81,7 +80,8 @@ static enum status place_header(const char *path, struct image_header *h, struct
     panel.corner_m[1] = -h->beam_slow_m;
     panel.corner_m[2] = h->distance_m > 0 ? h->distance_m : DISTANCE_M;
     s = s ? s : take_mask(&first, &panel.mask, e);
-    s = s ? s : geometry_take_panels(&panel, 1, q, p, e);
+    if (!s)
+        geometry_take_panels(&panel, 1, q, p);
     image_free(&first.image);
     mem_free(panel.mask);
     return s;
@@ -131,8 +131,6 @@ static enum status use_crystals(const struct nxmx_rows *rows, struct request *q,
     if (!count || count > rows->nlattices)
         return STATUS_OK;
     struct crystal_request *crystals = mem_array(count, sizeof *crystals);
-    if (!crystals)
-        return error_memory(e, "the crystals");
     for (size_t i = rows->nlattices; i-- > 0;) {
         const struct nxmx_lattice *l = &rows->lattices[i];
         struct crystal_request *c = &crystals[l->crystal];
@@ -162,21 +160,17 @@ static bool moves(const struct nxmx_rows *rows)
 
 /* Copies the reasons for which pixels are masked, if the file contains them for at least one
  * panel. */
-static enum status take_reasons(const struct nxmx_geometry *g, struct experiment *x,
-                                struct error *e)
+static void take_reasons(const struct nxmx_geometry *g, struct experiment *x)
 {
     for (size_t i = 0; i < g->npanels; i++)
         x->has_reasons = x->has_reasons || g->panels[i].reasons;
     if (!x->has_reasons)
-        return STATUS_OK;
+        return;
     x->reasons = mem_array((size_t)experiment_pixels(x), 1);
-    if (!x->reasons)
-        return error_memory(e, "the mask");
     for (size_t i = 0; i < g->npanels; i++)
         if (g->panels[i].reasons)
             memcpy(x->reasons + x->panels[i].first_pixel, g->panels[i].reasons,
                    (size_t)(x->panels[i].fast_pixels * x->panels[i].slow_pixels));
-    return STATUS_OK;
 }
 
 static enum status use_nxmx(const char *path, const struct nxmx_rows *rows, struct request *q,
@@ -184,7 +178,8 @@ static enum status use_nxmx(const char *path, const struct nxmx_rows *rows, stru
 {
     struct nxmx_geometry g;
     enum status s = nxmx_geometry_read(path, &g, e);
-    s = s ? s : geometry_take_panels(g.panels, g.npanels, q, p, e);
+    if (!s)
+        geometry_take_panels(g.panels, g.npanels, q, p);
     q->detector.places = p->places;
     q->beam.wavelength_m = g.wavelength_m > 0 ? g.wavelength_m : WAVELENGTH_M;
     if (!s && !(g.wavelength_m > 0))
@@ -196,7 +191,8 @@ static enum status use_nxmx(const char *path, const struct nxmx_rows *rows, stru
                  m_to_angstrom(g.wavelength_m), m_to_angstrom(g.other_wavelength_m));
     s = s ? s : setup_laboratory(q, x, e);
     x->saturation = s ? 0.0 : g.saturation;
-    s = s ? s : take_reasons(&g, x, e);
+    if (!s)
+        take_reasons(&g, x);
     nxmx_geometry_free(&g);
     if (s)
         return s;
@@ -228,28 +224,21 @@ static enum status replay_setup_nxmx(const char *path, const struct nxmx_rows *r
     geometry_panels_free(&p, q.detector.nplaces);
     x->gain = 1;
     x->detector_moves = moves(rows);
+    x->sample_moves = rows && rows->has_samples;
     if (s == STATUS_OK)
         nxmx_axes(x, axes);
     return s;
 }
 
-/* File and frame number of one frame to be played. */
-struct entry {
-    const char *path;
-    uint64_t number;  // number of the frame in an NXmx file
-    bool nxmx;
-};
-
 /* Image files that are played, and the experiment that was made from the first one. */
 struct replay_images {
-    struct entry *entries;  // owned
+    struct image_entry *entries;  // owned
     size_t count, room;
     bool numbered;            // there is one file, and it is NXmx: frames keep their numbers
     struct nxmx_rows rows;    // metadata of that file
     double axes[9];           // axes of NeXus in the laboratory frame, one per row
     struct experiment setup;  // experiment from replay_images_open; replay_images_begin moves it
     char digest[17];
-    bool warned;  // a warning about another beam or distance was printed
 };
 
 static enum filetype type_of(const char *path)
@@ -272,23 +261,27 @@ bool replay_images_are(const char *path)
 
 /* ---- the list ------------------------------------------------------------------------- */
 
-static enum status add_entry(struct replay_images *r, struct entry entry, struct error *e)
+static void add_entry(struct replay_images *r, struct image_entry entry)
 {
-    struct entry *grown = mem_grow(r->entries, r->count, 1, sizeof *grown, &r->room);
-    if (!grown)
-        return error_memory(e, "the list of frames");
+    struct image_entry *grown = mem_grow(r->entries, r->count, 1, sizeof *grown, &r->room);
     r->entries = grown;
     r->entries[r->count++] = entry;
-    return STATUS_OK;
 }
 
-static enum status add_nxmx(struct replay_images *r, const char *path, struct error *e)
+/* Adds a frame for each image of an NXmx file.  `entry` has the path and the identity. */
+static enum status add_nxmx(struct replay_images *r, struct image_entry entry, struct error *e)
 {
     char history[EXPERIMENT_HISTORY_SIZE];
     nxmx_rows_free(&r->rows);
-    enum status s = nxmx_read_truth(path, history, &r->rows, e);
-    for (size_t i = 0; !s && i < r->rows.nframes; i++)
-        s = add_entry(r, (struct entry){path, r->rows.frames[i].number, true}, e);
+    const enum status s = nxmx_read_truth(entry.path, history, &r->rows, e);
+    entry.nxmx = true;
+    for (size_t i = 0; !s && i < r->rows.nframes; i++) {
+        const struct nxmx_frame *frame = &r->rows.frames[i];
+        entry.number = frame->number;
+        entry.header.phi_rad = deg_to_rad(frame->rotation_start);
+        entry.header.osc_rad = deg_to_rad(frame->rotation_width);
+        add_entry(r, entry);
+    }
     return s;
 }
 
@@ -304,16 +297,17 @@ static enum status add_file(struct replay_images *r, const char *path, uint64_t 
                          path);
     const int64_t facts[3] = {st.st_size, st.st_mtim.tv_sec, st.st_mtim.tv_nsec};
     *hash = hash_bytes(hash_text(*hash, path), facts, sizeof facts);
-    return type_of(path) == FILETYPE_HDF5 ? add_nxmx(r, path, e)
-                                          : add_entry(r, (struct entry){.path = path}, e);
+    const struct image_entry entry = {.path = path, .device = st.st_dev, .inode = st.st_ino};
+    if (type_of(path) == FILETYPE_HDF5)
+        return add_nxmx(r, entry, e);
+    add_entry(r, entry);
+    return STATUS_OK;
 }
 
-static enum status add_ids(const struct replay_images *r, struct id_set *ids, struct error *e)
+static void add_ids(const struct replay_images *r, struct id_set *ids)
 {
     for (size_t i = 0; i < r->count; i++)
-        if (!id_set_add(ids, r->numbered ? r->entries[i].number : i))
-            return error_memory(e, "the list of frames");
-    return STATUS_OK;
+        id_set_add(ids, r->numbered ? r->entries[i].number : i);
 }
 
 static enum status set_up(struct replay_images *r, struct error *e)
@@ -326,65 +320,14 @@ static enum status set_up(struct replay_images *r, struct error *e)
 
 /* ---- images with different setups -------------------------------------------------------- */
 
-/* Returns true if the header contains a value (`said` above 0) that differs from the value of
- * the stream (`sent`) by more than the fraction `part`. */
-static bool differs(double said, double sent, double part)
-{
-    return said > 0 && !(fabs(said / sent - 1) < part);
-}
-
-/* Returns true if the beam of an image hits the panel more than 2 pixels away from the beam of
- * the experiment.  Smaller differences are accepted, because a detector may move a little
- * between frames. */
-static bool hits_elsewhere(const struct image_header *h, const struct panel *p)
-{
-    static const double NEAR_PX = 2.0;
-    return h->has_beam && hypot(h->beam_fast_m - p->beam_fast_m, h->beam_slow_m - p->beam_slow_m) >
-                              NEAR_PX * p->pixel_m;
-}
-
-/* Warns once about an image whose detector or beam differs from the first image, because the stream
- * has only one experiment. */
-static void warn_header(struct replay_images *r, const struct experiment *x, const char *path,
-                        const struct image_header *h)
-{
-    static const double ALIKE = 0.01;
-    const double wavelength_m = x->beam.wavelength_m;
-    const struct panel *p = x->panels;
-    const bool other_beam = differs(h->wavelength_m, wavelength_m, ALIKE);
-    const bool other_place = differs(h->distance_m, p->distance_m, ALIKE);
-    const bool other_pixels = differs(h->pixel_m, p->pixel_m, ALIKE), moved = hits_elsewhere(h, p);
-    if (r->warned || strcmp(path, r->entries->path) == 0)
-        return;
-    r->warned = other_beam || other_place || other_pixels || moved;
-    if (other_beam || other_place)
-        log_line(LOG_WARNING,
-                 "%s: the header has %.6g A and %.6g mm, but all frames are sent with %.6g A and "
-                 "%.6g mm of %s",
-                 path, m_to_angstrom(h->wavelength_m), m_to_mm(h->distance_m),
-                 m_to_angstrom(wavelength_m), m_to_mm(p->distance_m), r->entries->path);
-    else if (other_pixels)
-        log_line(LOG_WARNING,
-                 "%s: the header has pixels of %.6g mm, but all frames are sent with pixels of "
-                 "%.6g mm of %s",
-                 path, m_to_mm(h->pixel_m), m_to_mm(p->pixel_m), r->entries->path);
-    else if (moved)
-        log_line(LOG_WARNING,
-                 "%s: according to the header, the beam hits pixel %.6g, %.6g, but all frames are "
-                 "sent with pixel %.6g, %.6g of %s",
-                 path, h->beam_fast_m / h->pixel_m, h->beam_slow_m / h->pixel_m,
-                 p->beam_fast_m / p->pixel_m, p->beam_slow_m / p->pixel_m, r->entries->path);
-}
-
 /* Checks that the experiment of another NXmx file has the same panels as the first file.
  * STATUS_INPUT: it does not. */
-static enum status check_setup(struct replay_images *r, const char *path,
-                               const struct experiment *other, struct error *e)
+static enum status check_panels(const struct experiment *x, const char *first, const char *path,
+                                const struct experiment *other, struct error *e)
 {
-    const struct experiment *x = &r->setup;
     if (other->npanels != x->npanels)
         return error_set(e, STATUS_INPUT, "%s: has %zu panels; expected %zu as in %s", path,
-                         other->npanels, x->npanels, r->entries->path);
+                         other->npanels, x->npanels, first);
     for (size_t i = 0; i < x->npanels; i++) {
         const struct panel *a = &other->panels[i], *b = &x->panels[i];
         if (a->fast_pixels != b->fast_pixels || a->slow_pixels != b->slow_pixels)
@@ -392,35 +335,70 @@ static enum status check_setup(struct replay_images *r, const char *path,
                              "%s: panel %zu has %" PRId64 " x %" PRId64 " pixels; expected %" PRId64
                              " x %" PRId64 " as in %s",
                              path, i, a->fast_pixels, a->slow_pixels, b->fast_pixels,
-                             b->slow_pixels, r->entries->path);
+                             b->slow_pixels, first);
     }
-    const struct panel *p = other->panels;
-    const struct image_header h = {.pixel_m = p->pixel_m,
-                                   .distance_m = p->distance_m,
-                                   .wavelength_m = other->beam.wavelength_m,
-                                   .has_beam = true,
-                                   .beam_fast_m = p->beam_fast_m,
-                                   .beam_slow_m = p->beam_slow_m};
-    warn_header(r, x, path, &h);
     return STATUS_OK;
 }
 
-/* Checks all NXmx files except the first one.  SMV and CBF have a header for each image, which is
- * checked when the image is read. */
-static enum status check_others(struct replay_images *r, struct error *e)
+/* Copies the detector and the beam of an experiment to a header.  The rotation stays. */
+static void take_setup(struct image_header *h, const struct experiment *x)
 {
+    const struct panel *p = x->panels;
+    h->pixel_m = p->pixel_m;
+    h->distance_m = p->distance_m;
+    h->wavelength_m = x->beam.wavelength_m;
+    h->has_beam = true;
+    h->beam_fast_m = p->beam_fast_m;
+    h->beam_slow_m = p->beam_slow_m;
+}
+
+/* Reads the detector of an NXmx file, and checks it. */
+static enum status look_at_nxmx(const struct replay_images *r, struct image_entry *entry,
+                                struct error *e)
+{
+    struct experiment other = {0};
+    double axes[9];
+    enum status s = replay_setup_nxmx(entry->path, NULL, &other, axes, e);
+    s = s ? s : check_panels(&r->setup, r->entries->path, entry->path, &other, e);
+    if (!s)
+        take_setup(&entry->header, &other);
+    experiment_free(&other);
+    return s;
+}
+
+/* Reads the header of an SMV or CBF file, and checks the size of the image. */
+static enum status look_at_header(const struct replay_images *r, struct image_entry *entry,
+                                  struct error *e)
+{
+    const struct experiment *x = &r->setup;
+    struct image_header *h = &entry->header;
+    const enum status s = image_header_read(entry->path, h, e);
+    if (s ||
+        (x->npanels == 1 && h->fast == x->panels->fast_pixels && h->slow == x->panels->slow_pixels))
+        return s;
+    return error_set(e, STATUS_INPUT,
+                     "%s: %" PRId64 " x %" PRId64 " pixels; expected %" PRId64 " x %" PRId64
+                     " as in %s",
+                     entry->path, h->fast, h->slow, x->panels->fast_pixels, x->panels->slow_pixels,
+                     r->entries->path);
+}
+
+enum status replay_images_compare(struct replay_images *r, const struct id_set *ids,
+                                  struct error *e)
+{
+    const char *latest = r->entries->nxmx ? r->entries->path : NULL;
     enum status s = STATUS_OK;
-    for (size_t i = 1; i < r->count && !s; i++) {
-        const struct entry *entry = &r->entries[i];
-        struct experiment other = {0};
-        double axes[9];
-        if (!entry->nxmx || strcmp(entry->path, r->entries[i - 1].path) == 0 ||
-            strcmp(entry->path, r->entries->path) == 0)
+    for (size_t i = 0; i < r->count && !s; i++) {
+        struct image_entry *entry = &r->entries[i];
+        entry->played = id_set_has(ids, r->numbered ? entry->number : i);
+        entry->leads = entry->path != latest;
+        if (!entry->played || (entry->nxmx && !entry->leads))
             continue;
-        s = replay_setup_nxmx(entry->path, NULL, &other, axes, e);
-        s = s ? s : check_setup(r, entry->path, &other, e);
-        experiment_free(&other);
+        latest = entry->path;
+        s = entry->nxmx ? look_at_nxmx(r, entry, e) : look_at_header(r, entry, e);
     }
+    if (!s)
+        compare_images(r->entries, r->count, &r->setup);
     return s;
 }
 
@@ -428,10 +406,6 @@ struct replay_images *replay_images_open(const char *const *paths, size_t count,
                                          struct error *e)
 {
     struct replay_images *r = mem_array(1, sizeof *r);
-    if (!r) {
-        (void)error_memory(e, "the list of frames");
-        return NULL;
-    }
     uint64_t hash = HASH_START;
     enum status s = STATUS_OK;
     for (size_t i = 0; i < count && !s; i++)
@@ -440,9 +414,8 @@ struct replay_images *replay_images_open(const char *const *paths, size_t count,
         s = error_set(e, STATUS_INPUT, "%s: contains no frames", paths[0]);
     r->numbered = !s && count == 1 && r->entries->nxmx;
     (void)snprintf(r->digest, sizeof r->digest, "%016" PRIx64, hash_finish(hash));
-    s = s ? s : add_ids(r, ids, e);
+    add_ids(r, ids);
     s = s ? s : set_up(r, e);
-    s = s ? s : check_others(r, e);
     if (!s)
         return r;
     replay_images_close(r);
@@ -472,7 +445,7 @@ void replay_images_begin(struct replay_images *r, struct experiment *x)
 
 /* ---- frames --------------------------------------------------------------------------- */
 
-static const struct entry *entry_of(const struct replay_images *r, uint64_t id)
+static const struct image_entry *entry_of(const struct replay_images *r, uint64_t id)
 {
     if (!r->numbered)
         return &r->entries[id];
@@ -506,7 +479,7 @@ static enum status take_lattices(const struct replay_images *r, const struct exp
         .phi = NO_STEPS};
     if (!x->ncrystals || !frame->lattices || frame->lattices > rows->nlattices)
         return STATUS_OK;
-    recipe->lattices = mem_array((size_t)frame->lattices, sizeof *recipe->lattices);
+    recipe->lattices = mem_try_array((size_t)frame->lattices, sizeof *recipe->lattices);
     if (!recipe->lattices)
         return error_memory(e, "the lattices");
     enum status s = STATUS_OK;
@@ -527,11 +500,13 @@ static enum status take_lattices(const struct replay_images *r, const struct exp
 }
 
 static enum status read_nxmx(const struct replay_images *r, const struct experiment *x,
-                             const struct entry *entry, struct frame *f, struct error *e)
+                             const struct image_entry *entry, struct frame *f, struct error *e)
 {
     struct nxmx_one one;
     enum status s =
         nxmx_one_read(entry->path, entry->number, (size_t)experiment_pixels(x), &one, e);
+    s = s ? s
+          : nxmx_one_check(entry->path, entry->number, &one, r->numbered ? &r->rows : &one.rows, e);
     s = s ? s : take_pixels(entry->path, &one.image, x, &f->image, e);
     if (!s && r->numbered) {
         f->reflections = one.reflections;
@@ -552,37 +527,28 @@ static enum status read_nxmx(const struct replay_images *r, const struct experim
                                r->axes[6 + i] * frame->shift_m[2];
         f->recipe.has_shift = f->recipe.has_shift || frame->shift_m[i] != 0.0;
     }
+    f->recipe.has_sample = x->sample_moves;
+    memcpy(f->recipe.sample_m, frame->sample_m, sizeof f->recipe.sample_m);
     return take_lattices(r, x, frame, &f->recipe, e);
 }
 
-static enum status read_image(struct replay_images *r, const struct experiment *x,
-                              const struct entry *entry, struct frame *f, struct error *e)
+static enum status read_image(const struct experiment *x, const struct image_entry *entry,
+                              struct frame *f, struct error *e)
 {
-    struct image_header h;
     struct image_file file;
-    enum status s = image_header_read(entry->path, &h, e);
-    if (s)
-        return s;
-    if (x->npanels != 1 || h.fast != x->panels->fast_pixels || h.slow != x->panels->slow_pixels)
-        return error_set(e, STATUS_INPUT,
-                         "%s: %" PRId64 " x %" PRId64 " pixels; expected %" PRId64 " x %" PRId64
-                         " as in %s",
-                         entry->path, h.fast, h.slow, x->panels->fast_pixels,
-                         x->panels->slow_pixels, r->entries->path);
-    warn_header(r, x, entry->path, &h);
-    s = image_file_read(entry->path, &file, e);
+    enum status s = image_file_read(entry->path, &file, e);
     if (s)
         return s;
     s = take_pixels(entry->path, &file.image, x, &f->image, e);
     image_free(&file.image);
-    f->recipe.phi_rad = h.phi_rad;
-    f->recipe.osc_rad = h.osc_rad;
+    f->recipe.phi_rad = entry->header.phi_rad;
+    f->recipe.osc_rad = entry->header.osc_rad;
     return s;
 }
 
 enum status replay_images_frame(struct replay_images *r, const struct experiment *x,
                                 struct frame *f, struct error *e)
 {
-    const struct entry *entry = entry_of(r, f->recipe.id);
-    return entry->nxmx ? read_nxmx(r, x, entry, f, e) : read_image(r, x, entry, f, e);
+    const struct image_entry *entry = entry_of(r, f->recipe.id);
+    return entry->nxmx ? read_nxmx(r, x, entry, f, e) : read_image(x, entry, f, e);
 }

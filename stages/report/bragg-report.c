@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "io/output/replace.h"
+#include "io/output/output_file.h"
 #include "page/document.h"
 #include "stage/stage.h"
 #include "stages/shared/frame_facts.h"

@@ -6,6 +6,7 @@
  * The work is in common/run; this file has the option table, and decides what happens in which
  * order.
  */
+#include <inttypes.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,15 +28,12 @@
 #include "run/display/report.h"
 #include "run/hosts/hosts.h"
 #include "run/hosts/launch.h"
-#include "run/hosts/slurm.h"
 #include "run/local/cleanup_guard.h"
-#include "run/local/scale.h"
 #include "run/local/source_monitor.h"
 #include "run/local/supervisor.h"
 #include "run/pipeline/commands.h"
 #include "run/pipeline/find_program.h"
 #include "run/pipeline/pipeline.h"
-#include "run/pipeline/reduce_traffic.h"
 #include "web/access.h"
 
 #define RUN_PROGRAM "bragg-run"
@@ -118,6 +116,7 @@ static const struct opt_program program = {
                 "bragg-run --count=intensity=4 --frames=1000 --resume pipeline.yaml",
     .operands = "FILE",
     .max_operands = 1,
+    .sets_stages = true,
     .details =
         "FILE is a pipeline file, such as pipeline.yaml, or the name of a pipeline that ships "
         "('braggpipe list' shows them). It is YAML: a list 'stages' of mappings with the keys "
@@ -187,11 +186,11 @@ static enum status run_parse(int argc, char **argv, struct run_options *o, const
 static const char VIEW[] = "127.0.0.1:8080", FOREVER_S[] = "1000000",
                   FRAMES_PAGE[] = "/frames.html";
 
-/* Fuses stages for a run on several hosts, so that detector counts cross the network instead of
- * photons; see reduce_traffic.h.  Stages move in memory, so the pointer to bragg-report is
+/* Fuses stages, so that detector counts cross the network instead of photons, or images stay on
+ * the GPU; see run/hosts/hosts.h.  Stages move in memory, so the pointer to bragg-report is
  * looked up again. */
-static enum status fold_for_hosts(struct pipeline *p, struct run_options *o,
-                                  const struct hosts *hosts, struct error *e)
+static enum status fold_stages(struct pipeline *p, struct run_options *o, const struct hosts *hosts,
+                               struct error *e)
 {
     const enum status s = fuse_stages(p, hosts, o->folded, e);
     if (o->reporter)
@@ -277,31 +276,29 @@ static enum status check_pages(const struct pipeline *p, const struct run_option
     return s;
 }
 
-/* Prints the address of the page of --view.  If the port is 0, bragg-view chooses the port and
- * prints the address instead.  `here`: all processes run on this host, so the function first
- * checks that the port is free. */
-static enum status announce_view(const struct pipeline *p, const struct run_options *o, bool here,
-                                 struct error *e)
+/* Checks that the address of the page of --view is free on this host.  bragg-view prints the
+ * address when the page exists. */
+static enum status try_view(const struct pipeline *p, struct error *e)
 {
     char address[16];
     int port;
     bool loopback;
-    const struct pipeline_stage *view = pipeline_find(p, "view", strlen("view"));
-    const char *bind = bind_of(view);
-    enum status s = web_bind_parse("view", bind, address, &port, &loopback, e);
-    if (s == STATUS_OK && here)
-        s = web_bind_try("view", bind, address, port, e);
-    const char *token = pipeline_value(view, "token");
-    if (s == STATUS_OK && port && !o->quiet)
-        fprintf(stderr, "%s: http://%s/%s shows the stream%s%s\n", RUN_PROGRAM, bind,
-                token ? "?token=..." : "", token ? "; the token is in " : "", token ? token : "");
-    return s;
+    const char *bind = bind_of(pipeline_find(p, "view", strlen("view")));
+    const enum status s = web_bind_parse("view", bind, address, &port, &loopback, e);
+    return s ? s : web_bind_try("view", bind, address, port, e);
 }
 
 /* If there is no terminal, prints how to end a page that remains after the last frame.  On a
- * terminal bragg-view prints this. */
-static void tell_stay(const struct pipeline *p)
+ * terminal bragg-view prints this.  With --report prints that the page does not remain: the report
+ * is written at the end of the run, and contains how long the run took. */
+static void tell_stay(const struct pipeline *p, const struct run_options *o)
 {
+    const struct pipeline_stage *view = pipeline_find(p, "view", strlen("view"));
+    if (run_given(o, "view") && o->report && !o->quiet && view && !pipeline_value(view, "linger"))
+        fprintf(stderr,
+                "%s: the page of --view ends with the run, because --report is written then. "
+                "--set=view.linger=SECONDS keeps the page\n",
+                RUN_PROGRAM);
     bool stays = false;
     for (size_t i = 0; i < p->nstages; i++) {
         const char *linger = pipeline_value(&p->stages[i], "linger");
@@ -368,8 +365,10 @@ static enum status apply_options(struct pipeline *p, struct run_options *o, stru
         s = pipeline_set_frames(p, o->frames, e);
     if (s == STATUS_OK && !run_is_job(o))
         s = hosts_find(hosts, (enum launcher)o->launcher, o->hosts, p, e);
-    if (s == STATUS_OK && hosts->count > 1 && !o->wraps.count)
-        s = fold_for_hosts(p, o, hosts, e);
+    if (s == STATUS_OK && !o->wraps.count && !run_is_job(o))
+        s = fold_stages(p, o, hosts, e);
+    if (s == STATUS_OK && hosts->count <= 1 && !o->launcher)
+        s = one_host_choose(p, e);
     if (s == STATUS_OK)
         s = choose_compression(p, hosts, e);
     if (s == STATUS_OK)
@@ -398,8 +397,12 @@ static enum status dry_run(const struct pipeline *p, const struct run_options *o
     if (!o->keys && pipeline_needs_keys(p))
         settings->keys = COMMANDS_KEYS;
     const enum status s = commands_make(&commands, p, settings, e);
-    if (s == STATUS_OK)
+    if (s == STATUS_OK) {
+        one_host_print(p, stdout);
+        if (*o->folded)
+            printf("# %s\n", o->folded);
         commands_print(&commands, stdout);
+    }
     commands_free(&commands);
     return s;
 }
@@ -464,10 +467,12 @@ static enum status run_in(const struct cleanup_guard *guard, struct pipeline *p,
     if (s)
         return s;
     s = commands_make(&commands, p, settings, e);
-    if (s == STATUS_OK && run_given(o, "view"))
-        s = announce_view(p, o, !settings->hosts && !o->launcher, e);
+    if (s == STATUS_OK && run_given(o, "view") && !settings->hosts && !o->launcher)
+        s = try_view(p, e);
+    if (s == STATUS_OK && *o->folded && !o->quiet)
+        fprintf(stderr, "%s: %s\n", RUN_PROGRAM, o->folded);
     if (s == STATUS_OK)
-        tell_stay(p);
+        tell_stay(p, o);
     if (s == STATUS_OK) {
         if (settings->keys && o->verbose)
             fprintf(stderr, "%s: the encryption keys of this run are in %s\n", RUN_PROGRAM,
@@ -483,8 +488,11 @@ static enum status run_in(const struct cleanup_guard *guard, struct pipeline *p,
         struct error late = {0};
         if (o->trace && report_trace(&commands, guard->folder, o->trace, &late) && !s)
             s = error_set(e, STATUS_FAILED, "%s", late.text);
-        if (o->stats)
+        if (o->stats) {
             report_stats(&commands, guard->folder, stdout);
+            if (!s && !o->quiet)
+                report_limit(&commands, guard->folder, stderr);
+        }
     }
     commands_free(&commands);
     return s;
@@ -512,8 +520,6 @@ static enum status run_on(struct hosts *hosts, const struct cleanup_guard *guard
     enum status s = hosts_check(hosts, p, guard->folder, e);
     if (s == STATUS_OK)
         s = placement_make(&placement, p, hosts, e);
-    if (s == STATUS_OK && *o->folded && !o->quiet)
-        fprintf(stderr, "%s: %s\n", RUN_PROGRAM, o->folded);
     if (s == STATUS_OK)
         s = run_in(guard, p, o, settings, e);
     placement_free(&placement);
@@ -563,7 +569,7 @@ static enum status run_pipeline(struct pipeline *p, const struct run_options *o,
 
 /* Executes --add and --remove: requests more or fewer processes from the bragg-run of the run
  * `where`. */
-static enum status ask(const struct run_options *o, const char *where, struct error *e)
+static enum status request_scale(const struct run_options *o, const char *where, struct error *e)
 {
     char folder[PATH_MAX];
     enum status s = find_folder(where, folder, e);
@@ -631,7 +637,7 @@ int main(int argc, char **argv)
     enum status s = run_parse(argc, argv, &o, &file, &e);
     if (s == STATUS_OK)
         s = o.remote       ? remote_serve(&e)
-            : run_asks(&o) ? ask(&o, file, &e)
+            : run_asks(&o) ? request_scale(&o, file, &e)
             : o.make_keys  ? keys_make(o.make_keys, &e)
                            : load_and_run(&p, file, &o, &e);
     pipeline_close(&p);

@@ -12,14 +12,14 @@
 #include <string.h>
 
 #include "base/files.h"
+#include "base/idset.h"
 #include "base/log.h"
 #include "base/opt.h"
 #include "base/program.h"
-#include "io/output/replace.h"
-#include "score/key.h"
-#include "score/merged.h"
+#include "io/output/output_file.h"
 #include "score/results.h"
 #include "score/score.h"
+#include "score/truth.h"
 
 enum { SCORE_RESULTS_MAX = 1024 };
 
@@ -103,7 +103,7 @@ static void interrupt(int number)
 static bool is_done(void *score)
 {
     const struct score *s = score;
-    return interrupted || s->nanswered == s->key->rows.nframes;
+    return interrupted || s->nanswered == s->nscored;
 }
 
 enum { CAUGHT = 2 };
@@ -150,24 +150,24 @@ struct results_list {
 static enum status take_answers(struct score *s, struct results *in, const struct results_list *all,
                                 struct answer *a, struct detectors *d, struct error *e)
 {
-    const struct key *k = s->key;
-    const struct nxmx_geometry *truth = k->detector;
+    const struct truth *truth = s->truth;
+    const struct nxmx_geometry *detector = truth->detector;
     bool more = true, first = true;
     enum status status = STATUS_OK;
     while (!status && !(status = results_next(in, a, &more, e)) && more) {
         size_t count;
         const struct geom_panel *panels = results_panels(in, &count);
-        if (first && k->tells.summed && !results_of_rotation(in))
+        if (first && truth->facts.summed && !results_of_rotation(in))
             return error_set(e, STATUS_INPUT,
                              "%s: has results of single frames, but the reflections of %s are sums "
                              "over a rotation; expected a ground truth that is an NXmx file, a "
                              "recording, or a table for each frame",
-                             in->path, k->path);
-        if (first && k->tells.no_detector)
-            status = detectors_assume(d, truth->panels, truth->npanels, k->tells.panel0, panels,
-                                      count, e);
+                             in->path, truth->path);
+        if (first && truth->facts.no_detector)
+            detectors_assume(d, detector->panels, detector->npanels, truth->facts.panel0, panels,
+                             count);
         else if (first)
-            status = match_panels(d, truth, panels, count, in->path, e);
+            status = match_panels(d, detector, panels, count, in->path, e);
         first = false;
         if (!status)
             status = results_take_found(all->files, all->count, in, a, e);
@@ -261,9 +261,9 @@ static enum status score_results(struct score *s, const char *const paths[], siz
 }
 
 struct options {
-    const char *json, *report, *symmetry;
+    const char *json, *report, *symmetry, *only;
     struct opt_texts truths, require, sent;
-    double angle_deg, hit[2], follow_s;
+    double angle_deg, hit[2], strong, follow_s;
     struct opt_marks given;
 };
 
@@ -278,13 +278,17 @@ static const struct opt table[] = {
      "operand)",
      .type = OPT_TEXTS, .offset = AT(truths)},
     {"sent", "FILE",
-     "Read which messages were sent, from the file of bragg-serve --key=FILE, for the metrics of "
+     "Read which messages were sent, from the file of bragg-serve --sent=FILE, for the metrics of "
      "latency, losses and faults; may be repeated",
      .type = OPT_TEXTS, .offset = AT(sent)},
     {"follow", "SECONDS",
      "Read the last RESULT (a stream, a table of peaks, or a folder) while it grows: until all "
      "frames of the ground truth have results, nothing new comes for SECONDS, or Ctrl-C",
      OPT_REAL, AT(follow_s), .min = 0.1, .max = 1e6, .flags = OPT_BARE, .usual = "10"},
+    {"only", "LIST",
+     "Score only the listed frames, such as 90-99,190, and skip the results of all other frames "
+     "(all frames)",
+     .type = OPT_TEXT, .offset = AT(only)},
     {.doc = "Criteria:", .type = OPT_GROUP},
     {"angle", "DEG", "Largest angle between a right lattice and the true one", OPT_REAL,
      AT(angle_deg), .min = 0, .max = 90, .flags = OPT_OPEN_MIN, .usual = "1"},
@@ -292,6 +296,10 @@ static const struct opt table[] = {
      "A frame is a hit if a lattice has at least N strong reflections; a strong reflection has "
      "more than PHOTONS",
      OPT_REALS, AT(hit), .min = 1, .max = 1e6, .count = 2, .usual = "15,30"},
+    {"strong", "SIGMA",
+     "A reflection is strong if its I/sigma, by counting statistics with the background of the "
+     "ground truth, is above SIGMA (it has more than PHOTONS of --hit)",
+     OPT_REAL, AT(strong), .min = 0, .max = 1e6, .flags = OPT_OPEN_MIN},
     {"symmetry", "GROUP",
      "Space group of the crystals; lattices in a setting that only the cell allows count as "
      "ambiguous (all rotations of the true cell)",
@@ -321,7 +329,7 @@ static const struct opt_program program = {
         "TRUTH is an NXmx file that bragg-write made from frames with reflections "
         "(bragg-intensity --reflections), or a recording of such frames. It may also be a file of "
         "bragg-write --reflections (run.refl, truth_%04d.refl, run.stream, run.tsv), of "
-        "bragg-orient --truth or of bragg-serve --key. NXmx files and recordings after the first "
+        "bragg-orient --truth or of bragg-serve --sent. NXmx files and recordings after the first "
         "TRUTH are ground truth, too. --truth names several files of any kind.\n"
         "RESULT is a stream of CrystFEL, files of DIALS (.refl with .expt), a table of "
         "peaks (.tsv, .txt), a merged set (.hkl, .mtz), or a folder of streams and tables.\n"
@@ -340,7 +348,7 @@ struct files {
  * no analysis writes it. */
 static bool is_truth(const char *path)
 {
-    return nxmx_is_hdf5(path) || key_recording_is(path);
+    return nxmx_is_hdf5(path) || truth_recording_is(path);
 }
 
 static enum status sort_operands(struct files *f, const struct opt_texts *truths,
@@ -364,13 +372,13 @@ static enum status sort_operands(struct files *f, const struct opt_texts *truths
 static enum status take_sent(struct score *s, const struct opt_texts *files, struct figures *f,
                              struct error *e)
 {
-    struct sent sent = {0};
+    struct sent_messages sent = {0};
     enum status status = STATUS_OK;
     for (size_t i = 0; i < files->count && !status; i++)
         status = sent_read(files->text[i], &sent, e);
-    for (size_t i = 0; i < s->key->nparts && !files->count && !status; i++)
-        if (s->key->parts[i].tells.sent)
-            status = sent_read(s->key->parts[i].path, &sent, e);
+    for (size_t i = 0; i < s->truth->nparts && !files->count && !status; i++)
+        if (s->truth->parts[i].facts.sent)
+            status = sent_read(s->truth->parts[i].path, &sent, e);
     status = status ? status : score_sent_figures(s, &sent, f, e);
     sent_free(&sent);
     return status;
@@ -385,7 +393,7 @@ static enum status score_all(struct score *s, struct figures *f, const struct op
     enum status status = STATUS_OK;
     for (size_t i = 0; i < files->nresults && !status; i++)
         if (merged_is(files->results[i])) {
-            status = merged_take(&merged, files->results[i], s->key, e);
+            status = merged_take(&merged, files->results[i], s->truth, e);
             score_sources_add(&s->merged_from, files->results[i]);
         } else
             frames[nframes++] = files->results[i];
@@ -408,10 +416,41 @@ static enum status score_all(struct score *s, struct figures *f, const struct op
     return status ? status : score_require(f, &o->require, e);
 }
 
-/* Checks the options before any file is read. */
-static enum status check_options(const struct options *o, struct symmetry *group, struct error *e)
+/* Refuses --strong if the background of the reflections is not known. */
+static enum status check_strong(const struct options *o, const struct truth *truth, struct error *e)
 {
-    enum status status = STATUS_OK;
+    return !(o->strong > 0.0) || !truth->facts.no_background
+               ? STATUS_OK
+               : error_set(e, STATUS_USAGE,
+                           "--strong: %s does not contain the background of its reflections; "
+                           "expected an NXmx file, a recording, or tables .refl or .tsv of "
+                           "bragg-write --reflections",
+                           truth->path);
+}
+
+/* Refuses files with --only whose content is not separated by frame. */
+static enum status check_only(const struct options *o, const struct truth *truth,
+                              const struct files *files, struct error *e)
+{
+    for (size_t i = 0; o->only && i < truth->nparts; i++)
+        if (o->sent.count || truth->parts[i].facts.sent)
+            return error_set(e, STATUS_USAGE,
+                             "--only: %s is the table of bragg-serve --sent, whose messages cannot "
+                             "be scored in part",
+                             o->sent.count ? o->sent.text[0] : truth->parts[i].path);
+    for (size_t i = 0; o->only && i < files->nresults; i++)
+        if (merged_is(files->results[i]))
+            return error_set(e, STATUS_USAGE,
+                             "--only: %s is a merged set of all frames; expected results of frames",
+                             files->results[i]);
+    return STATUS_OK;
+}
+
+/* Checks the options before any file is read, and parses --only and --symmetry. */
+static enum status check_options(const struct options *o, struct symmetry *group,
+                                 struct id_set *only, struct error *e)
+{
+    enum status status = o->only ? id_set_parse(only, o->only, "--only", e) : STATUS_OK;
     for (size_t i = 0; i < o->require.count && !status; i++) {
         double value;
         bool met;
@@ -435,29 +474,35 @@ static enum status score_and_print(const struct options *o, const char *const pa
 {
     static struct figures figures;
     static struct symmetry group;
-    static struct shown shown;
+    static struct shown_samples shown;
     static struct files files;
-    enum status status = check_options(o, &group, e);
+    static struct id_set only;
+    enum status status = check_options(o, &group, &only, e);
     status = status ? status : sort_operands(&files, &o->truths, paths, npaths, e);
     if (status)
         return status;
-    static struct key key;
+    static struct truth truth;
     static struct score score;
-    status = key_open(&key, files.truths, files.ntruths, e);
+    status = truth_open(&truth, files.truths, files.ntruths, e);
+    status = status ? status : check_only(o, &truth, &files, e);
+    status = status ? status : check_strong(o, &truth, e);
     const struct score_settings settings = {.angle_deg = o->angle_deg,
                                             .hit_spots = (int64_t)o->hit[0],
                                             .strong_photons = o->hit[1],
+                                            .strong_sigma = o->strong,
                                             .group = o->symmetry ? &group : NULL,
                                             .centring = centring_of(o->symmetry),
-                                            .again = o->sent.count || key.tells.sent};
+                                            .only = o->only ? &only : NULL,
+                                            .again = o->sent.count || truth.facts.sent};
     if (!status)
-        status = score_begin(&score, &settings, &key, e);
+        status = score_begin(&score, &settings, &truth, e);
     score.shown = o->report ? &shown : NULL;
     if (!status)
         status = score_all(&score, &figures, o, &files, e);
     score_end(&score);
     shown_free(&shown);
-    key_close(&key);
+    truth_close(&truth);
+    id_set_clear(&only);
     return status;
 }
 

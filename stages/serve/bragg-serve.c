@@ -9,21 +9,29 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/log.h"
+#include "base/program.h"
+#include "engine/cpu/threads.h"
+#include "gateway/dectris.h"
 #include "gateway/gateway.h"
 #include "io/crystfel/crystfel.h"
 #include "io/crystfel/geom.h"
-#include "io/output/replace.h"
+#include "io/output/output_file.h"
 #include "link/keys.h"
-#include "physics/detector/panels.h"
+#include "physics/detector/detector.h"
 #include "serve.h"
 #include "stage/stage.h"
 
-#define PROTOCOLS "karabo-bridge|crystfel|dectris2|json-array"
-static const struct protocol *const protocols[] = {&protocol_karabo, &protocol_crystfel,
-                                                   &protocol_dectris, &protocol_json_array};
+#define PROTOCOLS "karabo-bridge|crystfel|dectris1|dectris2|json-array|array-1.0|lclstreamer"
+static const struct protocol *const protocols[] = {
+    &protocol_karabo,     &protocol_crystfel,  &protocol_dectris1,   &protocol_dectris2,
+    &protocol_json_array, &protocol_psi_array, &protocol_lclstreamer};
+
+/* For options of both Streams of Dectris. */
+#define DECTRIS "protocol=dectris1|protocol=dectris2"
 
 static const double ENERGY_MAX_EV = 1e9;
 
@@ -52,16 +60,27 @@ static enum status serve_options_settle(struct serve_options *o, const struct pr
     const struct protocol *p = *protocol = protocols[o->protocol];
     if (o->socket < 0)
         o->socket = (int)p->socket;
+    if (!o->bind && !o->connect)
+        return error_set(e, STATUS_USAGE,
+                         "give --bind=ENDPOINT for clients that connect, or --connect=ENDPOINT for "
+                         "a client that has bound it");
+    if (o->connect && o->socket == GATEWAY_REP)
+        return error_set(e, STATUS_USAGE,
+                         "--connect needs --socket=push or pub, because clients that ask connect "
+                         "to bragg-serve");
     if (o->socket == GATEWAY_REP && !p->request)
         return error_set(e, STATUS_USAGE,
                          "--socket=rep: clients of %s never ask for frames; expected push or pub",
                          p->name);
+    if (o->early_start && !o->dtype)
+        return error_set(e, STATUS_USAGE,
+                         "--early-start needs --dtype, because the start message has the type of "
+                         "the pixels");
     struct content_options *c = &o->content;
     enum status s = STATUS_OK;
     if (o->thresholds)
-        s = parse_list(o->thresholds, CONTENT_THRESHOLDS_MAX, 1, ENERGY_MAX_EV, "EV",
-                       "--thresholds", c->threshold_eV, &c->nthresholds, e);
-    o->content.brief = o->header;
+        s = parse_list(o->thresholds, p->channels, 1, ENERGY_MAX_EV, "EV", "--thresholds",
+                       c->threshold_eV, &c->nthresholds, e);
     if (s == STATUS_OK)
         s = settle_faults(o, p, e);
     if (s == STATUS_OK && o->ramp)
@@ -75,15 +94,23 @@ static enum status serve_options_settle(struct serve_options *o, const struct pr
 static const struct opt serve_options[] = {
     {.doc = "Clients:", .type = OPT_GROUP},
     {"bind", "ENDPOINT",
-     "Endpoint for clients, required: ipc:///PATH or tcp://127.0.0.1:PORT; port *: any free one",
-     OPT_TEXT, .offset = AT(bind), .flags = OPT_REQUIRED, .first = true},
-    {"protocol", PROTOCOLS, "Protocol of the clients", OPT_CHOICE, AT(protocol),
-     .choices = PROTOCOLS, .first = true},
+     "Endpoint for clients, ipc:///PATH or tcp://127.0.0.1:PORT; port *: any free one", OPT_TEXT,
+     .offset = AT(bind), .first = true},
+    {"protocol", "NAME",
+     "Protocol of the clients: karabo-bridge, crystfel, dectris1, dectris2, json-array, array-1.0 "
+     "or lclstreamer",
+     OPT_CHOICE, AT(protocol), .choices = PROTOCOLS, .first = true},
     {"protocol-version", "V", "karabo-bridge: 2.2 or 1.0 (2.2)", OPT_TEXT,
      .offset = AT(content.version), .needs = "protocol=karabo-bridge"},
     {"socket", "rep|push|pub",
-     "Answer requests, distribute frames, or publish frames (rep; dectris2 and json-array: push)",
+     "Answer requests, distribute frames, or publish frames (karabo-bridge and crystfel: rep; "
+     "others: push)",
      OPT_CHOICE, AT(socket), .choices = "rep|push|pub", .usual = ""},
+    {"connect", "ENDPOINT",
+     "Endpoint that a client has bound, instead of --bind, for --socket=push or pub", OPT_TEXT,
+     .offset = AT(connect), .excludes = "bind client-keys"},
+    {"topic", "TEXT", "pub: first part of each message, to which clients subscribe, up to 15 bytes",
+     OPT_TEXT, .offset = AT(content.topic), .needs = "socket=pub"},
     {"client-keys", "DIR", "Accept only clients with the key DIR/client.key_secret", OPT_TEXT,
      .offset = AT(client_keys)},
     {.doc = "Rate and lost frames:", .type = OPT_GROUP},
@@ -101,6 +128,8 @@ static const struct opt serve_options[] = {
      .needs = "ramp"},
     {"linger", "S", "Time that clients have at the end of the run for the last frames, in seconds",
      OPT_REAL, AT(linger_s), .min = 0, .max = 86400, .usual = "5"},
+    {"threads", "N", "Threads of this process, 1 to 1024 (number of CPU cores, at most 16)",
+     OPT_INT, AT(threads), .min = 1, .max = 1024},
     {.doc = "Images:", .type = OPT_GROUP},
     {"dtype", "auto|float32|uint16|uint32|int32",
      "Type of the pixels; auto: a type of the protocol; a value without an exact form is an error",
@@ -108,45 +137,77 @@ static const struct opt serve_options[] = {
     {"source", "NAME", "Name of the detector (depends on the protocol)", OPT_TEXT,
      .offset = AT(content.source)},
     {"image-key", "NAME", "Name of the image (depends on the protocol)", OPT_TEXT,
-     .offset = AT(content.image_key)},
+     .offset = AT(content.image_key), .excludes = "protocol=dectris1"},
     {.doc = "CrystFEL:", .type = OPT_GROUP},
     {"geom", "FILE", "crystfel: write the matching geometry file", OPT_TEXT, .offset = AT(geom),
      .needs = "protocol=crystfel", .first = true},
     {"cell", "FILE", "crystfel: write the unit cell file", OPT_TEXT, .offset = AT(cell),
      .needs = "protocol=crystfel", .first = true},
-    {"peaks", "N", "crystfel: send a list of at most N bright spots (none)", OPT_INT,
-     AT(content.peaks), .min = 1, .max = 100000, .needs = "protocol=crystfel"},
-    {"truth", NULL, "crystfel: send cell and orientation of the first lattice", OPT_FLAG,
-     .offset = AT(content.truth), .needs = "protocol=crystfel"},
+    {"peaks", "N", "crystfel, array-1.0: send a list of at most N bright spots (none)", OPT_INT,
+     AT(content.peaks), .min = 1, .max = 100000, .needs = "protocol=crystfel|protocol=array-1.0"},
+    {"truth", NULL,
+     "crystfel: send cell and orientation of the first lattice; array-1.0: send is_hit_frame",
+     OPT_FLAG, .offset = AT(content.truth), .needs = "protocol=crystfel|protocol=array-1.0"},
     {.doc = "karabo-bridge:", .type = OPT_GROUP},
     {"first-train", "N", "karabo-bridge: train number of frame 0", OPT_INT, AT(content.first_train),
      .min = 0, .max = 4e18, .needs = "protocol=karabo-bridge", .usual = "10000000000"},
     {.doc = "Dectris:", .type = OPT_GROUP},
-    {"compression", CONTENT_COMPRESSIONS, "dectris2: compression of arrays", OPT_CHOICE,
-     AT(content.compression), .choices = CONTENT_COMPRESSIONS, .needs = "protocol=dectris2"},
-    {"series", "N", "dectris2: number of the series", OPT_INT, AT(number), .min = 0, .max = 4e18,
-     .needs = "protocol=dectris2", .usual = "1"},
+    {"compression", CONTENT_COMPRESSIONS, "dectris1, dectris2: compression of images", OPT_CHOICE,
+     AT(content.compression), .choices = CONTENT_COMPRESSIONS, .needs = DECTRIS},
+    {"series", "N", "dectris1, dectris2, lclstreamer: number of the series", OPT_INT, AT(number),
+     .min = 0, .max = 4e18, .needs = DECTRIS "|protocol=lclstreamer", .usual = "1"},
+    {"frame-time", "S",
+     "dectris1, dectris2: time between two images that messages report, in s (1/--rate, or "
+     "--exposure of bragg-geometry)",
+     OPT_REAL, AT(frame_time_s), .min = 1e-6, .max = 3601, .needs = DECTRIS,
+     .excludes = "rate|ramp"},
+    {"count-time", "S",
+     "dectris1, dectris2: exposure of an image that messages report, in s (--exposure of "
+     "bragg-geometry, or --frame-time without 100 ns)",
+     OPT_REAL, AT(count_time_s), .min = 1e-7, .max = 3601, .needs = "frame-time"},
     {"thresholds", "EV,...",
-     "dectris2: one channel per energy, which counts photons above the energy (one, half the "
-     "beam's energy)",
-     OPT_TEXT, .offset = AT(thresholds), .needs = "protocol=dectris2"},
-    {"header-detail", "all|basic", "dectris2: start message with or without mask and flat field",
-     OPT_CHOICE, AT(header), .choices = "all|basic", .needs = "protocol=dectris2"},
-    {"header-appendix", "TEXT", "dectris2: user data of the start message (none)", OPT_TEXT,
-     .offset = AT(content.appendix), .needs = "protocol=dectris2"},
+     "dectris2: one channel per energy, which counts photons above the energy; dectris1: one "
+     "energy "
+     "(one, half the beam's energy)",
+     OPT_TEXT, .offset = AT(thresholds), .needs = DECTRIS},
+    {"first-channel", "N", "dectris2: number in the name of the first channel", OPT_INT,
+     AT(content.first_channel), .min = 1, .max = 8, .needs = "protocol=dectris2", .usual = "1"},
+    {"header-detail", CONTENT_DETAILS,
+     "dectris1, dectris2: start message with settings, mask and flat field, with settings, or with "
+     "neither (dectris2: none means basic)",
+     OPT_CHOICE, AT(content.detail), .choices = CONTENT_DETAILS, .needs = DECTRIS},
+    {"pixel-mask", "FILE",
+     "dectris1, dectris2: mask words that are added to the mask of the detector: raw little-endian "
+     "uint32 (none)",
+     OPT_TEXT, .offset = AT(pixel_mask), .flags = OPT_INPUT, .needs = DECTRIS},
+    {"mask-to-zero", NULL, "dectris1, dectris2: masked pixels are 0 instead of the largest value",
+     OPT_FLAG, .offset = AT(mask_to_zero), .needs = DECTRIS},
+    {"early-start", NULL,
+     "dectris1, dectris2: send the start message before the first frame, with axes at 0 and an "
+     "unknown number of images (0)",
+     OPT_FLAG, .offset = AT(early_start), .needs = DECTRIS, .excludes = "geom|cell"},
+    {"header-appendix", "TEXT", "dectris1, dectris2: user data of the start message (none)",
+     OPT_TEXT, .offset = AT(content.header_appendix), .needs = DECTRIS},
+    {"image-appendix", "TEXT",
+     "dectris1, dectris2: user data of each image (none; dectris2: the ground truth)", OPT_TEXT,
+     .offset = AT(content.image_appendix), .needs = DECTRIS},
     {.doc = "Ground truth and faults:", .type = OPT_GROUP},
-    {"key", "FILE",
+    {"sent", "FILE",
      "Write the ground truth of all messages: a table, or with reflections if FILE ends in .stream",
-     OPT_TEXT, .offset = AT(key), .first = true},
+     OPT_TEXT, .offset = AT(sent), .first = true},
     {"inject", "KIND:PROBABILITY,...",
      "Send frames with faults: duplicate, drop, swap, truncate, header, nan, type, shape, empty, "
-     "stall:P:SECONDS, cut, large (none)",
+     "stall:P:SECONDS, cut, large, lie (none)",
      OPT_TEXT, .offset = AT(inject)},
+    {"mark-lost", NULL,
+     "dectris1, dectris2: send the text 'lost' instead of an image that --inject drops or holds "
+     "back",
+     OPT_FLAG, .offset = AT(mark_lost), .needs = DECTRIS},
     {"inject-seed", "N", "Seed that selects the frames with faults", OPT_INT, AT(seed), .min = 0,
      .max = 4e18, .needs = "inject", .usual = "1"},
     {.doc = "Existing files:", .type = OPT_GROUP},
-    {"overwrite", NULL, "Replace existing files of --geom, --cell, --key and --ramp-json", OPT_FLAG,
-     .offset = AT(overwrite), .needs = "geom|cell|key|ramp-json", .first = true},
+    {"overwrite", NULL, "Replace existing files of --geom, --cell, --sent and --ramp-json",
+     OPT_FLAG, .offset = AT(overwrite), .needs = "geom|cell|sent|ramp-json", .first = true},
     OPT_END(struct serve_options, given),
 };
 
@@ -247,7 +308,7 @@ static const char *serve_binds(void *state, bool *keyed)
 {
     const struct serve_options *o = state;
     *keyed = o->client_keys;
-    return o->bind;
+    return o->connect ? o->connect : o->bind;
 }
 
 /* Opens the gateway.  If --client-keys is given, the gateway accepts only clients with these
@@ -281,12 +342,15 @@ static enum status bind_endpoint(struct serve *v, struct error *e)
     struct gateway_settings settings = {.socket = (enum gateway_socket)v->options.socket,
                                         .policy = (enum gateway_policy)v->options.policy,
                                         .request = v->speaks->request,
+                                        .topic = v->options.content.topic,
                                         .queue = (size_t)v->options.queue,
                                         .linger_s = v->options.linger_s,
-                                        .passed = v->options.key ? serve_key_passed : NULL,
-                                        .owner = &v->key};
-    (void)snprintf(v->endpoint, sizeof v->endpoint, "%s", v->options.bind);
-    enum status s = endpoint_clear(v->endpoint, e);
+                                        .passed = v->options.sent ? serve_sent_passed : NULL,
+                                        .owner = &v->sent};
+    const char *connect = v->options.connect;
+    settings.connects = connect;
+    (void)snprintf(v->endpoint, sizeof v->endpoint, "%s", connect ? connect : v->options.bind);
+    const enum status s = connect ? STATUS_OK : endpoint_clear(v->endpoint, e);
     return s ? s : open_gateway(v, &settings, e);
 }
 
@@ -310,38 +374,85 @@ static enum status serve_open(void *state, const char **operands, int noperands,
         s = target_check(v->options.cell, e);
     if (s == STATUS_OK && v->options.ramp_json)
         s = serve_check_place(v->options.ramp_json, v->options.overwrite, e);
-    if (s == STATUS_OK && v->options.key)
-        s = serve_key_open(&v->key, v->options.key, v->options.overwrite, e);
+    if (s == STATUS_OK && v->options.sent)
+        s = serve_sent_open(&v->sent, v->options.sent, v->options.overwrite, e);
+    if (s == STATUS_OK)
+        s = threads_start_of_sink(&v->options.threads, e);
     if (s)
         return s;
     v->pace.period_ns = v->options.rate_hz > 0 ? 1e9 / v->options.rate_hz : 0;
     v->series.number = (uint64_t)v->options.number;
-    v->series.period_ns = v->pace.period_ns > 0 ? (uint64_t)llround(v->pace.period_ns) : SECOND_NS;
+    v->series.period_ns = v->options.frame_time_s > 0
+                              ? (uint64_t)llround(v->options.frame_time_s * 1e9)
+                          : v->pace.period_ns > 0 ? (uint64_t)llround(v->pace.period_ns)
+                                                  : SECOND_NS;
+    v->series.count_ns = (uint64_t)llround(v->options.count_time_s * 1e9);
+    if (v->series.count_ns + DECTRIS_READOUT_NS > v->series.period_ns && v->series.count_ns)
+        return error_set(e, STATUS_USAGE,
+                         "--count-time is too long (got %g s); expected at most --frame-time (%g "
+                         "s) without 100 ns",
+                         v->options.count_time_s, v->options.frame_time_s);
     v->options.content.series = &v->series;
     s = bind_endpoint(v, e);
     v->sender = (struct sender){.gateway = v->gateway,
-                                .key = &v->key,
+                                .sent = &v->sent,
                                 .injects = v->options.inject,
+                                .marks = v->options.mark_lost,
                                 .faults = v->options.faults};
     if (s == STATUS_OK)
         sender_warn(&v->sender, v->options.inject);
     return s || v->options.geom || v->options.cell ? s : print_endpoint(v, e);
 }
 
+static enum status serve_settle(void *state, const struct start *start, struct stage *self,
+                                struct error *e)
+{
+    (void)self, (void)e;
+    struct serve *v = state;
+    v->sender.meter = start->meter;
+    gateway_count_bytes(v->gateway, start->bytes_out);
+    return STATUS_OK;
+}
+
+/* Messages report the exposure of the beam and images that follow one another without a pause,
+ * where neither --rate nor --frame-time says how often there is an image. */
+static void take_exposure(struct serve *v, const struct beam *b)
+{
+    if (!b->has_exposure || v->options.frame_time_s > 0)
+        return;
+    const uint64_t exposure_ns = (uint64_t)llround(b->exposure_s * 1e9);
+    if (!(v->options.rate_hz > 0))
+        v->series.period_ns =
+            exposure_ns > 2 * DECTRIS_READOUT_NS ? exposure_ns : 2 * DECTRIS_READOUT_NS;
+    if (exposure_ns + DECTRIS_READOUT_NS <= v->series.period_ns)
+        v->series.count_ns = exposure_ns;
+    else if (v->speaks->channels && v->series.period_ns < exposure_ns)
+        log_line(LOG_WARNING,
+                 "frames are exposed for %g s, but --rate=%g gives them %g s, which messages "
+                 "report. Give --frame-time instead, or a lower --rate",
+                 b->exposure_s, v->options.rate_hz, (double)v->series.period_ns / 1e9);
+}
+
 static enum status serve_begin(void *state, struct experiment *x, struct error *e)
 {
     struct serve *v = state;
+    enum status s = serve_mask_begin(v, x, e);
+    if (s)
+        return s;
     v->experiment = x;
+    take_exposure(v, &x->beam);
     if (v->speaks->one_image && assembly_is_partial(x)) {
-        const enum status s = assembly_open(&v->assembly, x, e);
+        s = assembly_open(&v->assembly, x, e);
         if (s)
             return s;
+        v->assembly.blanks_are_zero = v->options.mask_to_zero;
         v->experiment = &v->assembly.whole;
     }
     panels_frame(v->experiment, v->options.content.lab);
-    if (!moved_open(&v->moved, v->experiment))
-        return error_memory(e, "the panels");
-    enum status s = serve_key_begin(&v->key, x, e);
+    moved_open(&v->moved, v->experiment);
+    s = serve_sent_begin(&v->sent, x, e);
+    if (s == STATUS_OK && v->options.early_start)
+        s = serve_early_start(v, e);
     if (s || (!v->options.geom && !v->options.cell))
         return s;
     s = serve_write_files(&v->options, v->experiment, e);
@@ -373,7 +484,7 @@ static void close_gateway(struct serve *v)
 {
     v->counts = gateway_close(v->gateway);
     zap_close(&v->zap);
-    if (v->gateway)
+    if (v->gateway && !v->options.connect)
         endpoint_remove(v->endpoint);
     v->gateway = NULL;
 }
@@ -382,7 +493,7 @@ static void close_gateway(struct serve *v)
 static enum status tell_end(struct serve *v, struct error *e)
 {
     struct message m = {0};
-    enum status s = v->speaks->end(&v->options.content, &m, e);
+    enum status s = protocol_end(v->speaks, &v->options.content, &m, e);
     if (s == STATUS_OK)
         s = gateway_conclude(v->gateway, &m, e);
     message_free(&m);
@@ -407,18 +518,18 @@ static void conclude(struct serve *v)
     close_gateway(v);
 }
 
-/* Ends the stream.  Closes the gateway before the file of --key is completed, because the file
+/* Ends the stream.  Closes the gateway before the file of --sent is completed, because the file
  * contains the fate of the last frame. */
 static enum status serve_end(void *state, struct error *e)
 {
     struct serve *v = state;
-    if (!v->key.path && !v->options.ramp_json)
+    if (!v->sent.path && !v->options.ramp_json)
         return STATUS_OK;
     conclude(v);
     enum status s = STATUS_OK;
     if (v->options.ramp_json)
         s = serve_ramp_write(&v->ramp_result, v->options.ramp_json, v->options.overwrite, e);
-    return s ? s : serve_key_commit(&v->key, e);
+    return s ? s : serve_sent_commit(&v->sent, e);
 }
 
 static const char *serve_report(void *state)
@@ -468,22 +579,24 @@ static void serve_close(void *state)
     struct serve *v = state;
     outgoing_free(&v->sender.held);
     close_gateway(v);
-    serve_key_close(&v->key);
+    serve_sent_close(&v->sent);
     moved_close(&v->moved);
     assembly_free(&v->assembly);
+    mem_free(v->mask);
 }
 
 static const struct stage serve = {
     .role = {.name = "bragg-serve", .wants = KIND_IMAGE, .gives = KIND_NONE},
     .summary = "Send images to other programs in their own protocol.",
     .examples = "... | bragg-noise | bragg-serve --bind=tcp://127.0.0.1:4545 --rate=10\n"
-                "... | bragg-serve --protocol=dectris2 --bind=tcp://127.0.0.1:31001",
+                "... | bragg-serve --protocol=dectris1 --bind=tcp://127.0.0.1:9999",
     .details = "The endpoint is printed to stdout, after the files of --geom and --cell are "
                "complete. A frame is done when a client took it, or when --policy dropped it.",
     .options = serve_options,
     .state_size = sizeof(struct serve),
     .binds = serve_binds,
     .open = serve_open,
+    .settle = serve_settle,
     .begin = serve_begin,
     .expect = serve_expect,
     .frame = serve_frame,
@@ -498,5 +611,6 @@ static const struct stage serve = {
 
 int main(int argc, char **argv)
 {
+    program_sleeps(argv);
     return stage_main(&serve, argc, argv);
 }

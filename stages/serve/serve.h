@@ -1,4 +1,4 @@
-/* Declarations that the source files of bragg-serve share: the options, the file of --key, the
+/* Declarations that the source files of bragg-serve share: the options, the file of --sent, the
  * sender, and the state. */
 #ifndef BRAGG_STAGES_SERVE_SERVE_H
 #define BRAGG_STAGES_SERVE_SERVE_H
@@ -14,8 +14,9 @@
 #include "gateway/pace.h"
 #include "gateway/protocol.h"
 #include "io/detectors/assembly.h"
-#include "io/output/replace.h"
+#include "io/output/output_file.h"
 #include "link/endpoint.h"
+#include "link/exchange.h"
 #include "link/keys.h"
 #include "model/experiment.h"
 #include "model/frame.h"
@@ -25,96 +26,102 @@
 /* Values of the options of bragg-serve. */
 struct serve_options {
     int protocol, socket, policy, dtype;  // dtype: 0 for auto, else 1 + enum pixel_type
-    const char *bind, *client_keys;
-    int64_t queue, number;  // length of the queue, in frames; number of the series
+    const char *bind, *connect, *client_keys;
+    double frame_time_s, count_time_s;  // that messages report; 0: not given
+    int64_t queue, number;              // length of the queue, in frames; number of the series
     const char *geom, *cell, *thresholds;
-    bool overwrite;
-    const char *key, *inject, *ramp, *ramp_json;
+    bool overwrite, mask_to_zero, early_start, mark_lost;
+    const char *pixel_mask;
+    const char *sent, *inject, *ramp, *ramp_json;
     int64_t seed;  // seed of the faults of --inject
     struct faults faults;
     struct ramp rise;
     double rate_hz, linger_s;
-    int header;
+    int64_t threads;
     struct content_options content;
     struct opt_marks given;
 };
 
-/* --- the file of --key -------------------------------------------------------------------
+/* --- the file of --sent -------------------------------------------------------------------
  *
  * The ground truth of each frame that was sent, and the fate of its message.  The file is a table.
  * If its name ends in .stream, it is a CrystFEL stream with reflections. */
 
 /* Facts about a message that are known before it is offered to the gateway. */
-struct key_note {
+struct sent_note {
     double rate_hz;  // requested rate at that time; 0: no rate was requested
     enum fault fault;
-    const char *field;  // static text: key of the value that FAULT_HEADER changed; NULL: none
+    const char
+        *field;  // static text: key of the value that FAULT_HEADER or FAULT_LIE changed; NULL: none
 };
 
-struct key_row;
+struct sent_row;
 
-/* The file of --key, and the rows that wait for the fate of their messages. */
-struct serve_key {
+/* The file of --sent, and the rows that wait for the fate of their messages. */
+struct serve_sent {
     const char *path;  // borrowed; NULL: no file is written
     bool stream;
     struct replace file;
-    uint64_t offered;         // number of rows that were offered so far
-    struct key_row *waiting;  // owned: offered rows whose fate is not known, the oldest first
-    struct key_row **end;
+    uint64_t offered;          // number of rows that were offered so far
+    struct sent_row *waiting;  // owned: offered rows whose fate is not known, the oldest first
+    struct sent_row **end;
     pthread_mutex_t mutex;  // protects the waiting rows and the file
 };
 
-/* Opens the file of --key.  `path` must outlive *k.  The caller ends *k with serve_key_commit or
- * serve_key_close.  STATUS_FAILED: the file exists and `overwrite` is false, or the folder is
- * not writable. */
-enum status serve_key_open(struct serve_key *k, const char *path, bool overwrite, struct error *e);
+/* Opens the file of --sent.  `path` must outlive *sent.  The caller ends *sent with
+ * serve_sent_commit or serve_sent_close.  STATUS_FAILED: the file exists and `overwrite` is false,
+ * or the folder is not writable. */
+enum status serve_sent_open(struct serve_sent *sent, const char *path, bool overwrite,
+                            struct error *e);
 
 /* Writes the text before all frames: the names of the columns, or the preamble of a stream.
  * Does nothing if no file is open.  STATUS_FAILED: out of memory. */
-enum status serve_key_begin(struct serve_key *k, const struct experiment *x, struct error *e);
+enum status serve_sent_begin(struct serve_sent *sent, const struct experiment *x, struct error *e);
 
 /* Makes *row, the row of the file about a message of a frame.  The caller owns *row.  *row is
  * NULL if no file is open.  STATUS_INPUT: the file is a stream, and the frame has no
  * reflections.  STATUS_FAILED: out of memory. */
-enum status serve_key_row(const struct serve_key *k, const struct experiment *x,
-                          const struct frame *f, const struct key_note *note, struct key_row **row,
-                          struct error *e);
-void key_row_free(struct key_row *row);
+enum status serve_sent_row(const struct serve_sent *sent, const struct experiment *x,
+                           const struct frame *f, const struct sent_note *note,
+                           struct sent_row **row, struct error *e);
+void sent_row_free(struct sent_row *row);
 
 /* Takes ownership of the row of the message that is offered to the gateway next.  The row waits
- * until the gateway calls serve_key_passed for the message.  `row` NULL: does nothing.
+ * until the gateway calls serve_sent_passed for the message.  `row` NULL: the message has no row.
  * STATUS_FAILED: the file cannot be written. */
-enum status serve_key_offer(struct serve_key *k, struct key_row *row, struct error *e);
+enum status serve_sent_offer(struct serve_sent *sent, struct sent_row *row, struct error *e);
 
 /* Takes ownership of the row of a message that is not offered to the gateway, and writes the row
  * at once.  `row` NULL: does nothing.  STATUS_FAILED: the file cannot be written. */
-enum status serve_key_withhold(struct serve_key *k, struct key_row *row, struct error *e);
+enum status serve_sent_withhold(struct serve_sent *sent, struct sent_row *row, struct error *e);
 
 /* Writes the row of message number `number`, because its fate is known now.  Is the callback
- * gateway_settings.passed; `key` is a struct serve_key. */
-void serve_key_passed(void *key, uint64_t number, enum gateway_fate fate);
+ * gateway_settings.passed; `owner` is a struct serve_sent. */
+void serve_sent_passed(void *owner, uint64_t number, enum gateway_fate fate);
 
-/* Gives the complete file its name, and frees all memory of *k.  STATUS_FAILED: the file cannot
+/* Gives the complete file its name, and frees all memory of *sent.  STATUS_FAILED: the file cannot
  * be written. */
-enum status serve_key_commit(struct serve_key *k, struct error *e);
+enum status serve_sent_commit(struct serve_sent *sent, struct error *e);
 
-/* Removes the file if it was not committed, and frees all memory of *k. */
-void serve_key_close(struct serve_key *k);
+/* Removes the file if it was not committed, and frees all memory of *sent. */
+void serve_sent_close(struct serve_sent *sent);
 
-/* The sender offers messages to the gateway, records them in the file of --key, and adds the
+/* The sender offers messages to the gateway, records them in the file of --sent, and adds the
  * faults of --inject. */
 
-/* A message that is to be sent, and its row for the file of --key.  Both are owned. */
+/* A message that is to be sent, and its row for the file of --sent.  Both are owned. */
 struct outgoing {
     struct message message;
-    struct key_row *row;  // NULL: no --key
+    struct sent_row *row;  // NULL: no --sent
 };
 
 /* State of the sender. */
 struct sender {
     struct gateway *gateway;       // borrowed
-    struct serve_key *key;         // borrowed
+    struct meter *meter;           // borrowed: counts the time that the gateway waits
+    struct serve_sent *sent;       // borrowed
     bool injects;                  // --inject was given
+    bool marks;                    // --mark-lost: a message stands for an image that is not sent
     struct faults faults;          // probability of each fault
     uint64_t counts[FAULT_KINDS];  // number of faults of each kind so far
     struct outgoing held;  // FAULT_SWAP: message to be sent after the next one; no parts: none
@@ -157,12 +164,13 @@ struct serve {
     const struct experiment *experiment;  // experiment as clients get it
     struct moved moved;                   // the experiment with the shifts of the current frame
     struct assembly assembly;  // joins panels into one image, and marks pixels without data
+    uint32_t *mask;  // owned: words of --pixel-mask and of the experiment; NULL: no option
     struct gateway *gateway;
     struct zap zap;                // checks the keys of clients
     char endpoint[ENDPOINT_SIZE];  // bound endpoint; "": not bound yet
     struct pace pace;
     struct series series;
-    struct serve_key key;
+    struct serve_sent sent;
     struct serve_ramp_result ramp_result;  // result of --ramp, known at the end
     struct sender sender;
     bool warned_masked;  // the warning about pixels without data was printed
@@ -172,9 +180,17 @@ struct serve {
     char figures[300];  // text for --stats
 };
 
+/* Masks the pixels of --pixel-mask in the experiment that begins, and stores the words for clients.
+ * STATUS_INPUT: the file cannot be read or does not fit the detector, or no pixel is left. */
+enum status serve_mask_begin(struct serve *v, struct experiment *x, struct error *e);
+
+/* Sends the message that begins the series, for --early-start, when only the experiment is known.
+ * Returns the errors of the protocol and of gateway_announce. */
+enum status serve_early_start(struct serve *v, struct error *e);
+
 /* Sends a frame when it is due, with the faults of --inject.  Before the first frame, sends the
  * message that begins the series.  `state` is a struct serve.  Returns the errors of the
- * protocol, of gateway_offer and of the file of --key. */
+ * protocol, of gateway_offer and of the file of --sent. */
 enum status serve_frame(void *state, struct frame *f, struct error *e);
 
 #endif

@@ -2,18 +2,21 @@
  * Frames of bragg-serve: makes the message of a frame, with the fault that --inject draws for it,
  * and sends it when it is due.
  *
- * A message passes the sender, which offers it to the gateway and records it in the file of --key.
+ * A message passes the sender, which offers it to the gateway and records it in the file of --sent.
  * The sender also adds the faults that concern whole messages: a dropped message, two that change
  * places, a pause, a cut connection.
  */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/alloc.h"
 #include "base/clock.h"
+#include "base/files.h"
 #include "base/log.h"
 #include "gateway/delivery.h"
+#include "gateway/outlet.h"
+#include "gateway/pack.h"
 #include "serve.h"
 
 void sender_warn(const struct sender *s, const char *text)
@@ -35,17 +38,30 @@ static enum fault sender_draw(const struct sender *s, uint64_t frame)
 void outgoing_free(struct outgoing *o)
 {
     message_free(&o->message);
-    key_row_free(o->row);
+    sent_row_free(o->row);
     *o = (struct outgoing){0};
+}
+
+/* Waits until `due_ns`.  The time counts as waiting for output, not as computing. */
+static void wait_until(const struct sender *s, uint64_t due_ns)
+{
+    const enum activity before = meter_wait(s->meter);
+    gateway_wait_until(s->gateway, due_ns);
+    meter_resume(s->meter, before);
 }
 
 static enum status offer_message(struct sender *s, struct outgoing *o, struct error *e)
 {
-    const enum status status = serve_key_offer(s->key, o->row, e);
+    const enum status status = serve_sent_offer(s->sent, o->row, e);
     o->row = NULL;
-    if (status)
+    if (status) {
         outgoing_free(o);
-    return status ? status : gateway_offer(s->gateway, &o->message, e);
+        return status;
+    }
+    const enum activity before = meter_wait(s->meter);  // the policy may wait for a client
+    const enum status offered = gateway_offer(s->gateway, &o->message, e);
+    meter_resume(s->meter, before);
+    return offered;
 }
 
 enum status sender_flush(struct sender *s, struct error *e)
@@ -55,30 +71,40 @@ enum status sender_flush(struct sender *s, struct error *e)
     return held.message.nparts ? offer_message(s, &held, e) : STATUS_OK;
 }
 
+/* Sends a message that stands for an image which is dropped or held back, for --mark-lost.  Without
+ * it, a client that waits for the image cannot know that the image does not come. */
+static enum status mark_lost(struct sender *s, struct error *e)
+{
+    struct outgoing o = {0};
+    const enum status status = pack_copy(&o.message, OUTLET_MARK, sizeof OUTLET_MARK - 1, e);
+    return status ? status : offer_message(s, &o, e);
+}
+
 static enum status withhold_message(struct sender *s, struct outgoing *o, struct error *e)
 {
-    const enum status status = serve_key_withhold(s->key, o->row, e);
+    const enum status status = serve_sent_withhold(s->sent, o->row, e);
     o->row = NULL;
     outgoing_free(o);
     return status;
 }
 
 /* Takes ownership of a message, and sends, holds or drops it, as its fault requires.  Returns
- * the errors of gateway_offer and serve_key_offer. */
+ * the errors of gateway_offer and serve_sent_offer. */
 static enum status sender_send(struct sender *s, struct outgoing *o, enum fault fault,
                                struct error *e)
 {
     s->counts[fault]++;
     if (fault == FAULT_SWAP) {
         s->held = *o;
-        return STATUS_OK;
+        return s->marks ? mark_lost(s, e) : STATUS_OK;
     }
     if (fault == FAULT_STALL)
-        gateway_wait_until(s->gateway, clock_ns() + (uint64_t)(s->faults.stall_s * 1e9));
+        wait_until(s, clock_ns() + (uint64_t)(s->faults.stall_s * 1e9));
     if (fault == FAULT_CUT)
         gateway_cut(s->gateway);
-    const enum status status =
-        fault == FAULT_DROP ? withhold_message(s, o, e) : offer_message(s, o, e);
+    enum status status = fault == FAULT_DROP ? withhold_message(s, o, e) : offer_message(s, o, e);
+    if (status == STATUS_OK && fault == FAULT_DROP && s->marks)
+        status = mark_lost(s, e);
     return status ? status : sender_flush(s, e);
 }
 
@@ -94,15 +120,55 @@ void sender_report(const struct sender *s)
         log_line(LOG_WARNING, "--inject: faults in %s", n ? text : "no frame");
 }
 
+/* Reads the words of a mask, one for each pixel. */
+static enum status read_mask(const char *path, uint32_t *words, size_t count, struct error *e)
+{
+    FILE *in = input_open(path);
+    if (!in)
+        return error_errno(e, STATUS_INPUT, "%s: cannot open the file", input_given(path));
+    const bool fits = fread(words, sizeof *words, count, in) == count && fgetc(in) == EOF;
+    (void)fclose(in);
+    return fits ? STATUS_OK
+                : error_set(e, STATUS_INPUT,
+                            "%s: the size of the file is wrong; expected %zu bytes, a word of 4 "
+                            "bytes for each pixel of the detector",
+                            input_given(path), count * sizeof *words);
+}
+
+enum status serve_mask_begin(struct serve *v, struct experiment *x, struct error *e)
+{
+    if (!v->options.pixel_mask)
+        return STATUS_OK;
+    if (x->npanels != 1)
+        return error_set(e, STATUS_INPUT,
+                         "--pixel-mask: the detector has %zu panels; expected one panel",
+                         x->npanels);
+    struct panel *p = x->panels;
+    const size_t count = (size_t)(p->fast_pixels * p->slow_pixels);
+    size_t masked = 0;
+    v->mask = mem_array(count, sizeof *v->mask);
+    const enum status s = read_mask(v->options.pixel_mask, v->mask, count, e);
+    if (!p->mask)
+        memset(p->mask = mem_array(count, 1), 1, count);
+    for (size_t i = 0; i < count; i++) {
+        if (!panel_computes(p, (int64_t)i % p->fast_pixels, (int64_t)i / p->fast_pixels))
+            v->mask[i] |= experiment_mask_word(x, (int64_t)i);
+        p->mask[i] = p->mask[i] && !v->mask[i];
+        masked += v->mask[i] != 0;
+    }
+    v->options.content.mask = v->mask;
+    return s || masked < count
+               ? s
+               : error_set(e, STATUS_INPUT, "%s: all pixels are masked; expected a word of 0",
+                           input_given(v->options.pixel_mask));
+}
+
 /* Converts a time of the monotonic clock (see clock_ns) to Unix time, in ns.  A time in the past
  * gives the present time. */
 static uint64_t unix_time_ns(uint64_t then_ns)
 {
-    struct timespec t;
     const uint64_t now_ns = clock_ns();
-    (void)clock_gettime(CLOCK_REALTIME, &t);
-    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec +
-           (then_ns > now_ns ? then_ns - now_ns : 0);
+    return clock_unix_ns() + (then_ns > now_ns ? then_ns - now_ns : 0);
 }
 
 /* Returns the type in which clients get the pixels of a frame with pixels of `type`: the type of
@@ -115,16 +181,24 @@ static enum pixel_type type_for(const struct serve *v, enum pixel_type type)
     return v->speaks->allowed >> type & 1 ? type : v->speaks->otherwise;
 }
 
-/* Sends clients the message before the first frame. */
-static enum status send_start(struct serve *v, const struct frame *f, struct error *e)
+/* Sends clients the message before the first frame, which is *f.  Its detector is that of *x. */
+static enum status send_start(struct serve *v, const struct experiment *x, const struct frame *f,
+                              struct error *e)
 {
     struct message m = {0};
-    enum status s = v->speaks->start(&v->options.content, &v->moved.x, f, &m, e);
+    enum status s = protocol_start(v->speaks, &v->options.content, x, f, &m, e);
     if (s == STATUS_OK)
         s = gateway_announce(v->gateway, &m, e);
     message_free(&m);
     v->announced = s == STATUS_OK;
     return s;
+}
+
+enum status serve_early_start(struct serve *v, struct error *e)
+{
+    const struct frame none = {.image.type = type_for(v, PIXEL_F32)};
+    series_start(&v->series, clock_unix_ns(), v->experiment->lineage);
+    return send_start(v, v->experiment, &none, e);
 }
 
 /* Prints a warning, once, that some pixels have no data, and which value clients get for them. */
@@ -168,7 +242,7 @@ static enum status make_message(struct serve *v, const struct frame *f, uint64_t
         s = protocol_message(v->speaks, &v->options.content, moved_to(&v->moved, &f->recipe), &copy,
                              unix_time_ns(due_ns), injection, m, e);
     if (s == STATUS_OK && opens)
-        s = send_start(v, &copy, e);
+        s = send_start(v, &v->moved.x, &copy, e);
     image_free(&converted);
     return s;
 }
@@ -197,27 +271,33 @@ static void raise_rate(struct serve *v, const uint64_t spent[PACE_PARTS])
     if (!v->options.ramp || r->limit != RAMP_RISING)
         return;
     if (!r->start_ns) {
+        const enum activity before = meter_wait(v->sender.meter);
         gateway_await_client(v->gateway);
+        meter_resume(v->sender.meter, before);
         ramp_start(r, clock_ns());
     }
     const struct gateway_counts n = gateway_counts(v->gateway);
-    if (!ramp_turn(r, clock_ns(), n.taken, n.dropped + n.some, spent))
+    /* The ramp counts frames: one that --inject drops is done, and a second copy is none. */
+    const uint64_t done = n.taken + v->sender.counts[FAULT_DROP],
+                   copies = v->sender.counts[FAULT_DUPLICATE];
+    if (!ramp_turn(r, clock_ns(), done > copies ? done - copies : 0, n.dropped + n.some, spent))
         return;
     v->pace = (struct pace){.period_ns = r->sustained_hz > 0 ? 1e9 / r->sustained_hz : 0};
     pace_out(&v->pace, clock_ns());
 }
 
 /* Makes the message of a frame with the fault `fault`, and the row of the message for the file
- * of --key. */
+ * of --sent. */
 static enum status make_outgoing(struct serve *v, const struct frame *f, uint64_t due_ns,
                                  enum fault fault, struct outgoing *o, struct error *e)
 {
     struct fault_injection injection = {.fault = fault, .seed = v->options.faults.seed};
     *o = (struct outgoing){0};
     enum status s = make_message(v, f, due_ns, &injection, &o->message, e);
-    const struct key_note note = {.rate_hz = asked_hz(v), .fault = fault, .field = injection.field};
+    const struct sent_note note = {
+        .rate_hz = asked_hz(v), .fault = fault, .field = injection.field};
     if (s == STATUS_OK)
-        s = serve_key_row(&v->key, v->experiment, f, &note, &o->row, e);
+        s = serve_sent_row(&v->sent, v->experiment, f, &note, &o->row, e);
     if (!image_is_intact(&f->image))
         s = error_set(e, STATUS_FAILED, "frame %" PRIu64 " changed while it was being read",
                       f->recipe.id);
@@ -246,16 +326,18 @@ enum status serve_frame(void *state, struct frame *f, struct error *e)
     if (s)
         return s;
     const uint64_t packed_ns = clock_ns();
-    gateway_wait_until(v->gateway, due_ns);
+    wait_until(&v->sender, due_ns);
     const uint64_t offered_ns = clock_ns();
     s = sender_send(&v->sender, &o, fault, e);
     if (s == STATUS_OK && fault == FAULT_DUPLICATE)
         s = send_again(v, f, due_ns, e);
     const uint64_t now_ns = clock_ns();
+    const bool on_purpose = fault == FAULT_STALL || fault == FAULT_CUT;
     const uint64_t spent[PACE_PARTS] = {
         [PACE_INPUT] = v->pace.last_ns ? came_ns - v->pace.last_ns : 0,
         [PACE_PACKING] = packed_ns - came_ns,
-        [PACE_CLIENTS] = now_ns - offered_ns,
+        [PACE_CLIENTS] = on_purpose ? 0 : now_ns - offered_ns,
+        [PACE_FAULTS] = on_purpose ? now_ns - offered_ns : 0,
     };
     for (int i = 0; i < PACE_PARTS; i++)
         pace_spend(&v->pace, (enum pace_part)i, spent[i]);

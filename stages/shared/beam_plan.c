@@ -14,10 +14,10 @@ enum status harmonic_image_open(struct harmonic_image *h, const struct engine *e
     if (!(x->beam.harmonic_share > 0.0))
         return STATUS_OK;
     its.reflections = its.sums = false;
+    its.faint = 0.0;
     h->engine = engine;
     h->pixels = mem_array((size_t)experiment_pixels(x), sizeof *h->pixels);
-    if (!harmonic_open(&h->of, x) || !h->pixels)
-        return error_memory(e, "the third harmonic");
+    harmonic_open(&h->of, x);
     return engine->create(&h->plan, &h->of.x, &its, e);
 }
 
@@ -31,8 +31,7 @@ enum status harmonic_image_photons(struct harmonic_image *h, const struct recipe
     *all = 0.0;
     if (!h->plan)
         return STATUS_OK;
-    if (!harmonic_recipe(&h->of, r, &its))
-        return error_memory(e, "the third harmonic");
+    harmonic_recipe(&h->of, r, &its);
     const enum status s = h->engine->run(h->plan, &its, h->pixels, rows, e);
     if (s)
         return s;
@@ -89,14 +88,12 @@ static void part_free(struct part *p)
     mem_free(p->planes);
 }
 
-static enum status part_open(struct part *p, const struct derive_request *q, size_t most,
-                             struct error *e)
+static void part_open(struct part *p, const struct derive_request *q, size_t most)
 {
     *p = (struct part){.whole = q,
                        .listed = mem_array(most, sizeof *p->listed),
                        .photons = mem_array(2 * most, sizeof *p->photons),
                        .planes = mem_array(2 * q->set->count * most, sizeof *p->planes)};
-    return p->listed && p->photons && p->planes ? STATUS_OK : error_memory(e, "the derivatives");
 }
 
 /* Returns the derivative of a parameter of the harmonic by the same parameter of the beam. */
@@ -171,10 +168,10 @@ enum status harmonic_image_derive(struct harmonic_image *h, const struct engine 
     struct part p;
     if (!h->plan)
         return engine->derive(plan, r, q, e);
-    if (!harmonic_recipe(&h->of, r, &its))
-        return error_memory(e, "the third harmonic");
+    harmonic_recipe(&h->of, r, &its);
     const size_t most = q->planes || q->npixels < DERIVE_BATCH ? q->npixels : DERIVE_BATCH;
-    enum status s = part_open(&p, q, most, e);
+    enum status s = STATUS_OK;
+    part_open(&p, q, most);
     for (; p.first < q->npixels && !s; p.first += p.count) {
         p.count = q->npixels - p.first < most ? q->npixels - p.first : most;
         s = derive_part(h, &p, engine, plan, r, &its, e);

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
 #include "base/log.h"
 #include "gpu/gpu.h"
 
@@ -110,8 +109,7 @@ enum status gpu_postprocess_frame(struct gpu_postprocess *w, struct frame *f, ui
     struct image to = {.memory = f->image.memory};
     const size_t count = f->image.count;
     if (!image_reserve_on_card(&to, w->type, w->unit, count)) {
-        if (!image_reserve(&to, w->type, w->unit, count))
-            return error_memory(e, "the image");
+        image_allocate(&to, w->type, w->unit, count);
         engine_pin(&w->pins, w->its, w->plan, &to);
     }
     const enum status s = w->its->go_on(w->plan, &f->recipe, seed, &f->image, &to, e);
@@ -132,8 +130,7 @@ enum status gpu_postprocess_fetch(struct gpu_postprocess *w, struct image *image
     struct image here = {.memory = image->memory};
     if (!image->card)
         return STATUS_OK;
-    if (!image_reserve(&here, image->type, image->unit, image->count))
-        return error_memory(e, "the image");
+    image_allocate(&here, image->type, image->unit, image->count);
     const enum status s =
         card->fetch(card, here.pixels, image->card, image->count * pixel_size(image->type), e);
     if (s) {

@@ -10,7 +10,6 @@
 #include "base/units.h"
 #include "base/vec.h"
 #include "page/document.h"
-#include "page/plot.h"
 
 enum { SAMPLES = 100003, PICTURE_EDGE = 480, FIRST = 0, BRIGHTEST = 1, OTHERS = 2 };
 
@@ -48,7 +47,7 @@ static int bin_of(double value)
     return bin > 0.0 ? (int)fmin(bin, FACTS_BINS - 1) : 0;
 }
 
-static void count(struct facts_histogram *h, double value, bool hit)
+static void count_value(struct facts_histogram *h, double value, bool hit)
 {
     (hit ? h->hits : h->blanks)[bin_of(value)]++;
 }
@@ -166,8 +165,8 @@ enum status frame_facts_take(struct frame_facts *k, const struct frame *f, doubl
     k->saturated += k->x->saturation > 0.0 && p.most >= k->x->saturation;
     k->mean_sum += p.mean;
     k->brightest = k->frames == 1 ? p.most : fmax(k->brightest, p.most);
-    count(&k->means, p.mean, hit);
-    count(&k->peaks, p.most, hit);
+    count_value(&k->means, p.mean, hit);
+    count_value(&k->peaks, p.most, hit);
     note_time(k, time_s, hit);
     if (place == BRIGHTEST && k->npictures > BRIGHTEST)
         keep_former_brightest(k);

@@ -3,7 +3,6 @@
 #ifndef BRAGG_STAGES_FRAME_FACTS_H
 #define BRAGG_STAGES_FRAME_FACTS_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>

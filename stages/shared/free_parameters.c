@@ -27,7 +27,9 @@ static enum status take_background(struct free_parameters *p, const char *names,
         if (length == (int)strlen(BACKGROUND) &&
             strncmp(name, BACKGROUND, strlen(BACKGROUND)) == 0) {
             if (p->has_background)
-                return error_set(e, STATUS_USAGE, "parameter '%s' is given twice", BACKGROUND);
+                return error_set(e, STATUS_USAGE,
+                                 "parameter '%s' is given twice; expected each parameter once",
+                                 BACKGROUND);
             p->has_background = true;
         } else {
             at +=
@@ -67,7 +69,8 @@ enum status free_parameters_parse(struct free_parameters *p, const char *own, co
         return s;
     p->local_of_set = p->set.count;
     if (share && strlen(share) >= NAMES_SIZE)
-        return error_set(e, STATUS_USAGE, "--share: too long; expected at most %d characters",
+        return error_set(e, STATUS_USAGE,
+                         "--share: the list is too long; expected at most %d characters",
                          NAMES_SIZE - 1);
     if (share) {
         (void)snprintf(text + strlen(text), NAMES_SIZE + 1, "%s%s", *text ? "," : "", share);
@@ -133,7 +136,8 @@ enum status free_parameters_prior(struct free_parameters *p, const char *text, b
     if (length && free_parameters_is_log(p, at) && !(centre > 0.0))
         return error_set(e, STATUS_USAGE, "--prior: '%s': the centre is not above 0", text);
     if ((length || p->has_centre[at]) && p->prior[at] > 0.0)
-        return error_set(e, STATUS_USAGE, "--prior: '%s' is given twice", p->name[at]);
+        return error_set(e, STATUS_USAGE,
+                         "--prior: '%s' is given twice; expected each parameter once", p->name[at]);
     p->prior[at] += 1.0 / (sigma * sigma);
     p->has_centre[at] = length > 0;
     p->centre[at] = centre;

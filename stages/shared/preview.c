@@ -4,16 +4,17 @@
  */
 #include "preview.h"
 
-#include "io/images/picture.h"
-#include "model/recipe.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/log.h"
+#include "base/opt.h"
 #include "base/vec.h"
-#include "model/beam.h"
-#include "physics/detector/panels.h"
+#include "io/images/picture.h"
+#include "model/recipe.h"
+#include "physics/detector/detector.h"
 #include "physics/detector/pixel.h"
 #include "physics/detector/predict.h"
 
@@ -90,9 +91,7 @@ static enum status preview_plane_open(struct preview_plane *plane, const struct 
         p->origin_m[i] =
             b.distance_m * (x->beam.direction[i] + b.low[0] * axes[0][i] + b.low[1] * axes[1][i]);
     p->mask = mem_array((size_t)p->fast_pixels, (size_t)p->slow_pixels);
-    if (!p->mask || !image_reserve(&plane->image, PIXEL_F32, UNIT_ADU,
-                                   (size_t)(p->fast_pixels * p->slow_pixels)))
-        return error_memory(e, "the preview");
+    image_allocate(&plane->image, PIXEL_F32, UNIT_ADU, (size_t)(p->fast_pixels * p->slow_pixels));
     return STATUS_OK;
 }
 
@@ -380,11 +379,10 @@ static double dmin_of(const struct experiment *x, const struct panel *p, double 
 
 /* Lists the reflections of the recipe that physics/detector/predict.h expects up to the farthest
  * corner of the panel.  The caller frees *list. */
-static enum status preview_predict(const struct experiment *x, const struct panel *panel,
-                                   const struct recipe *r, struct reflections *list,
-                                   struct error *e)
+static void preview_predict(const struct experiment *x, const struct panel *panel,
+                            const struct recipe *r, struct reflections *list)
 {
-    return predict(x, r, dmin_of(x, panel, incident_beam(x, r).mean_m), list, e);
+    predict(x, r, dmin_of(x, panel, incident_beam(x, r).mean_m), list);
 }
 
 /* Computes the position of a point of a panel, flat or curved, in m from the sample. */
@@ -440,9 +438,8 @@ static size_t mark_predicted(const struct experiment *x, const struct panel *see
     return n;
 }
 
-enum status preview_spots(const struct experiment *x, const struct panel *shown,
-                          const struct frame *f, size_t most, struct preview_spot **spots,
-                          size_t *count, struct error *e)
+void preview_spots(const struct experiment *x, const struct panel *shown, const struct frame *f,
+                   size_t most, struct preview_spot **spots, size_t *count)
 {
     struct reflections list = {0};
     struct panel seen = *shown;  // the panel at its place in this frame
@@ -450,38 +447,63 @@ enum status preview_spots(const struct experiment *x, const struct panel *shown,
     const bool exact = f->reflections.present;
     *spots = NULL;
     *count = 0;
-    const enum status s = exact ? STATUS_OK : preview_predict(x, &seen, &f->recipe, &list, e);
+    if (!exact)
+        preview_predict(x, &seen, &f->recipe, &list);
     const size_t n = exact ? f->reflections.count : list.count;
-    if (s == STATUS_OK && n)
+    if (n)
         *spots = mem_array((n < most ? n : most) + 1, sizeof **spots);
     if (*spots)
         *count = exact ? mark_true(x, shown, &f->reflections, most, *spots)
                        : mark_predicted(x, &seen, &list, most, *spots);
     predict_free(&list);
-    return s == STATUS_OK && n && !*spots ? error_memory(e, "the marks") : s;
 }
 
-static enum status draw_truth(const struct canvas *c, const struct panel *shown,
-                              const struct frame *f, struct error *e)
+enum { LATTICE_INKS = INK_LATTICES - INK_TRUTH, RADII = 3 };
+
+static enum ink ink_of_lattice(const struct picture *p, uint32_t lattice)
+{
+    return p->lattices ? (enum ink)(INK_TRUTH + lattice % LATTICE_INKS) : INK_TRUTH;
+}
+
+/* Writes the number of each lattice in its ink into the lower right corner, if the frame has
+ * several lattices and each has an ink of its own. */
+static void write_lattices(const struct canvas *c, const struct frame *f)
+{
+    const struct picture *p = c->picture;
+    const uint32_t count = (uint32_t)f->recipe.nlattices;
+    const int64_t step = 2 * LETTER_WIDTH * c->letter;
+    char text[2] = "0";
+    for (uint32_t i = 0; i < count && p->lattices && count <= LATTICE_INKS; i++, text[0]++)
+        picture_text(c->picture, p->width - (count - i) * step,
+                     p->height - (LETTER_HEIGHT + 6) * c->letter, text, c->letter,
+                     ink_of_lattice(p, i));
+}
+
+/* Draws a circle around each reflection.  Lattices have inks and radii of their own, so that
+ * circles around overlapping reflections are not hidden. */
+static void draw_truth(const struct canvas *c, const struct panel *shown, const struct frame *f)
 {
     struct preview_spot *spots;
     size_t count;
     const struct picture *p = c->picture;
     const double k = (double)p->zoom / (double)p->factor;
-    const enum status s = preview_spots(c->x, shown, f, SIZE_MAX - 1, &spots, &count, e);
-    for (size_t i = 0; i < count && !s; i++)
+    preview_spots(c->x, shown, f, SIZE_MAX - 1, &spots, &count);
+    c->picture->lattices = f->recipe.nlattices > 1;
+    for (size_t i = 0; i < count; i++) {
+        const uint32_t lattice = (uint32_t)spots[i].lattice;
         picture_circle(c->picture, (int64_t)floor(spots[i].fast * k),
-                       (int64_t)floor(spots[i].slow * k), 4 * c->letter, INK_TRUTH);
+                       (int64_t)floor(spots[i].slow * k),
+                       4 * c->letter + (c->picture->lattices ? 2 * (lattice % RADII) : 0),
+                       ink_of_lattice(c->picture, lattice));
+    }
     mem_free(spots);
-    return s;
 }
 
 /* Draws over the picture *p of `panel`: resolution rings labelled in angstrom, a cross where the
  * beam hits, a bar of known length, and with settings->truth circles at the reflections of the
  * frame. picture_ink must have been called for the picture. */
-static enum status preview_mark(struct picture *p, const struct experiment *x,
-                                const struct panel *panel, const struct frame *f,
-                                const struct preview_settings *settings, struct error *e)
+static void preview_mark(struct picture *p, const struct experiment *x, const struct panel *panel,
+                         const struct frame *f, const struct preview_settings *settings)
 {
     struct panel seen = *panel;  // the panel at its place in this frame
     const int64_t edge = p->width > p->height ? p->width : p->height;
@@ -495,11 +517,12 @@ static enum status preview_mark(struct picture *p, const struct experiment *x,
                              .line = 1 + large,
                              .letter = edge >= 1600 ? edge / 800 : 1 + (edge >= 700 || large)};
     for_rings(&c, draw_ring);
-    const enum status s = settings->truth ? draw_truth(&c, panel, f, e) : STATUS_OK;
+    if (settings->truth)
+        draw_truth(&c, panel, f);
     for_rings(&c, write_d);
     draw_beam(&c);
     draw_bar(&c);
-    return s;
+    write_lattices(&c, f);
 }
 
 /* MARKED_MIN: pictures whose longer edge has fewer pixels have no room for marks. ZOOM_MAX:
@@ -548,17 +571,18 @@ enum status preview_image(struct preview *p, const struct image *from, const str
 }
 
 /* Enlarges the picture of a small detector, and draws the marks if there is room for the marks. */
-static enum status add_marks(struct picture *picture, int64_t edge_max, const struct experiment *x,
-                             const struct panel *panel, const struct frame *f,
-                             const struct preview_settings *settings, struct error *e)
+static void add_marks(struct picture *picture, int64_t edge_max, const struct experiment *x,
+                      const struct panel *panel, const struct frame *f,
+                      const struct preview_settings *settings)
 {
     const int64_t edge = picture->width > picture->height ? picture->width : picture->height;
     const int64_t room = edge_max / edge, zoom = room < ZOOM_MAX ? room : ZOOM_MAX;
-    enum status s = zoom > 1 ? picture_enlarge(picture, zoom, e) : STATUS_OK;
-    if (s || edge * zoom < MARKED_MIN)
-        return s;
-    s = picture_ink(picture, e);
-    return s ? s : preview_mark(picture, x, panel, f, settings, e);
+    if (zoom > 1)
+        picture_enlarge(picture, zoom);
+    if (edge * zoom < MARKED_MIN)
+        return;
+    picture_ink(picture);
+    preview_mark(picture, x, panel, f, settings);
 }
 
 enum status preview_write(struct preview *p, const struct preview_settings *settings,
@@ -574,10 +598,10 @@ enum status preview_write(struct preview *p, const struct preview_settings *sett
     if (s == STATUS_OK)
         s = preview_image(p, &f->image, &image, e);
     if (s == STATUS_OK)
-        s = picture_make(&picture, image, preview_panel(p), look, e);
+        picture_make(&picture, image, preview_panel(p), look);
     picture.colors = settings->colors;
     if (s == STATUS_OK)
-        s = add_marks(&picture, look->edge_max, x, preview_panel(p), f, settings, e);
+        add_marks(&picture, look->edge_max, x, preview_panel(p), f, settings);
     if (s == STATUS_OK)
         s = picture_write_png(out, &picture, path, e);
     picture_free(&picture);
@@ -589,4 +613,48 @@ void preview_free(struct preview *p)
     assembly_free(&p->assembly);
     preview_plane_free(&p->plane);
     *p = (struct preview){0};
+}
+
+/* Resolution rings that a user chooses. */
+
+enum { AZIMUTHS = 720 };
+
+#define RING_MIN_A 0.1
+#define RING_MAX_A 1000.0
+
+enum status rings_parse(const char *text, struct rings *r, struct error *e)
+{
+    *r = (struct rings){0};
+    return text ? parse_list(text, RINGS_MAX, RING_MIN_A, RING_MAX_A, "A", "--rings", r->d_A,
+                             &r->count, e)
+                : STATUS_OK;
+}
+
+/* Returns true if a ray of the cone with half-angle twotheta_rad about `beam` meets a pixel of
+ * the panel. */
+static bool crosses(const struct panel *p, const double beam[3], double twotheta_rad)
+{
+    for (int i = 0; i < AZIMUTHS; i++) {
+        double direction[3], fast, slow;
+        ray_on_cone(beam, twotheta_rad, 2.0 * M_PI * i / AZIMUTHS, direction);
+        if (ray_to_pixel(p, beam, direction, &fast, &slow) && fast >= 0.0 && slow >= 0.0 &&
+            fast < (double)p->fast_pixels && slow < (double)p->slow_pixels)
+            return true;
+    }
+    return false;
+}
+
+void rings_warn(const struct rings *r, const struct experiment *x, const struct panel *panel)
+{
+    const double half_A = 0.5e10 * x->beam.wavelength_m;
+    for (int i = 0; i < r->count; i++) {
+        const double d_A = r->d_A[i];
+        if (d_A < half_A)
+            log_line(LOG_WARNING,
+                     "--rings: there is no ring of %.6g A: at a wavelength of %.6g A the "
+                     "smallest d spacing is %.6g A",
+                     d_A, 2.0 * half_A, half_A);
+        else if (!crosses(panel, x->beam.direction, 2.0 * asin(half_A / d_A)))
+            log_line(LOG_WARNING, "--rings: the ring of %.6g A is not on the detector", d_A);
+    }
 }

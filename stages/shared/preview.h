@@ -14,7 +14,24 @@
 #include "model/experiment.h"
 #include "model/frame.h"
 #include "model/recipe.h"
-#include "rings.h"
+
+/* Resolution rings that a user chooses, --rings=3,2,1.5 of bragg-write and bragg-view. */
+
+enum { RINGS_MAX = 16 };
+
+struct rings {
+    int count;              // 0: the user chose none, and the program chooses round values
+    double d_A[RINGS_MAX];  // d spacings in angstrom, in the order that was typed
+};
+
+/* Parses the value of --rings: 1 to RINGS_MAX d spacings from 0.1 to 1000 angstrom, separated by
+ * commas.  A unit of length may follow a number (1.5A, 0.15nm).  NULL: no rings, count 0.
+ * STATUS_USAGE names the option, the value and what is allowed. */
+enum status rings_parse(const char *text, struct rings *r, struct error *e);
+
+/* Warns once for each ring that does not cross `panel`, which stands for the detector in pictures:
+ * its d is below half the wavelength, or its cone misses the panel.  `x` has the beam. */
+void rings_warn(const struct rings *r, const struct experiment *x, const struct panel *panel);
 
 struct preview_settings {
     bool truth;  // draw circles at the reflections of the frame, see preview_spots
@@ -70,9 +87,8 @@ struct preview_spot {
 
 /* Lists the reflections of a frame of *x on the panel `shown`, `most` of them at most: those of the
  * table that the frame carries, else those that its recipe predicts up to the farthest corner.  The
- * caller frees *spots with mem_free.  STATUS_FAILED: out of memory. */
-enum status preview_spots(const struct experiment *x, const struct panel *shown,
-                          const struct frame *f, size_t most, struct preview_spot **spots,
-                          size_t *count, struct error *e);
+ * caller frees *spots with mem_free. */
+void preview_spots(const struct experiment *x, const struct panel *shown, const struct frame *f,
+                   size_t most, struct preview_spot **spots, size_t *count);
 
 #endif

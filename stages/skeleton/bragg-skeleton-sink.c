@@ -7,7 +7,7 @@
  *
  *   - When `frame` returns, the frame is acknowledged: the run never sends it again.  So `frame`
  *     first makes the result durable.  Here it flushes the line; a sink that writes files closes
- *     them (see stages/write and io/output/replace.h).
+ *     them (see stages/write and io/output/output_file.h).
  *   - Frames come in any order, because several processes compute them.  With the common option
  *     --order they come in the order of their numbers.
  *   - A frame comes only once to each group of sinks, also after a crash.  Only if this process

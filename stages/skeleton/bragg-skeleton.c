@@ -11,7 +11,8 @@
  *   2. set name, input and output in .role, the summary, and two examples;
  *   3. write the callbacks and the option table.
  *
- * stages/README.md lists the other places that know the programs.
+ * stages/README.md lists the other places that know the programs.  A copy in any other folder is
+ * compiled with the installed headers and library, see STAGES IN C in braggpipe(7).
  *
  * Rules for pixels: the result may depend on options, experiment and frame only.  It must not
  * depend on time, threads, addresses or earlier frames, because a frame that is computed again

@@ -85,7 +85,7 @@ static enum status take_signals(struct top *t, struct error *e)
 
 /* Prints or draws the latest status, if there is one.  `ended`: exit status of the run; below 0:
  * the run continues. */
-static void show(struct top *t, int ended)
+static void show_status(struct top *t, int ended)
 {
     char summary[120], heading[FIND_NAME_SIZE + 180];
     if (!view_latest(&t->view))
@@ -123,12 +123,12 @@ static bool take_status(struct top *t)
         case WATCH_NOTHING:
             return false;
         case WATCH_END:
-            show(t, (int)ended);
+            show_status(t, (int)ended);
             return true;
         case WATCH_STATUS:
             t->heard_ns = clock_ns();
             view_take(&t->view, &r, false);
-            show(t, -1);
+            show_status(t, -1);
             if (t->options.once)
                 return true;
         }

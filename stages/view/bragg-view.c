@@ -30,12 +30,9 @@
 #include "base/filetype.h"
 #include "base/log.h"
 #include "base/program.h"
-#include "model/beam.h"
 #include "model/experiment.h"
 #include "model/frame.h"
 #include "model/recipe.h"
-#include "physics/detector/panels.h"
-#include "physics/detector/pixel.h"
 #include "run/pipeline/find_program.h"
 #include "stage/stage.h"
 #include "stages/shared/frame_facts.h"
@@ -48,13 +45,11 @@
 /* --- files, played by bragg-replay ------------------------------------------ */
 
 /* Returns the command line of bragg-replay for `count` files, ended by NULL.  The caller frees
- * the array with mem_free, but not its words.  NULL: out of memory. */
+ * the array with mem_free, but not its words. */
 static char **make_words(char *program, const char *const *paths, int count)
 {
     char **words = mem_array((size_t)count + 4, sizeof *words);
     int n = 0;
-    if (!words)
-        return NULL;
     words[n++] = program;
     words[n++] = (char *)(uintptr_t) "--quiet";
     words[n++] = (char *)(uintptr_t) "--";
@@ -63,15 +58,18 @@ static char **make_words(char *program, const char *const *paths, int count)
     return words;
 }
 
-/* Starts a program with `out` as its standard output, and sets *player to its process id.
- * Returns 0, or an error number as in errno. */
+/* Starts a program with `out` as its standard output, and sets *player to its process id.  Its
+ * messages begin with the name of this program, which the user called.  Returns 0, or an error
+ * number as in errno. */
 static int start_player(char **words, int out, pid_t *player)
 {
     posix_spawn_file_actions_t files;
     (void)posix_spawn_file_actions_init(&files);
     (void)posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
     (void)posix_spawn_file_actions_adddup2(&files, out, 1);
+    (void)setenv(LOG_NAME, log_program(), 1);
     const int code = posix_spawnp(player, words[0], &files, NULL, words, environ);
+    (void)unsetenv(LOG_NAME);
     (void)posix_spawn_file_actions_destroy(&files);
     return code;
 }
@@ -87,8 +85,8 @@ static enum status view_files_play(const char *const *paths, int count, pid_t *p
     if (!program)
         return error_set(e, STATUS_FAILED, "program 'bragg-replay', which reads files, not found");
     char **words = make_words(program, paths, count);
-    enum status s = words ? STATUS_OK : error_memory(e, "the files");
-    if (!s && pipe2(ends, O_CLOEXEC))
+    enum status s = STATUS_OK;
+    if (pipe2(ends, O_CLOEXEC))
         s = error_errno(e, STATUS_FAILED, "cannot make a pipe");
     if (!s) {
         errno = start_player(words, ends[1], player);
@@ -119,17 +117,16 @@ enum { VIEW_MARKS_MAX = 50000 };  // more marks would hide the picture
 
 /* Makes the marks of the reflections of a frame, in pixels of the panel `shown`.  The marks are
  * the true reflections if the frame contains them, otherwise the predicted ones.  The caller
- * frees *marks with mem_free.  STATUS_FAILED: out of memory. */
-static enum status view_marks(const struct experiment *x, const struct panel *shown,
-                              const struct frame *f, struct web_mark **marks, size_t *count,
-                              struct error *e)
+ * frees *marks with mem_free. */
+static void view_marks(const struct experiment *x, const struct panel *shown, const struct frame *f,
+                       struct web_mark **marks, size_t *count)
 {
     struct preview_spot *spots;
     *marks = NULL;
-    enum status s = preview_spots(x, shown, f, VIEW_MARKS_MAX, &spots, count, e);
-    if (s == STATUS_OK && *count && !(*marks = mem_array(*count, sizeof **marks)))
-        s = error_memory(e, "the marks");
-    for (size_t i = 0; *marks && i < *count; i++) {
+    preview_spots(x, shown, f, VIEW_MARKS_MAX, &spots, count);
+    if (*count)
+        *marks = mem_array(*count, sizeof **marks);
+    for (size_t i = 0; i < *count; i++) {
         const struct preview_spot *p = &spots[i];
         (*marks)[i] = (struct web_mark){(float)p->fast,
                                         (float)p->slow,
@@ -138,7 +135,6 @@ static enum status view_marks(const struct experiment *x, const struct panel *sh
                                         {p->hkl[0], p->hkl[1], p->hkl[2]}};
     }
     mem_free(spots);
-    return s;
 }
 
 /* --- facts for the pages, as JSON -------------------------------------------- */
@@ -431,7 +427,7 @@ static enum status take_token(struct view *v, struct error *e)
                                    : web_token_make(v->secret, e);
 }
 
-/* Prints the address of the page.  If files are shown, this is called only after the first file
+/* Prints the address of the page.  If files are shown, this is called only after the first image
  * was read, so that no address is printed for a file that cannot be read. */
 static enum status print_address(const struct view *v, struct error *e)
 {
@@ -507,8 +503,9 @@ static enum status view_settle(void *state, const struct start *start, struct st
 
 /* --- the stream ------------------------------------------------------------ */
 
-static void view_meet(void *state, const char *control)
+static void view_meet(void *state, const char *control, uint64_t run)
 {
+    (void)run;
     struct view *v = state;
     (void)snprintf(v->control, sizeof v->control, "%s", control);
 }
@@ -522,12 +519,11 @@ static enum status view_begin(void *state, struct experiment *x, struct error *e
         return s;
     rings_warn(&v->rings, x, preview_panel(&v->preview));
     char *story = view_story(x, &v->preview, &v->names, &v->rings);
-    s = story ? web_begin(v->web, preview_panel(&v->preview), story, e)
-              : error_memory(e, "a text for the pages");
+    if (!story)
+        return error_memory(e, "a text for the pages");
+    web_begin(v->web, preview_panel(&v->preview), story);
     free(story);
-    if (s == STATUS_OK && v->player)
-        s = print_address(v, e);
-    return s ? s : view_pipeline_open(&v->pipeline, v->web, v->control, e);
+    return view_pipeline_open(&v->pipeline, v->web, v->control, e);
 }
 
 /* Copies a frame, with its marks and facts, into the store from which the pages are served. */
@@ -551,8 +547,8 @@ static enum status keep_frame(struct view *v, const struct frame *f, struct erro
     kept->brightness = frame_mean(&kept->image);
     history_add(&v->history,
                 (struct view_point){kept->time_s, v->frames, v->hits, kept->brightness});
-    s = view_marks(v->experiment, preview_panel(&v->preview), f, &kept->marks, &kept->nmarks, e);
-    if (s || !image_is_intact(&f->image)) {
+    view_marks(v->experiment, preview_panel(&v->preview), f, &kept->marks, &kept->nmarks);
+    if (!image_is_intact(&f->image)) {
         web_store_drop(store, kept);
         return s;
     }
@@ -583,6 +579,8 @@ static enum status view_frame(void *state, struct frame *f, struct error *e)
     const uint64_t begun_ns = clock_ns();
     v->frames++;
     v->hits += f->recipe.nlattices > 0;
+    if (v->player && v->frames == 1 && print_address(v, e))
+        return e->status;
     if (!v->piped && !v->hold && begun_ns < v->next_ns && !is_last(v, f))
         return STATUS_OK;
     const enum status s = keep_frame(v, f, e);
@@ -621,9 +619,11 @@ static void wait_for_pages(const struct view *v)
 static enum status tell_end(struct view *v, const char *how, struct error *e)
 {
     char *text = view_epilogue(how, v->frames, &v->history);
-    const enum status s = text ? web_end(v->web, text, e) : error_memory(e, "a text for the pages");
+    if (!text)
+        return error_memory(e, "a text for the pages");
+    web_end(v->web, text);
     free(text);
-    return s;
+    return STATUS_OK;
 }
 
 static enum status view_end(void *state, struct error *e)
@@ -631,7 +631,8 @@ static enum status view_end(void *state, struct error *e)
     struct view *v = state;
     view_pipeline_close(v->pipeline);
     v->pipeline = NULL;
-    const enum status s = tell_end(v, "The stream has ended.", e);
+    enum status s = v->player && !v->frames ? print_address(v, e) : STATUS_OK;
+    s = s ? s : tell_end(v, "The stream has ended.", e);
     if (s == STATUS_OK && !atomic_load(&v->interrupted))
         wait_for_pages(v);
     return s;

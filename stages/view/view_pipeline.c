@@ -84,7 +84,7 @@ static bool take_status(struct view_pipeline *v)
         }
 }
 
-static void *watch(void *pipeline)
+static void *watch_source(void *pipeline)
 {
     struct view_pipeline *v = pipeline;
     uint64_t asked_ns = 0, gap_ns = ASK_FIRST_NS;
@@ -106,14 +106,12 @@ enum status view_pipeline_open(struct view_pipeline **opened, struct web *web, c
     if (!control[0] || endpoint_is_network(control))
         return STATUS_OK;
     struct view_pipeline *v = mem_array(1, sizeof *v);
-    if (!v)
-        return error_memory(e, "the pipeline");
     v->web = web;
     sigset_t all, former;
     enum status s = watch_open(&v->watch, control, NULL, false, e);
     (void)sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &former);
-    if (s == STATUS_OK && pthread_create(&v->thread, NULL, watch, v) != 0)
+    if (s == STATUS_OK && pthread_create(&v->thread, NULL, watch_source, v) != 0)
         s = error_set(e, STATUS_FAILED, "cannot start a thread");
     (void)pthread_sigmask(SIG_SETMASK, &former, NULL);
     if (s == STATUS_OK) {

@@ -3,7 +3,7 @@
  *
  * Each frame makes one file per output.  The file is written under a temporary name, renamed when
  * it is complete, and listed in the index after that.  NXmx and tables of a run are exceptions:
- * one file has many frames (io/nxmx/nxmx_series.h, reflections_files.h).
+ * one file has many frames (io/nxmx/nxmx_series.h, output.h).
  */
 #include <inttypes.h>
 #include <math.h>
@@ -16,10 +16,11 @@
 #include "base/files.h"
 #include "base/hash.h"
 #include "base/history.h"
-#include "base/log.h"
 #include "base/opt.h"
+#include "base/program.h"
+#include "engine/cpu/threads.h"
 #include "io/output/frame_index.h"
-#include "io/output/template.h"
+#include "io/output/output_file.h"
 #include "outputs.h"
 #include "stage/stage.h"
 
@@ -36,6 +37,7 @@ struct write_options {
     int cbf_header;           // enum cbf_header
     int preview_colors;       // enum picture_colors
     int64_t frames_per_file;  // images in a data file of NXmx
+    int64_t threads;
     struct opt_marks given;
 };
 
@@ -60,6 +62,8 @@ static const struct opt write_options[] = {
      .min = 1, .max = 10000, .usual = "100", .first = true},
     {"compression", NXMX_COMPRESSIONS, "Compression of NXmx images; gzip needs no plugin",
      OPT_CHOICE, AT(compression), .choices = NXMX_COMPRESSIONS, .first = true},
+    {"threads", "N", "Threads of this process, 1 to 1024 (number of CPU cores, at most 16)",
+     OPT_INT, AT(threads), .min = 1, .max = 1024},
     {.doc = "Ground truth:", .type = OPT_GROUP},
     {"reflections", "TEMPLATE",
      "Also write the true reflections: text (.tsv), DIALS (.refl) or CrystFEL (.stream). With a "
@@ -193,47 +197,6 @@ static enum status write_options_settle(struct write_options *o, const char *con
     return s ? s : check_unused(o, outputs, e);
 }
 
-/* Statistics of the photons of the true reflections of all frames, for the log line at the end
- * of the run. */
-enum { OCTAVES = 256, FINE = 32, BINS = OCTAVES * FINE };  // FINE bins for each factor of 2
-
-struct brightness {
-    uint64_t frames, count;  // number of frames with a reflection table; of reflections
-    double least, most;      // fewest and most photons of a reflection
-    uint64_t bins[BINS];     // number of reflections by the logarithm of their photons
-};
-
-static void brightness_add(struct brightness *b, const struct reflection_table *t)
-{
-    b->frames++;
-    for (size_t i = 0; i < t->count; i++) {
-        const double photons = t->rows[i].photons, place = log2(photons) + OCTAVES / 2;
-        b->least = b->count && b->least < photons ? b->least : photons;
-        b->most = b->count && b->most > photons ? b->most : photons;
-        b->count++;
-        b->bins[place > 0 && place < OCTAVES ? (size_t)(place * FINE) : 0]++;
-    }
-}
-
-/* Returns the median of the photons per reflection, with an error of about 1 percent. */
-static double brightness_median(const struct brightness *b)
-{
-    uint64_t below = 0;
-    size_t i = 0;
-    while (i + 1 < BINS && (below += b->bins[i]) * 2 < b->count)
-        i++;
-    const double middle = exp2(((double)i + 0.5) / FINE - OCTAVES / 2);
-    return fmin(b->most, fmax(b->least, middle));
-}
-
-static void brightness_tell(const struct brightness *b)
-{
-    if (b->count)
-        log_line(LOG_TELL,
-                 "%.4g reflections a frame: weakest %.3g photons, median %.3g, strongest %.3g",
-                 (double)b->count / (double)b->frames, b->least, brightness_median(b), b->most);
-}
-
 struct writer {
     struct write_options options;  // must be the first member
     bool resume;                   // --resume was given
@@ -247,13 +210,14 @@ struct writer {
     uint64_t first, last;  // lowest and highest frame number that this process wrote
     uint64_t frames;       // number of frames that this process wrote
     uint64_t bytes;        // size of their files, without those of a series
-    struct brightness brightness;
+    struct reflections_summary summary;
 };
 
 static enum status writer_open(void *state, const char **operands, int noperands, struct error *e)
 {
     struct writer *w = state;
-    return write_options_settle(&w->options, operands, noperands, &w->outputs, e);
+    const enum status s = write_options_settle(&w->options, operands, noperands, &w->outputs, e);
+    return s ? s : threads_start_of_sink(&w->options.threads, e);
 }
 
 /* --- the stream ---------------------------------------------------------- */
@@ -276,12 +240,10 @@ static void files_lineage(const struct writer *w, char lineage[17],
     history_append(history, EXPERIMENT_HISTORY_SIZE, "bragg-write", more);
 }
 
-static enum status writer_message(void *state, const struct route *r, const struct message *m,
-                                  struct error *e)
+static void writer_meet(void *state, const char *control, uint64_t run)
 {
-    (void)m, (void)e;
-    ((struct writer *)state)->run = r->run;
-    return STATUS_OK;
+    (void)control;
+    ((struct writer *)state)->run = run;
 }
 
 /* Adds a frame whose files are complete to the index. */
@@ -331,9 +293,8 @@ static enum status writer_begin(void *state, struct experiment *x, struct error 
                                                .overwrite = settings->overwrite,
                                                .sync = settings->fsync};
     if (!w->resume && !settings->overwrite)
-        s = taken_find(&w->taken, &w->outputs, e);
-    if (s == STATUS_OK)
-        s = frame_index_open(&w->index, w->options.index ? w->options.index : path, &index, e);
+        taken_find(&w->taken, &w->outputs);
+    s = frame_index_open(&w->index, w->options.index ? w->options.index : path, &index, e);
     if (!w->index.fresh)
         taken_free(&w->taken);  // the index is continued: some of the files may be its frames
     const struct run_table_settings table = {.x = x,
@@ -365,7 +326,7 @@ static enum status writer_settle(void *state, const struct start *start, struct 
 }
 
 /* Arguments of note_kept. */
-struct had {
+struct kept_frames {
     const struct writer *w;
     struct id_set *ids;  // frames that are finished
 };
@@ -373,11 +334,12 @@ struct had {
 /* Callback of nxmx_series_visit: adds a frame of a .part file if its other files exist. */
 static enum status note_kept(void *had, const struct nxmx_note *note, struct error *e)
 {
-    const struct had *h = had;
+    const struct kept_frames *h = had;
     const struct writer *w = h->w;
-    const bool there =
-        outputs_are_beside(&w->outputs, &w->options.settings, w->experiment, &w->index, note);
-    return !there || id_set_add(h->ids, note->id) ? STATUS_OK : error_memory(e, "a list of frames");
+    (void)e;
+    if (outputs_are_beside(&w->outputs, &w->options.settings, w->experiment, &w->index, note))
+        id_set_add(h->ids, note->id);
+    return STATUS_OK;
 }
 
 /* Adds the frames that the index lists and whose files are unchanged, and the frames in the .part
@@ -387,20 +349,19 @@ static enum status writer_have(void *state, struct id_set *ids, struct error *e)
     const struct writer *w = state;
     struct nxmx_series *series = w->outputs.series ? &w->outputs.series->series : NULL;
     struct id_set listed = {0};
-    enum status s = frame_index_ids(&w->index, &listed, e);
+    frame_index_ids(&w->index, &listed);
     if (series)
         nxmx_series_recall(series);
-    for (size_t i = 0; i < listed.count && s == STATUS_OK; i++)
-        for (uint64_t id = listed.ranges[i].first; s == STATUS_OK; id++) {
-            if (outputs_are_there(&w->outputs, &w->options.settings, w->experiment, &w->index,
-                                  id) &&
-                !id_set_add(ids, id))
-                s = error_memory(e, "the index");
+    for (size_t i = 0; i < listed.count; i++)
+        for (uint64_t id = listed.ranges[i].first;; id++) {
+            if (outputs_are_there(&w->outputs, &w->options.settings, w->experiment, &w->index, id))
+                id_set_add(ids, id);
             if (id == listed.ranges[i].last)
                 break;
         }
     id_set_clear(&listed);
-    return !s && series ? nxmx_series_visit(series, note_kept, &(struct had){w, ids}, e) : s;
+    return series ? nxmx_series_visit(series, note_kept, &(struct kept_frames){w, ids}, e)
+                  : STATUS_OK;
 }
 
 static void writer_expect(void *state, uint64_t frames)
@@ -450,9 +411,8 @@ static enum status writer_frame(void *state, struct frame *f, struct error *e)
         s = check_names(w, id, e);
     if (s == STATUS_OK)
         s = frame_index_check(&w->index, id, note.crc, e);
-    if (s == STATUS_OK && outputs_keep_planes(&w->outputs) &&
-        !planes_expand(&f->planes, f->image.count))
-        s = error_memory(e, "the derivative images");
+    if (s == STATUS_OK && outputs_keep_planes(&w->outputs))
+        planes_expand(&f->planes, f->image.count);
     if (s == STATUS_OK)
         s = outputs_write(&w->outputs, &w->options.settings, w->experiment, f, &w->index, e);
     if (s)
@@ -461,7 +421,7 @@ static enum status writer_frame(void *state, struct frame *f, struct error *e)
     w->last = w->last > id ? w->last : id;
     w->frames++;
     if (f->reflections.present)
-        brightness_add(&w->brightness, &f->reflections);
+        reflections_summary_add(&w->summary, f);
     note.bytes = outputs_list(&w->outputs, id, w->index.path, names);
     w->bytes += note.bytes;
     return w->outputs.series ? nxmx_series_keep(&w->outputs.series->series, f, &note, e)
@@ -492,7 +452,7 @@ static enum status writer_end(void *state, struct error *e)
     if (s == STATUS_OK)
         s = outputs_end_run(&w->outputs, e);
     if (s == STATUS_OK)
-        brightness_tell(&w->brightness);
+        reflections_summary_log(&w->summary);
     return !s && w->has_index ? frame_index_finish(&w->index, e) : s;
 }
 
@@ -519,6 +479,7 @@ static const struct stage writer = {
     .details = "TEMPLATE is a file name with one number, such as 'lyso_%04d.img'. Its suffix "
                "selects the format:\n"
                "  .nxs .h5    NXmx, one name for all frames, such as lyso.nxs\n"
+               "  .cxi        NXmx that is also CXI, with true peaks, for CrystFEL\n"
                "  .cbf        mini-CBF, 32 bits\n"
                "  .img        SMV, 16 or 32 bits\n"
                "  .raw        float32 without a header\n"
@@ -528,7 +489,7 @@ static const struct stage writer = {
     .state_size = sizeof(struct writer),
     .open = writer_open,
     .settle = writer_settle,
-    .message = writer_message,
+    .meet = writer_meet,
     .begin = writer_begin,
     .have = writer_have,
     .expect = writer_expect,
@@ -540,5 +501,6 @@ static const struct stage writer = {
 
 int main(int argc, char **argv)
 {
+    program_sleeps(argv);
     return stage_main(&writer, argc, argv);
 }

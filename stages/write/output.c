@@ -11,14 +11,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/crc32c.h"
 #include "base/files.h"
+#include "base/hash.h"
 #include "base/history.h"
 #include "io/images/image_file.h"
 #include "io/images/picture.h"
 #include "io/images/smv.h"
-#include "io/output/replace.h"
-#include "io/output/template.h"
+#include "io/output/output_file.h"
 
 /* --- derivative images, next to a raw image ------------------------------- */
 
@@ -191,9 +190,9 @@ static enum format format_of(const char *name)
         const char *suffix;
         enum format format;
     } suffixes[] = {
-        {".img", FORMAT_SMV},  {".smv", FORMAT_SMV}, {".cbf", FORMAT_CBF}, {".raw", FORMAT_RAW},
-        {".bin", FORMAT_RAW},  {".f32", FORMAT_RAW}, {".pgm", FORMAT_PGM}, {".png", FORMAT_PNG},
-        {".nxs", FORMAT_NXMX}, {".h5", FORMAT_NXMX},
+        {".img", FORMAT_SMV},  {".smv", FORMAT_SMV}, {".cbf", FORMAT_CBF},  {".raw", FORMAT_RAW},
+        {".bin", FORMAT_RAW},  {".f32", FORMAT_RAW}, {".pgm", FORMAT_PGM},  {".png", FORMAT_PNG},
+        {".nxs", FORMAT_NXMX}, {".h5", FORMAT_NXMX}, {".cxi", FORMAT_NXMX},
     };
     const char *dot = strrchr(name, '.');
     for (size_t i = 0; dot && i < sizeof suffixes / sizeof *suffixes; i++)
@@ -213,7 +212,7 @@ enum status output_parse(struct output *o, const char *text, enum format format,
     if (!o->format)
         return error_set(e, STATUS_USAGE,
                          "'%.60s': unknown format. Expected a name that ends in .img, .cbf, .nxs, "
-                         ".h5, .raw, .pgm or .png, or --format=FORMAT",
+                         ".h5, .cxi, .raw, .pgm or .png, or --format=FORMAT",
                          text);
     if (o->format == FORMAT_NXMX) {
         const enum status opened = nxmx_series_open(&o->series, text, e);
@@ -292,15 +291,12 @@ static void scale_experiment(struct output *o, double scale, const struct experi
 }
 
 /* Sets *copy to the frame with scaled integer pixels. The caller frees copy->image. */
-static enum status scale_frame(struct output *o, double scale, const struct frame *f,
-                               struct frame *copy, struct error *e)
+static void scale_frame(struct output *o, double scale, const struct frame *f, struct frame *copy)
 {
     const bool smv = o->format == FORMAT_SMV;
     *copy = (struct frame){.recipe = f->recipe, .reflections = f->reflections, .planes = f->planes};
-    if (!image_reserve(&copy->image, smv ? PIXEL_U16 : PIXEL_I32, UNIT_ADU, f->image.count))
-        return error_memory(e, "the scaled image");
+    image_allocate(&copy->image, smv ? PIXEL_U16 : PIXEL_I32, UNIT_ADU, f->image.count);
     scale_image(scale, f->image.pixels, o->clipped.largest_adu, &copy->image, &o->clipped);
-    return STATUS_OK;
 }
 
 static enum status write_counts(struct output *o, const struct output_settings *settings,
@@ -330,9 +326,8 @@ static enum status write_whole(struct output *o, const struct output_settings *s
                          "bragg-write, or give --scale=X",
                          o->format == FORMAT_SMV ? "SMV" : "CBF");
     scale_experiment(o, settings->scale, x, &scaled);
-    enum status s = scale_frame(o, settings->scale, f, &copy, e);
-    if (s == STATUS_OK)
-        s = write_counts(o, settings, &scaled, &copy, out, e);
+    scale_frame(o, settings->scale, f, &copy);
+    const enum status s = write_counts(o, settings, &scaled, &copy, out, e);
     image_free(&copy.image);
     return s;
 }
@@ -346,10 +341,9 @@ static enum status write_picture(struct output *o, const struct output_settings 
     struct picture p;
     if (is_preview(o))
         return preview_write(&o->shown, &settings->preview, &look, x, f, out, path, e);
-    enum status s = picture_make(&p, &f->image, x->panels, &look, e);
-    if (s == STATUS_OK)
-        s = o->format == FORMAT_PNG ? picture_write_png(out, &p, path, e)
-                                    : picture_write_pgm(out, &p, path, e);
+    picture_make(&p, &f->image, x->panels, &look);
+    const enum status s = o->format == FORMAT_PNG ? picture_write_png(out, &p, path, e)
+                                                  : picture_write_pgm(out, &p, path, e);
     picture_free(&p);
     return s;
 }
@@ -398,10 +392,12 @@ static enum status pack_for_series(struct output *o, const struct output_setting
         return nxmx_series_pack(&o->series, f, e);
     if (f->image.type != PIXEL_F32)
         return error_set(e, STATUS_INPUT, SCALE_OF_COUNTS);
-    enum status s = scale_frame(o, settings->scale, f, &copy, e);
-    if (s == STATUS_OK && !image_is_intact(&f->image))
+    enum status s = STATUS_OK;
+    scale_frame(o, settings->scale, f, &copy);
+    if (!image_is_intact(&f->image))
         s = error_set(e, STATUS_FAILED,
-                      "%s: the image of frame %" PRIu64 " was replaced while it was read",
+                      "%s: the previous stage reused the memory of frame %" PRIu64
+                      " while it was read",
                       o->series.master, f->recipe.id);
     if (s == STATUS_OK)
         s = nxmx_series_pack(&o->series, &copy, e);
@@ -422,7 +418,10 @@ enum status output_put(struct output *o, const struct output_settings *settings,
     file->sync = settings->fsync;
     s = write_content(o, settings, x, f, file->stream, path, e);
     if (s == STATUS_OK && !image_is_intact(&f->image))
-        s = error_set(e, STATUS_FAILED, "%s: the image was replaced while it was written", path);
+        s = error_set(
+            e, STATUS_FAILED,
+            "%s: the previous stage reused the memory of the image while the file was written",
+            path);
     if (s == STATUS_OK)
         s = replace_flush(file, e);
     if (s)

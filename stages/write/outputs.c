@@ -16,9 +16,8 @@
 #include "base/files.h"
 #include "base/log.h"
 #include "io/nxmx/nxmx_spool.h"
-#include "io/output/replace.h"
+#include "io/output/output_file.h"
 #include "output.h"
-#include "outputs_unsaid.h"
 
 /* --- clashes between names ------------------------------------------------- */
 
@@ -145,28 +144,30 @@ static bool is_taken(const char *path)
 
 /* Adds the numbers of the existing files of a template to *numbers. The file of a template
  * without a number has the number 0. */
-static enum status find_taken(const struct template *t, struct id_set *numbers, struct error *e)
+static void find_taken(const struct template *t, struct id_set *numbers)
 {
     char path[TEMPLATE_PATH_MAX];
     struct id_set there = {0};
-    bool noted = template_is_numbered(t) ? template_list(t, &there)
-                                         : !is_taken(t->text) || id_set_add(numbers, 0);
-    for (size_t i = 0; i < there.count && noted; i++)
-        for (uint64_t n = there.ranges[i].first; n <= there.ranges[i].last && noted; n++) {
+    if (template_is_numbered(t))
+        template_list(t, &there);
+    else if (is_taken(t->text))
+        id_set_add(numbers, 0);
+    for (size_t i = 0; i < there.count; i++)
+        for (uint64_t n = there.ranges[i].first; n <= there.ranges[i].last; n++) {
             template_name(t, n, path);
-            noted = !is_taken(path) || id_set_add(numbers, n);
+            if (is_taken(path))
+                id_set_add(numbers, n);
         }
     id_set_clear(&there);
-    return noted ? STATUS_OK : error_memory(e, "a list of files");
 }
 
-enum status taken_find(struct taken *t, const struct outputs *o, struct error *e)
+void taken_find(struct taken *t, const struct outputs *o)
 {
     *t = (struct taken){0};
-    enum status s = o->series ? find_taken(&o->series->series.data, &t->numbers[0], e) : STATUS_OK;
-    for (int i = 0; i < o->count && s == STATUS_OK; i++)
-        s = find_taken(&o->all[i].name, &t->numbers[1 + i], e);
-    return s;
+    if (o->series)
+        find_taken(&o->series->series.data, &t->numbers[0]);
+    for (int i = 0; i < o->count; i++)
+        find_taken(&o->all[i].name, &t->numbers[1 + i]);
 }
 
 /* Fails if a file exists with one of the numbers first to first + count - 1. */
@@ -245,8 +246,7 @@ enum status outputs_begin(struct outputs *o, const struct output_settings *setti
         if (s)
             return error_set(e, s, "%s: %s", image->name.text, cause.text);
     }
-    if (!moved_open(&o->moved, o->assembly.of ? &o->assembly.whole : x))
-        return error_memory(e, "the panels");
+    moved_open(&o->moved, o->assembly.of ? &o->assembly.whole : x);
     if (!outputs_have(o, FORMAT_CBF) || settings->cbf_header == CBF_GENERIC)
         return STATUS_OK;
     return cbf_header_check(settings->cbf_header, o->assembly.of ? &o->assembly.whole : x, e);
@@ -326,7 +326,8 @@ static enum status assemble(struct outputs *o, const struct frame *f, struct fra
     whole->image = o->assembly.image;
     if (s == STATUS_OK && !image_is_intact(&f->image))
         return error_set(e, STATUS_FAILED,
-                         "frame %" PRIu64 ": the image was replaced while it was read",
+                         "frame %" PRIu64
+                         ": the previous stage reused the memory of the image while it was read",
                          f->recipe.id);
     return s;
 }
@@ -587,8 +588,10 @@ void outputs_remove_leftovers(const struct outputs *o)
 {
     for (int i = 0; i < o->count; i++)
         leftovers_remove(&o->all[i].name);
-    if (o->series)
+    if (o->series) {
         leftovers_remove(&o->series->series.data);
+        leftovers_remove(&o->series->series.spools);
+    }
 }
 
 void outputs_close(struct outputs *o)

@@ -24,9 +24,9 @@ struct outputs {
     struct output *series;     // the NXmx output in `all`; NULL: none
     bool named;                // a file that is not of the series may have its final name
     struct assembly assembly;  // puts panels into one image; unused if no output needs that
-    struct moved moved;        // detector (the assembled one, if there is one) at its place in
-                               // the current frame
-    uint32_t said;             // warnings that were printed, one bit each; see outputs_unsaid.h
+    struct moved moved;        // detector of the files (the assembled one, if there is one), at
+                               // its position in the current frame
+    uint32_t said;             // warnings that were printed, one bit each; see outputs_unsaid.c
 };
 
 /* Adds an output, at most OUTPUTS_MAX; see output_parse.
@@ -47,7 +47,7 @@ bool outputs_keep_planes(const struct outputs *o);
 enum status outputs_begin(struct outputs *o, const struct output_settings *settings,
                           const struct experiment *x, struct error *e);
 
-/* Begins the reflection table of the run, if there is one: see reflections_files.h.  The function
+/* Begins the reflection table of the run, if there is one: see output.h.  The function
  * sets format and names in a copy of *settings. */
 enum status outputs_begin_run(struct outputs *o, const struct run_table_settings *settings,
                               struct error *e);
@@ -118,8 +118,8 @@ struct taken {
 };
 
 /* Finds the existing files, which are not empty, with names of the outputs.  The caller calls
- * taken_free, also after an error. */
-enum status taken_find(struct taken *t, const struct outputs *o, struct error *e);
+ * taken_free. */
+void taken_find(struct taken *t, const struct outputs *o);
 
 /* Checks that no existing file has the name of a file of frames 0 to frames - 1. STATUS_FAILED:
  * a file has such a name. */
@@ -127,5 +127,23 @@ enum status taken_check(const struct taken *t, const struct outputs *o, uint64_t
                         struct error *e);
 
 void taken_free(struct taken *t);
+
+/* ---- facts that the files do not store (outputs_unsaid.c) ---------------------------------- */
+
+/* Bit in outputs.said of a warning that outputs.c prints: the numbers in names become longer. */
+#define OUTPUTS_SAID_NUMBERS (1U << 31)
+
+/* The frame that is being written, with the settings of the outputs. */
+struct unsaid_frame {
+    const struct experiment *image;  // experiment with one panel, for formats of one image
+    const struct experiment *x;      // experiment with its panels, for all other formats
+    const struct frame *f;
+    double scale;          // --scale in ADU per photon; 0: not given
+    enum cbf_header kind;  // --cbf-header
+};
+
+/* Warns of each fact of the frame that an output does not store, unless its bit in *said is set,
+ * and sets the bit.  *said is 0 at first.  Devices such as /dev/null do not count as outputs. */
+void outputs_warn_of_unsaid(const struct outputs *o, const struct unsaid_frame *u, uint32_t *said);
 
 #endif

@@ -5,7 +5,7 @@
  * without a message.  Each fact that changes the meaning of the pixels has a row in `facts`, with
  * the formats that do not store it.  bragg-formats(5) has the same table.
  */
-#include "outputs_unsaid.h"
+#include "outputs.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -17,7 +17,7 @@
 #include "base/units.h"
 #include "base/vec.h"
 #include "io/images/cbf.h"
-#include "model/beam.h"
+#include "model/recipe.h"
 
 enum {
     SMV = 1 << FORMAT_SMV,
@@ -185,8 +185,8 @@ static bool has_gain(const struct unsaid_frame *u, char *value)
 
 static bool has_mask(const struct unsaid_frame *u, char *value)
 {
-    (void)snprintf(value, VALUE_SIZE, "gaps, --mask");
-    return u->image->panels->mask != NULL;
+    (void)snprintf(value, VALUE_SIZE, "gaps, --mask, --roi");
+    return !panel_is_whole(u->image->panels);
 }
 
 static bool is_wide(const struct unsaid_frame *u, char *value)

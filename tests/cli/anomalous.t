@@ -124,9 +124,9 @@ factors model --model='my model.pdb' --anomalous --fprime=fprime.txt
 check 'atoms of a model' sum model -10 2.5 0.5 2.5
 factors scale --model=scale.pdb --anomalous --fprime=fprime.txt
 # gemmi 0.6.5 (Debian 13) does not compute with such axes: it gets those of the cell.
-check 'with axes of its own' sum scale -10 2.5 0.5 2.5 3e-3
+check 'atoms of a model with axes of its own scatter anomalously' sum scale -10 2.5 0.5 2.5 3e-3
 factors sites --model='my model.pdb' --sites=sites.txt --fprime=fprime.txt
-check 'or others, that are listed' sum sites -10 2.5 0.5 2.5
+check 'sites of --sites replace the atoms of the model' sum sites -10 2.5 0.5 2.5
 
 # --- a part of the molecules is excited
 sed "s|34 |35 |" good.pdb >light.pdb
@@ -151,9 +151,9 @@ assert (change > 0.03) == (occupancy > 0), change" "$@"
 }
 check 'amplitudes are mixed with their phases' mixed light dark 0.3
 factors none --model='my model.pdb' --light=light.pdb --light-occupancy=0
-check 'none of them' mixed none dark 0
+check 'an excited occupancy of 0 gives the dark amplitudes' mixed none dark 0
 factors key --model=mine.pdb --crystal="name=one light=light.pdb light-occupancy=0.3"
-check 'of one crystal' cmp key light
+check 'options of --crystal give the same amplitudes' cmp key light
 
 # --- what cannot be
 refused() { # WHAT STATUS OPTION...

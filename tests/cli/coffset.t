@@ -57,13 +57,13 @@ def off(p, q): return abs(p - q).max() / n.max()
 assert off(x[:, :-1], n[:, 1:]) < 1e-6 < 1e-2 < off(x, n)
 assert min(off(y[:-1], n[1:]), off(y[1:], n[:-1])) < 1e-6 < 1e-2 < off(y, n)"
 is 'the table has how far' "$(cut -f37-39 x.tsv | tr '\n' ' ')" "$(printf 'shift_x_mm\tshift_y_mm\tcoffset_mm 0.4\t0\t0 ')"
-is 'and none where nothing moves' "$(grep -c coffset none.tsv)" 0
+is 'the table has no offset where nothing moves' "$(grep -c coffset none.tsv)" 0
 
 is 'a tap shows it' "$(geometry --distance=125 | bragg-orient --quiet --coffset=2 | bragg-tap | grep -o "shift_mm=[^ ]*")" 'shift_mm=2,0,0'
 
 # --- jitter
 geometry --distance=125 | bragg-orient --quiet --frames=1000 --coffset=2 --coffset-jitter=50 --shift-jitter=20 --seed=5 --truth=many.tsv | bragg-tap --quiet >/dev/null
-check 'as wide as asked for, each axis for itself' /usr/bin/python3 -c "
+check 'each axis has its own width of offsets' /usr/bin/python3 -c "
 import csv, numpy
 rows = list(csv.DictReader(open('many.tsv'), delimiter='\t'))
 a = numpy.array([[float(r[k]) for k in ('shift_x_mm', 'shift_y_mm', 'coffset_mm')] for r in rows])
@@ -92,7 +92,7 @@ for k in 0 1 2; do
 		"$(told $k | awk '{ printf "%.6f", $1 / 1000 }')"
 done
 for file in f_0.cbf f_1.img f.nxs:2; do
-	check "$file again" sh -c "bragg-replay --recompute $file | grep -q 'the same bytes'"
+	check "CrystFEL: bragg-replay recomputes $file to the same bytes" sh -c "bragg-replay --recompute $file | grep -q 'the same bytes'"
 done
 check 'DIALS: a detector for each still' /usr/bin/python3 -c "
 import csv, json

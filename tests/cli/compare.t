@@ -38,11 +38,11 @@ is "median" "$(figure percentile_50 a b)" 0
 is "99th percentile" "$(figure percentile_99 a b)" 0.25
 is "identical: correlation 1" "$(bragg-compare b b | sed -n 's/^correlation *//p')" 1
 
-check_status "within --max-error" 0 bragg-compare --max-error=0.25 a b
+check_status "an error within --max-error is accepted" 0 bragg-compare --max-error=0.25 a b
 check_status "outside --max-error" 1 bragg-compare --max-error=0.24 a b
-check_status "within --sum-tolerance" 0 bragg-compare --sum-tolerance=0.11 a b
+check_status "a difference within --sum-tolerance is accepted" 0 bragg-compare --sum-tolerance=0.11 a b
 check_status "outside --sum-tolerance" 1 bragg-compare --sum-tolerance=0.09 a b
-check_status "within --percentile-error" 0 bragg-compare --percentile-error=75:0 a b
+check_status "errors within --percentile-error are accepted" 0 bragg-compare --percentile-error=75:0 a b
 check_status "outside one of two" 1 bragg-compare --percentile-error=75:0 --percentile-error=76:0.2 a b
 check_status "all thresholds count" 1 bragg-compare --max-error=1 --sum-tolerance=0.01 a b
 
@@ -233,6 +233,15 @@ bragg-compare one.nxs two.nxs >noise || status=$?
 for i in 0 1; do bragg-compare one_$i.cbf two_$i.cbf >"image$i"; done
 is 'NXmx: as image by image' "$(awk '/^[01] / { print $2, $4, $5, $6, $7 }' noise)" "$(for i in 0 1; do
 	echo "$(word image$i 3 '^pixels') $(word image$i 3 '^max error') $(word image$i 9 '^percentiles') $(word image$i 3 '^sum ratio' | xargs printf '%.9g') $(word image$i 2 '^correl' | xargs printf '%.6g')"; done)"
+bragg-geometry --quiet --detpixels=32 --pixel=1 --ncells=5 | bragg-orient --quiet | bragg-intensity --quiet |
+	bragg-noise --quiet --dead=0.2 --adc-offset=0 | bragg-write --quiet dead.cbf dead.img
+is 'masked pixels of CBF count as 0' "$(figure sum_a dead.cbf dead.cbf)" "$(figure sum_a dead.img dead.img)"
+bragg-geometry --quiet --detpixels=64 --pixel=1 --ncells=5 --roi=10,40,5,30 | bragg-orient --quiet --osc=1 | bragg-intensity --quiet |
+	bragg-noise --quiet --readout=0 --adc-offset=40 | bragg-write --quiet region.cbf region.img region.nxs 2>>err
+bragg-replay --quiet region.nxs | bragg-write --quiet again.cbf 2>>err
+inside=$(awk -v sum="$(figure sum_a region.img region.img)" 'BEGIN { print sum - 40 * (64 * 64 - 31 * 26) }')
+is 'pixels outside --roi are masked in CBF and NXmx' "$(for file in region again; do figure sum_a $file.cbf $file.cbf; done | paste -sd' ')" \
+	"$inside $inside"
 is 'a frame that one file does not have' "$status $(grep '^frames\|^verdict' noise | tr -s ' ' | tr '\n' ';')" \
 	'1 frames 2 in both files, 0 only in A, 1 only in B;verdict outside;'
 check 'a difference within limits' sh -c '! bragg-compare --max-error=10 one.nxs two.nxs >limits; test "$(grep -c "within$" limits)" = 2'
@@ -247,6 +256,6 @@ is 'different detectors are described' "$status $(awk '/^[a-z]/ && $NF ~ /[0-9]$
 place() {
 	{ bragg-geometry --verbose --pixel=1 "$@" | bragg-tap >/dev/null; } 2>&1 | sed -n 's/.*), \([0-9.]*\) A at the edge, \([0-9.]*\) A in the corner/\1 \2/p'
 }
-is 'and how far they reach, as bragg-geometry says' "$(sed -n 's/^d .*, A *\([0-9]\)/\1/p' detectors | while read -r a b; do printf '%.3g %.3g\n' "$a" "$b"; done)" \
+is 'the resolution limits in the list of detectors are those of bragg-geometry' "$(sed -n 's/^d .*, A *\([0-9]\)/\1/p' detectors | while read -r a b; do printf '%.3g %.3g\n' "$a" "$b"; done)" \
 	"$({ place --detpixels=64 --distance=150; place --detpixels=80 --wavelength=1.2; } | paste -sd' ' | awk '{ print $1, $3; print $2, $4 }')"
 finish

@@ -38,7 +38,7 @@ mixture() { # FOLDER OPTION...
 check 'the pipeline of a mixture runs' mixture mix
 is 'two lattices of two crystals in each frame' "$(column mix.tsv name | tr '\n' ' ')" \
 	'orthorhombic tetragonal orthorhombic tetragonal '
-is 'with their shares' "$(column mix.tsv share | sort -u | cut -c1-4 | tr '\n' ' ')" '0.40 1 '
+is 'the table has the weights of the two lattices' "$(column mix.tsv share | sort -u | cut -c1-4 | tr '\n' ' ')" '0.40 1 '
 rotations mix.tsv 0 >first
 rotations mix.tsv 1 >second
 single() { # NAME SHARE ROTATIONS OPTION...
@@ -60,11 +60,11 @@ for k in 0 1; do
 done
 check 'three workers of two threads' mixture many --count=intensity=3 --set=intensity.threads=2
 for k in 0 1; do
-	check "give the same bytes in frame $k" cmp mix/mixture_000$k.img many/mixture_000$k.img
+	check "three workers give the same bytes in frame $k" cmp mix/mixture_000$k.img many/mixture_000$k.img
 done
-check 'and the same truth' cmp mix.tsv many.tsv
+check 'the ground truth is the same for one process and several' cmp mix.tsv many.tsv
 check 'the reference engine' mixture reference --set=intensity.engine=reference
-check 'agrees' bragg-compare --max-error=1e-5 --sum-tolerance=1e-6 mix/mixture_0001.raw reference/mixture_0001.raw
+check 'the reference engine gives the same image' bragg-compare --max-error=1e-5 --sum-tolerance=1e-6 mix/mixture_0001.raw reference/mixture_0001.raw
 header() { # FILE KEY
 	tr ';' '\n' <"$1" | tr -d '\0' | sed -n "s/^$2=//p" | head -n 1
 }
@@ -82,7 +82,7 @@ hits() { # FOLDER OPTION...
 check 'a hit rate' hits some --frames=40 --hit-rate=0.3
 check 'no hit at all' hits none --frames=40 --hit-rate=0
 check 'fewer frames' hits fewer --frames=25 --hit-rate=0.3
-check 'another seed' hits other --frames=40 --hit-rate=0.3 --seed=2
+check 'a run with another seed succeeds' hits other --frames=40 --hit-rate=0.3 --seed=2
 wrong='' found=0
 for k in $(column some.tsv frame); do
 	file=$(printf 'x_%02d.img' "$k")
@@ -97,7 +97,7 @@ done
 is 'headers and pixels: a blank is background alone, and no frame depends on others' "$wrong" ''
 # 12 expected, the standard deviation is 2.9
 check 'about as many hits as asked for' test "$found" -gt 3 -a "$found" -lt 21
-check 'another seed has hits of its own' test "$(column some.tsv lattices | tr -d '\n')" != "$(column other.tsv lattices | tr -d '\n')"
+check 'another seed gives other hits' test "$(column some.tsv lattices | tr -d '\n')" != "$(column other.tsv lattices | tr -d '\n')"
 
 # --- many lattices of one crystal
 photons() { # NAME OPTION...
@@ -107,14 +107,14 @@ photons() { # NAME OPTION...
 		bragg-background --water=1 | bragg-write --scale=1 "${name}_%d.raw" "${name}_%d.img"
 }
 check '200 lattices fit a message' photons full --random --lattices=200
-is 'and all are in the truth' "$(column full.tsv lattice | tail -n 1)" 199
-check 'and in the header' test -n "$(header full_0.img BRAGG_RECIPROCAL_199)"
+is 'the ground truth lists all 200 lattices' "$(column full.tsv lattice | tail -n 1)" 199
+check 'the header lists the last of 200 lattices' test -n "$(header full_0.img BRAGG_RECIPROCAL_199)"
 check 'a mean of lattices' photons mean --random --mean-lattices=1.5 --frames=12
 check 'some frames are blank, some have several' sh -c 'cut -f2 mean.tsv | grep -qx 0 && cut -f2 mean.tsv | grep -qx "[2-9]"'
 { rotations full.tsv 0 && rotations full.tsv 1; } >two
 check 'the first two of them from a file' photons listed --lattices=2 --orientations=two
-check 'are the first two at random' photons drawn --random --lattices=2
-check 'with the same photons' bragg-compare --max-error=1e-5 --sum-tolerance=1e-6 listed_0.raw drawn_0.raw
+check 'two random lattices can be drawn' photons drawn --random --lattices=2
+check 'listed lattices give the photons of drawn ones' bragg-compare --max-error=1e-5 --sum-tolerance=1e-6 listed_0.raw drawn_0.raw
 
 # --- pulses
 check 'steady pulses' photons steady --misset=10,20,30 --frames=4
@@ -122,11 +122,11 @@ check 'jitter of the fluence' photons fluence --misset=10,20,30 --frames=4 --flu
 steady=$(total steady_0.raw steady_1.raw steady_2.raw steady_3.raw | head -n 1)
 check 'scales crystal and background alike' near "$(total fluence_0.raw fluence_1.raw fluence_2.raw fluence_3.raw)" \
 	"$(column fluence.tsv fluence | awk -v s="$steady" '{ printf "%.9g\n", $1 * s }')" 1e-5
-is 'by a factor for every frame' "$(column fluence.tsv fluence | sort -u | wc -l)" 4
+is 'each frame has a fluence of its own' "$(column fluence.tsv fluence | sort -u | wc -l)" 4
 check 'jitter of the wavelength' photons wave --misset=10,20,30 --frames=2 --wavelength-jitter=1
 bragg-geometry $small --wavelength="$(column wave.tsv wavelength_A | tail -n 1)" | bragg-orient --quiet --misset=10,20,30 |
 	bragg-intensity | bragg-background --water=1 | bragg-write same.raw
-check 'is another wavelength' bragg-compare --max-error=1e-5 --sum-tolerance=1e-6 wave_1.raw same.raw
+check 'a frame with jitter has the pixels of its wavelength' bragg-compare --max-error=1e-5 --sum-tolerance=1e-6 wave_1.raw same.raw
 
 # --- cells that vary
 # frames CELL NAME OPTION...
@@ -139,10 +139,10 @@ frames() {
 check 'cells that vary' frames 60,70,31,90,95,90 cells --cell-spread=1
 is 'each has its own' "$(for k in 0 1 2; do header cells_$k.img BRAGG_CELL; done | sort -u | wc -l)" 3
 check 'a crystal of such a cell' frames "$(header cells_1.img BRAGG_CELL | tr ' ' ,)" own --only=1
-check 'has the same photons' bragg-compare --max-error=1e-5 --sum-tolerance=1e-6 cells_1.raw own_1.raw
+check 'a crystal with the varied cell has the same photons' bragg-compare --max-error=1e-5 --sum-tolerance=1e-6 cells_1.raw own_1.raw
 check_status 'the first cell has not' 1 bragg-compare --max-error=1e-5 cells_0.raw own_1.raw
-is 'and the same orientation' "$(header own_1.img BRAGG_ROTATION)" "$(header cells_1.img BRAGG_ROTATION)"
-is 'and cell' "$(header own_1.img BRAGG_CELL)" "$(header cells_1.img BRAGG_CELL)"
+is 'a crystal has one orientation, varied or given' "$(header own_1.img BRAGG_ROTATION)" "$(header cells_1.img BRAGG_ROTATION)"
+is 'a crystal has one cell, varied or given' "$(header own_1.img BRAGG_CELL)" "$(header cells_1.img BRAGG_CELL)"
 # tables of F grow with the largest cell of a frame
 for engine in reference cpu; do
 	bragg-geometry --quiet $small | bragg-orient --quiet --random --lattices=8 --cell-spread=4 | bragg-intensity --engine=$engine |

@@ -33,7 +33,7 @@ tilted='--distance=150 --twotheta=20 --rotate=5,-10,15'
 photons image_back --detector=one.nxs
 same 'an NXmx file of bragg-write, one image with gaps' image image_back 1030,1065
 photons modules_back --detector=two.nxs
-same 'and of modules' modules modules_back 1030,1028
+same 'photons of modules are written and read' modules modules_back 1030,1028
 masked() {
 	perl -e 'local $/; my $n = 0; $_ == 0 and $n++ for unpack "f<*", <>; print $n' "$1"
 }
@@ -42,7 +42,7 @@ is 'the saturation is that of the file' "$(bragg-geometry --detector=two.nxs --w
 photons red --detector=one.nxs --energy=11000
 check_status 'an option comes before the wavelength of the file' 1 cmp -s red.raw image_back.raw
 for what in --distance=100 --beam-center=1,1 --pixel=0.1 --twotheta=3 --detpixels=10; do
-	check_status "what the file says is not said again: ${what%=*}" 2 bragg-geometry --detector=one.nxs "$what"
+	check_status "an option that repeats what the file says is refused: ${what%=*}" 2 bragg-geometry --detector=one.nxs "$what"
 done
 
 # --- of others
@@ -51,7 +51,7 @@ if has python:h5py; then
 		/usr/bin/python3 "$BRAGG_TESTS/cli/nxmx_chains.py" chain $name.nxs chain_$name.h5
 	done
 	photons image_chain --detector=chain_one.h5
-	same 'another chain of depends_on, and other units' image image_chain 1030,1065
+	same 'another chain of depends_on and other units give the same image' image image_chain 1030,1065
 	photons modules_chain --detector=chain_two.h5
 	same 'modules by their places in the data, not by name' modules modules_chain 1030,1028
 	# refused WHAT TEXT: within a second, in a line
@@ -64,12 +64,12 @@ if has python:h5py; then
 	refused nowhere 'depends_on is /entry/no/such/axis, which is missing'
 	refused nan 'not a finite number'
 	refused units "unknown units 'furlong'; expected"
-	refused no-vector 'vector must be three numbers'
-	refused zero-vector 'vector must be three numbers'
+	refused no-vector 'vector: expected three numbers'
+	refused zero-vector 'vector: expected three numbers'
 	refused huge 'pixels along slow and fast, from 1 to 65536'
-	refused huge-size 'must be a list of at most 3 integers'
-	refused text-mask 'must be integers, one for each pixel'
-	refused oblong 'pixels must be square'
+	refused huge-size 'is not a list of at most 3 integers'
+	refused text-mask 'expected an integer for each pixel'
+	refused oblong 'pixels are not square'
 	refused behind 'pixels (slow x fast), but the modules span'
 	refused wavelength 'a wavelength of'
 	refused spectrum 'is a spectrum; expected one wavelength'
@@ -86,10 +86,10 @@ if has python:h5py; then
 		sed 's/^bragg-geometry: //' said
 	}
 	is 'the energy of an NXbeam' "$(beam eV)" wavelength_A=1.37760222
-	is 'in keV, the first of several' "$(beam keV)" wavelength_A=1.37760222
-	is 'and of a monochromator, in J' "$(beam J)" wavelength_A=1.37760222
-	is 'its wavelength, in nm' "$(beam mono)" wavelength_A=1.3
-	is 'of two that contradict each other an option chooses' "$(beam two --wavelength=1.1)" wavelength_A=1.1
+	is 'the energy of a beam can be in keV, and the first of several counts' "$(beam keV)" wavelength_A=1.37760222
+	is 'the energy of a monochromator can be in J' "$(beam J)" wavelength_A=1.37760222
+	is 'the wavelength of a monochromator can be in nm' "$(beam mono)" wavelength_A=1.3
+	is 'an option selects one of two contradictory values' "$(beam two --wavelength=1.1)" wavelength_A=1.1
 	is 'a file that does not say it' "$(beam none)" "$(printf '%s\n' wavelength_A=1 \
 		'warning: beam.h5: the file has no wavelength; 1 A is used. Give --wavelength or --energy')"
 	refused foreign-alone 'the modules span 1065 x 1030 pixels (slow x fast), but detectorSpecific/y_pixels_in_detector and x_pixels_in_detector'
@@ -117,11 +117,11 @@ if has python:h5py; then
 	# the library would run over the end of its heap of texts
 	perl -e 'local $/; my $x = <>; my $at = index $x, "GCOL"; substr($x, $at + 24, 8) = "\0\xff\xff\xff\0\0\0\0"; print $x' \
 		chain_one.h5 >heap.h5
-	check_status 'a damaged heap' 3 timeout 10 bragg-geometry --detector=heap.h5
-	check_status 'likewise where nobody waits for children' 3 sh -c "trap '' CHLD; exec bragg-geometry --detector=heap.h5"
-	is 'is said in a line' "$(timeout 10 bragg-geometry --detector=heap.h5 2>&1 >/dev/null | grep -c '^bragg-geometry: heap.h5: ')" 1
+	check_status 'a corrupt heap' 3 timeout 10 bragg-geometry --detector=heap.h5
+	check_status 'a corrupt heap fails also if SIGCHLD is ignored' 3 sh -c "trap '' CHLD; exec bragg-geometry --detector=heap.h5"
+	is 'the message about a corrupt heap is one line' "$(timeout 10 bragg-geometry --detector=heap.h5 2>&1 >/dev/null | grep -c '^bragg-geometry: heap.h5: ')" 1
 else
-	skip 'files of others' "$lack is missing"
+	skip 'files of another run' "$lack is missing"
 fi
 head -c 20000 one.nxs >short.nxs
 check_status 'a truncated file' 3 timeout 10 bragg-geometry --detector=short.nxs
@@ -161,7 +161,7 @@ read_out 'a saturation that is asked for' '0 1000' pilatus-300k --saturation=100
 place=
 read_out 'poni: a detector of this name counts as well' '0 65534' eiger.poni
 poni Detector '{"pixel1": 0.001, "pixel2": 0.001, "max_shape": [30, 40]}' >plain.poni
-is 'and another one does not' "$(bragg-geometry --quiet --detector=plain.poni | bragg-orient --quiet | bragg-intensity --quiet |
+is 'poni: a detector of another name has the default offset' "$(bragg-geometry --quiet --detector=plain.poni | bragg-orient --quiet | bragg-intensity --quiet |
 	bragg-noise --quiet | bragg-tap --print | grep -o ' min=[0-9]*')" ' min=40'
 is 'a frame keeps its offset when it is computed again' "$(bragg-geometry --quiet --detector=pilatus-300k --distance=100 --roi=0,1,0,1 |
 	bragg-orient --quiet | bragg-intensity --quiet | bragg-noise --quiet --adc-offset=40 --bits=16 | bragg-write --quiet 'given_%d.img' &&
@@ -169,8 +169,8 @@ is 'a frame keeps its offset when it is computed again' "$(bragg-geometry --quie
 is 'pixels of the file' "$(bragg-geometry --detector=plain.poni | bragg-tap --print | grep -o 'size=[0-9x]*')" 'size=40x30'
 poni Detector '{"pixel1": 0.001, "pixel2": 0.001}' >open.poni
 check_status 'pixels that nobody says' 3 bragg-geometry --detector=open.poni
-is 'but an option may' "$(bragg-geometry --detector=open.poni --detpixels=40,30 | bragg-tap --print | grep -o 'size=[0-9x]*')" 'size=40x30'
-check_status 'and not what the file says' 2 bragg-geometry --detector=plain.poni --detpixels=40,30
+is 'an option gives the number of pixels if the file does not' "$(bragg-geometry --detector=open.poni --detpixels=40,30 | bragg-tap --print | grep -o 'size=[0-9x]*')" 'size=40x30'
+check_status 'an option cannot change the number of pixels of the file' 2 bragg-geometry --detector=plain.poni --detpixels=40,30
 poni Perkin >perkin.poni
 check_status 'a detector that is not known' 3 bragg-geometry --detector=perkin.poni --detpixels=40,30
 poni Eiger1M '{"pixel1": 0.000172, "pixel2": 0.000172}' >sizes.poni
@@ -181,11 +181,11 @@ check_status 'pixels of another size than those of the named detector' 3 bragg-g
 { cat plain.poni && echo 'Dist: 0.2'; } >distances.poni
 says() { bragg-geometry --detector="$1" 2>&1 >/dev/null | tail -n 1; }
 check_status 'two sizes of pixels in one geometry' 3 bragg-geometry --detector=contradicts.poni
-is 'are named' "$(says contradicts.poni)" 'bragg-geometry: contradicts.poni:11: PixelSize1 is 0.0011, which contradicts the 0.001 of an earlier line'
-is 'two distances, too' "$(says distances.poni)" 'bragg-geometry: distances.poni:11: Dist is 0.2, which contradicts the 0.15 of an earlier line'
+is 'the message names both sizes of pixels' "$(says contradicts.poni)" 'bragg-geometry: contradicts.poni:11: PixelSize1 is 0.0011, which contradicts the 0.001 of an earlier line'
+is 'two contradictory distances in a .poni are refused' "$(says distances.poni)" 'bragg-geometry: distances.poni:11: Dist is 0.2, which contradicts the 0.15 of an earlier line'
 bragg-geometry --detector=appended.poni --write-geom=appended.geom | bragg-tap --print >printed
-is 'of two geometries in a file the last counts' "$(grep '^clen\|^res' appended.geom)" "$(printf 'clen = 0.200000000\nres = 909.090909')"
-check_status 'another number of pixels' 3 bragg-geometry --detector=shape.poni
+is 'the last of two geometries in a file is used' "$(grep '^clen\|^res' appended.geom)" "$(printf 'clen = 0.200000000\nres = 909.090909')"
+check_status 'a shape that contradicts the number of pixels is refused' 3 bragg-geometry --detector=shape.poni
 # said FILE OPTION...: warnings of bragg-geometry, and the wavelength
 said() {
 	file=$1

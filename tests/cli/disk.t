@@ -51,7 +51,7 @@ for call in create write sync rename index append; do
 		mkdir out
 		status=0
 		frames out LD_PRELOAD="$faults" FAULT="$call $number $how" FAULT_ONCE=happened || status=$?
-		is "$how at $call: it happens, status 1, one line" \
+		is "$how at $call: the fault occurs, and one line and status 1 report it" \
 			"$(ls happened) $status $(wc -l <message)" 'happened 1 1'
 		check "$how at $call: which file, and why" grep -q '^bragg-write: out/f.*: cannot' message
 		is "$how at $call: the others are silent" "$(cat upstream)" ''
@@ -79,7 +79,7 @@ killed() {
 	END
 	status=0
 	bragg-run --workdir=out p.yaml 2>message || status=$?
-	is "killed $1: it happens, and all ends well" "$(ls happened) $status" 'happened 0'
+	is "killed $1: the fault occurs, and the run ends well" "$(ls happened) $status" 'happened 0'
 	[ $status = 0 ] || note "$(cat message)"
 	is "killed $1: the same files" "$(listing out)" "$expected"
 	is "killed $1: nothing else" "$(ls out | grep -c part)" 0
@@ -88,14 +88,14 @@ killed() {
 
 killed 'before a file is made' create 4 kill
 killed 'when a file is made' create 5 killed
-killed 'in the middle of a file' write 4 killed
+killed 'a process is killed in the middle of a file' write 4 killed
 killed 'before a file is synced' sync 3 kill
 killed 'before a file gets its name' rename 5 kill
 killed 'when a file has its name' rename 6 killed
 killed 'before the index is made' index 1 kill
 killed 'when the index is made' index 1 killed
-killed 'in the middle of the first line' append 1 killed
-killed 'in the middle of a line' append 4 killed
+killed 'a process is killed in the middle of the first line' append 1 killed
+killed 'a process is killed in the middle of a line' append 4 killed
 killed 'before a line' append 5 kill
 
 # A series of NXmx files, whose master is written anew after each of them
@@ -110,7 +110,7 @@ for fault in 'create 3 killed' 'keep 2 ENOSPC' 'keep 5 short' 'keep 3 killed' 'r
 	mkdir out
 	status=0
 	{ series out LD_PRELOAD="$faults" FAULT="$fault" FAULT_ONCE=happened || status=$?; } 2>/dev/null
-	is "series, $fault: it happens" "$(ls happened) $status" "happened $(case $fault in *kill*) echo 137 ;; *) echo 1 ;; esac)"
+	is "series, $fault: the fault occurs" "$(ls happened) $status" "happened $(case $fault in *kill*) echo 137 ;; *) echo 1 ;; esac)"
 	series out
 	check "series, $fault: again, the same files" diff -r -x '*.index' series out
 	is "series, $fault: again, the same index" "$(sort -u out/s.nxs.index)" "$(sort -u series/s.nxs.index)"

@@ -20,14 +20,14 @@ frame "$spread" '--spectrum=sase --bandwidth=0.3' --threads=1 one.raw
 frame "$spread" '--spectrum=sase --bandwidth=0.3' --threads=3 three.raw
 check 'one thread and three: the same bytes' cmp one.raw three.raw
 frame "$spread" '--spectrum=sase --bandwidth=0.3' '--threads=1 --isa=baseline' plain.raw
-check 'and any instruction set' cmp one.raw plain.raw
+check 'any instruction set gives the same bytes' cmp one.raw plain.raw
 frame '' '' --threads=2 dense.raw
 frame '--mosaic-model=gauss' '' --threads=2 block.raw
 # between two reflections the loop knows the nearer one only: there they differ, far below a photon
-check 'nothing spread: the same as by the loop over pixels' \
+check 'without a spread the image is that of the loop over pixels' \
 	bragg-compare --max-error=1e-5 --floor=1 --sum-tolerance=1e-6 --shape=300,280 dense.raw block.raw
 frame '--mosaic-model=domains' '' --threads=2 domains.raw
-check 'the other model: the same bytes as without' cmp dense.raw domains.raw
+check 'spread cells: both mosaic models give the same bytes' cmp dense.raw domains.raw
 
 # --- a rotation: every reflection passes through all of its rocking curve, and keeps its photons
 total() {
@@ -37,7 +37,7 @@ rotation='--osc=3 --phi-steps=150'
 frame '--mosaic-model=gauss' "$rotation" --threads=2 sharp.raw
 frame "${spread% --ncells*}" "$rotation" --threads=2 wide.raw
 note "sharp $(total sharp.raw), wide $(total wide.raw)"
-check 'what spreads loses nothing' sh -c 'awk -v a="$1" -v b="$2" "BEGIN { exit !(a > 0 && b / a > 0.97 && b / a < 1.03) }"' \
+check 'a spread of cells keeps the photons' sh -c 'awk -v a="$1" -v b="$2" "BEGIN { exit !(a > 0 && b / a > 0.97 && b / a < 1.03) }"' \
 	sh "$(total sharp.raw)" "$(total wide.raw)"
 
 # --- reflections and labels
@@ -45,7 +45,7 @@ check 'what spreads loses nothing' sh -c 'awk -v a="$1" -v b="$2" "BEGIN { exit 
 bragg-geometry $geometry $spread | bragg-orient --misset=10,20,30 --spectrum=sase --bandwidth=0.3 2>/dev/null |
 	bragg-intensity --threads=3 --reflections=10 --labels | bragg-tap --quiet --record=one.rec
 bragg-replay --quiet one.rec | bragg-write labelled.raw
-check 'they change no pixel' cmp one.raw labelled.raw
+check 'labels change no pixel' cmp one.raw labelled.raw
 check 'a recorded frame is computed again with them' bragg-replay --recompute one.rec:0
 
 # --- what has no closed form
@@ -92,8 +92,8 @@ says() {
 }
 says 'the reference engine' 'expected --engine=cpu' '' '' --engine=reference
 says 'a curved panel' 'flat' --curved '' ''
-says 'domains besides' '--mosaic of bragg-orient' '' --mosaic=0.2 ''
+says 'an ensemble and mosaic domains' '--mosaic of bragg-orient' '' --mosaic=0.2 ''
 says 'a derivative' "does not support the derivative by 'polarization'" '' '' --derivatives=polarization
-says 'a trace' 'no --trace-pixel' '' '' --trace-pixel=3,3
-says 'a matrix that is none' 'positive definite' --ncells-across=30,0,0 '' ''
+says 'a trace' '--trace-pixel does not work with' '' '' --trace-pixel=3,3
+says 'an invalid matrix' 'positive definite' --ncells-across=30,0,0 '' ''
 finish

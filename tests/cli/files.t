@@ -71,17 +71,17 @@ whole() {
 }
 refused='1 bragg-write: h.img.index: process N of another run is writing these frames. Wait for it to end, or write to another folder'
 begin wa
-is 'another lineage, in the folder of a run' "$(second wa --set=orient.seed=77)" "$refused"
+is 'another lineage in the folder of a run is refused' "$(second wa --set=orient.seed=77)" "$refused"
 other=/proc/$(sed -n 's/.*process \([0-9]*\) of.*/\1/p' said)
-is 'the other process is named' "$(cat "$other/comm") in $(readlink "$other/cwd")" "bragg-write in $PWD/wa"
-is 'even with --overwrite' "$(second wa --set=orient.seed=77 --set=write.overwrite)" "$refused"
-is 'the same lineage' "$(second wa)" "$refused"
+is 'the message names the other process' "$(cat "$other/comm") in $(readlink "$other/cwd")" "bragg-write in $PWD/wa"
+is 'another lineage is refused with --overwrite' "$(second wa --set=orient.seed=77 --set=write.overwrite)" "$refused"
+is 'a second run with the same lineage is refused' "$(second wa)" "$refused"
 rm wa/h.img.index
-is 'another lineage, when the index is away' "$(second wa --set=orient.seed=77)" "1 bragg-write: h_00.img $foreign"
+is 'another lineage is refused if the index is missing' "$(second wa --set=orient.seed=77)" "1 bragg-write: h_00.img $foreign"
 again='0 bragg-write: warning: h.img.index was changed by another program during the run; N missing frames are listed again 12'
 go_on wa
 is 'the first run writes it again' "$result" "$again"
-check 'and makes the files of a run alone' whole wa
+check 'the first run makes all of its files' whole wa
 
 # changed NAME COMMAND: in the folder of a run, when it has written some frames
 changed() {
@@ -92,14 +92,14 @@ changed() {
 	is "$1" "${result% *}" "${3% *}"
 }
 changed 'an index cut in a line is written again' 'truncate -s -9 h.img.index' "$again"
-check 'with all frames' whole wb
-changed 'or cut to nothing' ': >h.img.index' "$again"
-check 'with all frames, too' whole wb
-changed 'or put back as it was before' 'head -n -2 h.img.index >x && mv x h.img.index' "$again"
-check 'with all frames as well' whole wb
-changed 'or written over without getting shorter' 'cp h.img.index x; { grep "^[b#]" x; for i in 1 2 3 4 5 6; do tail -n 1 x; done; } >y; cat y >h.img.index; rm x y' \
+check 'the index that was cut in a line has all frames again' whole wb
+changed 'an index cut to nothing is written again' ': >h.img.index' "$again"
+check 'the index that was cut to nothing has all frames again' whole wb
+changed 'an index put back to an older state is written again' 'head -n -2 h.img.index >x && mv x h.img.index' "$again"
+check 'the index that was put back has all frames again' whole wb
+changed 'an index overwritten without getting shorter is written again' 'cp h.img.index x; { grep "^[b#]" x; for i in 1 2 3 4 5 6; do tail -n 1 x; done; } >y; cat y >h.img.index; rm x y' \
 	"$(echo "$again" | sed 's/12$/NN/')"
-check 'with all frames in the end' test "$(grep '^[0-9]' wb/h.img.index | sort -u)" = "$(grep '^[0-9]' plain/h.img.index | sort)"
+check 'the index that was overwritten has all frames in the end' test "$(grep '^[0-9]' wb/h.img.index | sort -u)" = "$(grep '^[0-9]' plain/h.img.index | sort)"
 rm -rf wb
 begin wb
 sed '1s/.$/x/' wb/h.img.index >x && mv x wb/h.img.index
@@ -140,10 +140,10 @@ computed() {
 mended() {
 	mended_name=$1 from=was/$2 to=was/$3 stream=$4
 	shift 4
-	is "$mended_name: of the same size" "$(wc -c <"$from")" "$(wc -c <"$to")"
+	is "$mended_name: the corrupt file has the same size" "$(wc -c <"$from")" "$(wc -c <"$to")"
 	mv "$to" kept && cp "$from" "$to"
-	is "$mended_name: is made again" "$(write "$stream" 3 1 --resume --stats=stats "$@") $(computed)" '0  1'
-	check "$mended_name: as it was" cmp "$to" kept
+	is "$mended_name: the file is made again" "$(write "$stream" 3 1 --resume --stats=stats "$@") $(computed)" '0  1'
+	check "$mended_name: the new file has the bytes of the old one" cmp "$to" kept
 }
 mended 'SMV of another lineage' 2_1.img 1_1.img counts 'was/1_%d.img' 'was/1_%d.raw'
 mended 'SMV of another frame' 1_2.img 1_1.img counts 'was/1_%d.img' 'was/1_%d.raw'
@@ -166,7 +166,7 @@ guarded() {
 	rm -rf us && mkdir us
 	echo user >"us/$file"
 	is "$guarded_name" "$(write "$stream" 3 1 "$@")" "1 bragg-write: us/$file $foreign"
-	is "$guarded_name: it stays, alone" "$(ls -A us) $(cat "us/$file")" "$file user"
+	is "$guarded_name: the file stays, and no other appears" "$(ls -A us) $(cat "us/$file")" "$file user"
 	is "$guarded_name: --overwrite" "$(write "$stream" 3 1 --overwrite "$@") $(grep -ac '^user$' "us/$file")" '0  0'
 }
 guarded 'an image' x_2.img counts 'us/x_%d.img'
@@ -178,14 +178,14 @@ rm -r us && mkdir us
 ln -s ../kept us/x_1.img
 is 'a link' "$(write counts 3 1 'us/x_%d.img')" "1 bragg-write: us/x_1.img $foreign"
 rm us/* && echo user >us/x_3.img && echo user >us/x_01.img && : >us/x_0.img
-is 'other names, and an empty file, are no obstacle' "$(write counts 3 1 'us/x_%d.img') $(ls us | wc -l) $(cat us/x_3.img us/x_01.img)" '0  6 user
+is 'other names and an empty file are no obstacle' "$(write counts 3 1 'us/x_%d.img') $(ls us | wc -l) $(cat us/x_3.img us/x_01.img)" '0  6 user
 user'
 rm us/x.img.index us/x_3.img us/x_01.img
 is 'frames without their index are guarded, too' "$(write counts 3 2 'us/x_%d.img')" "1 bragg-write: us/x_0.img $foreign"
 is 'nothing is left of that' "$(ls us | tr '\n' ' ')" 'x_0.img x_1.img x_2.img '
 status=0
 bragg-geometry --detpixels=32 | bragg-orient --only=5 | bragg-intensity | bragg-write 'us/x_%d.img' --scale=1 || status=$?
-is 'they are not in the way of a frame of another number' "$status" 0
+is 'files of another frame number are no obstacle' "$status" 0
 rm us/*
 sed -i '/noise/d; s/h_%02d.img/h_%02d.raw, --index=h.img.index/' h.yaml
 begin us
@@ -195,7 +195,7 @@ is 'one that comes while frames are written stays, too' "$result $(cat us/h_11.r
 rm us/h_11.raw
 sed -i '$d' us/h.img.index
 check 'a frame that is not in the index may be there' bragg-run --quiet --workdir=us --set=slow.sleep=0 h.yaml
-is 'and gets in again' "$(grep -c '^[0-9]' us/h.img.index) $(ls us | wc -l)" '12 13'
+is 'the index lists the missing frame again' "$(grep -c '^[0-9]' us/h.img.index) $(ls us | wc -l)" '12 13'
 
 # --- an index that would be in the way of a frame
 mkdir -p ix/folder
@@ -233,16 +233,18 @@ is '--truth' "$(stills)" "bragg-orient: truth.tsv $foreign
 1"
 is '--truth --overwrite' "$(stills --overwrite)" 2
 is '--truth: the same again' "$(stills)" 2
-is '--truth: of more frames' "$(stills --frames=4)" 5
-is '--truth: of fewer' "$(stills --frames=3)" "bragg-orient: truth.tsv $foreign
+is '--truth: a run with more frames extends the table' "$(stills --frames=4)" 5
+is '--truth: the table of another run is refused' "$(stills --frames=3 --seed=9)" "bragg-orient: truth.tsv $foreign
+5"
+is '--truth: a run with fewer frames is refused' "$(stills --frames=3)" "bragg-orient: --truth=truth.tsv: the file lists more frames than this run has (--frames=3). Give as many --frames as before, --overwrite to shorten the file, or another name
 5"
 
 # --- braggpipe columns: units of these tables, and of tables of reflections
 printf 'first hit_rate label\n0 1 jet\n' >jet
 stills --overwrite --coffset=1 --beam-jitter=10 --facility=lcls --pump=1:1 --runs=jet >others
 is 'each column of --truth has a meaning, and its place' "$(braggpipe columns truth.tsv | awk '/^ *[0-9]/ { print $2 }' | paste -s)" "$(head -n 1 truth.tsv)"
-is 'which is known' "$(braggpipe columns truth.tsv | grep -c 'not known')" 0
-is 'with unit and axes' "$(braggpipe columns truth.tsv | tr -s ' ' | grep -e ' as_x' -e ' astar_y' -e urad)" \
+is 'all columns of --truth are known' "$(braggpipe columns truth.tsv | grep -c 'not known')" 0
+is 'each column of --truth has unit and axes' "$(braggpipe columns truth.tsv | tr -s ' ' | grep -e ' as_x' -e ' astar_y' -e urad)" \
 	" 18 as_x 1/A a* in laboratory axes, spindle at 0: x
  28 astar_y 1/A a* in beam axes, mid-frame: y
  42 beam_x_urad urad beam direction, from beam z towards x
@@ -257,9 +259,9 @@ is 'a table of reflections: a column of a user is not guessed' "$(braggpipe colu
  15 background photons of other origin, in these brightest pixels
  16 mine ? not known"
 head -n 1 truth.tsv | tr '\t' '\n' >names
-is 'without a file: all columns' "$(braggpipe columns | awk '/^  / { print $1 }' | grep -vx -c -f names)" 23
+is 'braggpipe columns without a file names all columns' "$(braggpipe columns | awk '/^  / { print $1 }' | grep -vx -c -f names)" 25
 printf 'frame\tverdict\n0\tgood\n' >fits.tsv
-is 'another table' "$(braggpipe columns fits.tsv 2>&1; echo $?)" "braggpipe: fits.tsv: not a ground-truth table; expected a table of bragg-orient --truth, bragg-serve --key or bragg-write --reflections=FILE.tsv
+is 'a table of another kind is refused' "$(braggpipe columns fits.tsv 2>&1; echo $?)" "braggpipe: fits.tsv: not a ground-truth table; expected a table of bragg-orient --truth, bragg-serve --sent or bragg-write --reflections=FILE.tsv
 3"
 is 'two files' "$(braggpipe columns truth.tsv run.tsv 2>&1; echo $?)" "braggpipe: unexpected argument 'run.tsv'; expected braggpipe columns [FILE]
 2"
@@ -281,11 +283,11 @@ echo user >cell
 is 'bragg-serve --cell' "$(photons 1 1 | bragg-serve --protocol=crystfel --bind="ipc://$tap_scratch/run/s" --cell=cell 2>&1 >announced; cat cell)" \
 	"bragg-serve: cell $foreign
 user"
-is 'and no client is called before the files are there' "$(cat announced)" ''
+is 'no client is called before the files exist' "$(cat announced)" ''
 echo user >trace
 is '--trace' "$(bragg-geometry --detpixels=32 --trace=trace 2>&1; cat trace)" 'bragg-geometry: trace exists and is not a trace. Remove it first, or give another name
 user'
-is "bragg-run's, too" "$(bragg-run --trace=trace h.yaml 2>&1; cat trace)" 'bragg-run: trace exists and is not a trace. Remove it first, or give another name
+is '--trace of bragg-run' "$(bragg-run --trace=trace h.yaml 2>&1; cat trace)" 'bragg-run: trace exists and is not a trace. Remove it first, or give another name
 user'
 
 # What is in the way of --stats and --trace is as it was, and nothing waits.
@@ -366,15 +368,15 @@ ls >before
 outputs='out.geom truth.tsv w.img.index w.rec w_0.img '
 check_status 'a pipeline with inputs runs in another folder' 0 bragg-run --workdir=wd/deep in.yaml
 is 'where all of its outputs are' "$(ls wd/deep | tr '\n' ' ')" "$outputs"
-is 'and no other' "$(ls | grep -vx wd)" "$(cat before)"
+is 'no output is outside the work folder' "$(ls | grep -vx wd)" "$(cat before)"
 is 'a frame tells what was given, and is computed again' "$(bragg-replay --recompute wd/deep/w_0.img 2>&1)" 'wd/deep/w_0.img: the same bytes'
 bragg-run --dry-run --workdir=wd/dry in.yaml >commands
 check 'the commands of --dry-run do the same' sh -e ./commands
 check 'into files that are the same' sh -c 'for f in out.geom truth.tsv w_0.img; do cmp wd/deep/$f wd/dry/$f || exit 1; done'
 bragg-run --quiet in.yaml
-is 'without a folder they come here' "$(ls | grep -vx -f before -e commands -e wd | tr '\n' ' ')" "$outputs"
-check 'and are the same as well' sh -c 'for f in out.geom truth.tsv w_0.img; do cmp wd/deep/$f $f || exit 1; done'
-check_status 'inputs by an absolute name' 0 bragg-run --workdir=wd/full --set=orient.orientations="$PWD/turns" in.yaml
+is 'outputs are written here without --workdir' "$(ls | grep -vx -f before -e commands -e wd | tr '\n' ' ')" "$outputs"
+check 'the outputs are the same with and without a work folder' sh -c 'for f in out.geom truth.tsv w_0.img; do cmp wd/deep/$f $f || exit 1; done'
+check_status 'inputs may have absolute names' 0 bragg-run --workdir=wd/full --set=orient.orientations="$PWD/turns" in.yaml
 sed 's/w.rec/photons.rec/; /- {name: noise/d; /- {name: write/d; s/input: noise, //' in.yaml >record.yaml
 bragg-run --quiet --workdir=wd/record record.yaml
 mv wd/record/photons.rec .
@@ -388,21 +390,21 @@ mkdir -p copy/scripts copy/demo
 sed 's/--detpixels=1024 --pixel=0.1/--detpixels=32 --pixel=3.2/' "$BRAGG_TESTS/../scripts/demo" >copy/scripts/demo
 echo user >copy/demo/notes
 check 'the demo leaves alone what is there' sh copy/scripts/demo 2
-check 'and runs again' sh copy/scripts/demo 3
-is 'it ends with the path of a picture' "$(echo "$tap_output" | tail -n 1)" "$PWD/copy/demo/lyso_0000.png"
+check 'the demo runs again' sh copy/scripts/demo 3
+is 'the demo ends with the path of a picture' "$(echo "$tap_output" | tail -n 1)" "$PWD/copy/demo/lyso_0000.png"
 mkdir -p typed/demo
 echo "$tap_output" | sed -n '/^bragg-geometry .*|$/,/^$/p' >typed/pipeline
 (cd typed && sh ./pipeline 2>&1)
-check 'which is there' test -s copy/demo/lyso_0000.png
+check 'the picture of the demo exists' test -s copy/demo/lyso_0000.png
 is 'the pipeline that it says can be typed' "$(cd typed && cat demo/lyso_000?.img | sha256sum)" \
 	"$(cat copy/demo/lyso_000?.img | sha256sum)"
 is 'make demo says what it builds' "$(make -n -C "$BRAGG_TESTS/.." BUILD="$tap_scratch/none" demo 2>/dev/null | grep '^Building' |
 	sed 's/[0-9][0-9]*/N/')" "Building N programs into $tap_scratch/none/bin, the first time for some minutes ..."
-is 'its files' "$(cat copy/demo/notes) $(ls copy/demo/*.img copy/demo/*.png | wc -l)" 'user 6'
+is 'the demo keeps the files of the user and writes its own' "$(cat copy/demo/notes) $(ls copy/demo/*.img copy/demo/*.png | wc -l)" 'user 6'
 rm copy/demo/lyso.img.index
 echo user >copy/demo/lyso_0001.png
 check_status 'a file in its way' 1 sh copy/scripts/demo 2
-is 'is named, and stays' "$(echo "$tap_output" | grep '^demo:\|bragg-write: demo/lyso_000') $(cat copy/demo/lyso_0001.png)" \
+is 'a file of the user is named and stays' "$(echo "$tap_output" | grep '^demo:\|bragg-write: demo/lyso_000') $(cat copy/demo/lyso_0001.png)" \
 	"bragg-write: demo/lyso_0000.img $foreign
 demo: move what is in $PWD/copy/demo away first user"
 finish

@@ -65,7 +65,7 @@ keys() {
 }
 is 'without a size the stream has no word of it' "$(keys)" '1 size_m '
 # shellcheck disable=SC2086 # options are meant to split
-is 'with one it has' "$(keys $size)" '1 height_m 2 size_m '
+is 'a stream with a size of the crystal has its keys' "$(keys $size)" '1 height_m 2 size_m '
 is 'a crystal of several has its own' \
 	"$(bragg-geometry $geometry --beam-size=1 --crystal='name=A ncells=9 crystal-size=0.1' --crystal=name=B |
 		bragg-orient | bragg-tap --record=several.rec --overwrite && grep -ao 'size_m' several.rec | wc -l)" 2

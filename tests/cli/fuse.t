@@ -33,7 +33,7 @@ same() {
 		mkdir "$way"
 		(cd "$way" && $way "$@") || complain "$name: $way failed"
 	done
-	is "$name: as much" "$(cat one_program/* | wc -c)" "$(cat programs/* | wc -c)"
+	is "$name: one program writes as many bytes as three" "$(cat one_program/* | wc -c)" "$(cat programs/* | wc -c)"
 	check "$name: files of three programs" diff -r programs one_program
 	is "$name: four files" "$(find one_program -name 'n*' | wc -l)" 4
 }
@@ -48,7 +48,7 @@ same 'cpu engine in double precision' '--precision=double' '' '--bits=32 --gain=
 geometry='--oversample=1 --thickness=450 --absorption=300 --layers=3 --dispersion=1 --dispersion-steps=3' orient='--random --wavelength-jitter=0.01'
 same 'reference engine, spectra of their own' '--engine=reference' "$stol --water=2" ''
 same 'point spread' '' '--water=1' '--psf=fiber --psf-fwhm=600 --no-poisson'
-same 'what is wrong with the detector' '--reflections' '--water=1' '--dead=0.01 --hot=0.01 --beamstop=4 --psf=gauss'
+same 'defects of the detector give the same bytes' '--reflections' '--water=1' '--dead=0.01 --hot=0.01 --beamstop=4 --psf=gauss'
 geometry='--physics=faithful --curved' orient=''
 same "noisify's generator" '--engine=reference' '--air=30' '--generator=nanobragg --flicker=0.1 --readout=2'
 geometry='' orient=''

@@ -16,11 +16,11 @@ shots() { # NAME OPTION...
 }
 shots photons.nxs --bits=32 --adc-offset=0
 check 'words and calibration files' shots words.nxs --gain-switching --calibration-files=cal
-check 'the same once more' shots words2.nxs --gain-switching --calibration-files=cal
+check 'the same command writes words and calibration files again' shots words2.nxs --gain-switching --calibration-files=cal
 refused() {
 	shots other.nxs --gain-switching --calibration-seed=5 --calibration-files=cal 2>&1 | grep 'bragg-noise: .*cal_gains.h5'
 }
-check 'another one is not written over them' refused
+check 'another calibration is not written over existing files' refused
 shots noisy.nxs --gain-switching --readout=10
 shots bad.nxs --gain-switching --dead=0.02 --calibration-files=bad
 holds() {

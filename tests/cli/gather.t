@@ -39,8 +39,8 @@ bragg-replay --quiet --first=2 start.rec | bragg-tap --record=two.rec
 fits --start=two.rec $OWN --poor-above=1e6 --table=alone.tsv --expt=alone.expt >alone
 fits --start=two.rec $OWN --poor-above=1e6 --part | gathered parts
 is 'a table as one process writes it' "$(cat parts parts.tsv)" "$(cat alone alone.tsv)"
-check 'of all frames' says '^2 of 3 frames good, 1 no start;' parts
-is 'crystals likewise' "$(crystals parts.expt)" "$(crystals alone.expt)"
+check 'the summary counts all frames' says '^2 of 3 frames good, 1 no start;' parts
+is 'a list of crystals as one process writes it' "$(crystals parts.expt)" "$(crystals alone.expt)"
 
 # --- what they share
 fits --start=start.rec $OWN $SHARED --table=one.tsv >one
@@ -58,7 +58,7 @@ for n in 2 3; do
 	is 'find what one finds' "$(for file in many.tsv many.expt; do cmp $file by$n/$file && echo same; done)" 'same
 same'
 done
-is 'with its recipes' "$(recipes by3/many.rec | sort -u | wc -l) $(recipes by3/many.rec)" "$FRAMES $(recipes many.rec)"
+is 'the recipes are recorded once for each frame' "$(recipes by3/many.rec | sort -u | wc -l) $(recipes by3/many.rec)" "$FRAMES $(recipes many.rec)"
 # columns: the largest and the rms of differences, over error bars, between a table and values or a table
 cat >bars.awk <<'AWK'
 BEGIN { FS = "\t"; n = split(known, k, " "); for (i = 1; i < n; i += 2) want[k[i]] = k[i + 1] }
@@ -77,16 +77,16 @@ below() { # TEXT LARGEST RMS
 }
 sed 2q many.tsv >first.tsv
 check 'the detector is where it is, within error bars' below "$(awk -v known="$detector ncells_a 12 ncells_b 12 ncells_c 12" -f bars.awk first.tsv)" 3.5 2
-check 'and so are cells' below "$(awk -v known="$cells" -f bars.awk many.tsv)" 4 1.5
-check 'which are better known together' awk -F'\t' 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i }
+check 'the fitted cells are right, within error bars' below "$(awk -v known="$cells" -f bars.awk many.tsv)" 4 1.5
+check 'cells have smaller error bars if frames are fitted together' awk -F'\t' 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i }
 	NR == 2 { exit !($c["error_distance_mm"] > 0 && $c["error_distance_mm"] < 0.01 && $c["error_cell_a_A"] < 0.02) }' many.tsv
 # One step from where each frame is by itself, against as many as it takes: sizes of blocks, which a
 # frame tells to a few per cent, are where it differs most.
 check 'one process finds the same detector' below "$(awk -v tables=2 -v known="$detector" -f bars.awk one.tsv many.tsv)" 0.15 0.1
-check 'and all else' below "$(awk -v tables=2 -v known="$cells rot_x_deg 0 rot_y_deg 0 rot_z_deg 0 scale 2 ncells_a 12 ncells_b 12 ncells_c 12" -f bars.awk one.tsv many.tsv)" 0.5 0.15
-check 'with its error bars' sh -c 'paste one.tsv many.tsv | awk -F"\t" "NR > 1 { half = NF / 2
+check 'one process finds the same other parameters' below "$(awk -v tables=2 -v known="$cells rot_x_deg 0 rot_y_deg 0 rot_z_deg 0 scale 2 ncells_a 12 ncells_b 12 ncells_c 12" -f bars.awk one.tsv many.tsv)" 0.5 0.15
+check 'one process finds the same error bars' sh -c 'paste one.tsv many.tsv | awk -F"\t" "NR > 1 { half = NF / 2
 	for (i = 10; i <= half; i += 2) if (\$i / \$(i + half) > 1.05 || \$i / \$(i + half) < 0.95) exit 1 }"'
-check 'and its chi2' sh -c 'paste one.tsv many.tsv | awk -F"\t" "NR > 1 && (\$7 - \$(7 + NF / 2)) ^ 2 > 4e-6 { exit 1 }"'
+check 'one process finds the same chi2' sh -c 'paste one.tsv many.tsv | awk -F"\t" "NR > 1 && (\$7 - \$(7 + NF / 2)) ^ 2 > 4e-6 { exit 1 }"'
 check 'crystals are those of the table' /usr/bin/python3 - <<'PYTHON'
 import csv
 import json
@@ -96,28 +96,28 @@ for row, crystal in zip(rows, json.load(open("many.expt"))["crystal"], strict=Tr
     edges = [np.linalg.norm(crystal["real_space_" + axis]) for axis in "abc"]
     assert np.allclose(edges, [float(row[f"cell_{axis}_A"]) for axis in "abc"], rtol=1e-9), (row, edges)
 PYTHON
-is 'frames too' "$(head -1 many | cut -d, -f1)" "$(head -1 one | cut -d, -f1)"
+is 'a table of many processes begins with the same columns' "$(head -1 many | cut -d, -f1)" "$(head -1 one | cut -d, -f1)"
 fits --start=many.rec $OWN $SHARED --part --hold | gathered again
 check 'a second step, from there, changes nothing of it' below "$(awk -v tables=2 -v known="$detector $cells" -f bars.awk many.tsv again.tsv)" 0.15 0.1
 for name in one held; do # what is known counts once, not for each frame
 	fits --start=start.rec $OWN $SHARED --prior=distance:70.01:0.003 --prior=beam_x:30:1e-7 $([ $name = held ] && echo --part || echo --table=known.tsv) |
 		if [ $name = held ]; then gathered held; else cat >known; fi
 done
-check 'what is known before counts once' below "$(awk -v tables=2 -v known="$detector" -f bars.awk known.tsv held.tsv)" 0.15 0.1
-check 'beside what frames tell' awk -F'\t' 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i }
+check 'prior knowledge counts once' below "$(awk -v tables=2 -v known="$detector" -f bars.awk known.tsv held.tsv)" 0.15 0.1
+check 'known values are combined with those of the frames' awk -F'\t' 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i }
 	NR == 2 { d = $c["distance_mm"]; exit !(d > 70.001 && d < 70.01 && ($c["beam_x_mm"] - 30) ^ 2 < 1e-10) }' held.tsv
 
 # --- crystals may share as well
 fits --start=start.rec --parameters=rot,scale,background --share=cell,ncells,distance,beam_x,beam_y --table=alike.tsv --expt=alike.expt >alike
 is 'a cell that they share is that of all' "$(sed 1d alike.tsv | cut -f19-24 | sort -u | wc -l)" 1
-check 'also of their recipes' /usr/bin/python3 - <<'PYTHON'
+check 'the recipes hold the shared cell' /usr/bin/python3 - <<'PYTHON'
 import json
 import numpy as np
 edges = [[np.linalg.norm(crystal["real_space_" + axis]) for axis in "abc"] for crystal in json.load(open("alike.expt"))["crystal"]]
 assert len(edges) == 3 and np.allclose(edges, edges[0], rtol=1e-10) and np.allclose(edges[0], [70, 80, 90], rtol=3e-4), edges
 PYTHON
 fits --start=start.rec --parameters=rot,scale,background --share=cell,ncells,distance,beam_x,beam_y --part | gathered both
-check 'by many processes, too' below "$(awk -v tables=2 -v known="$detector $cells" -f bars.awk alike.tsv both.tsv)" 0.15 0.1
+check 'many processes find the shared cell' below "$(awk -v tables=2 -v known="$detector $cells" -f bars.awk alike.tsv both.tsv)" 0.15 0.1
 
 # --- what does not go together
 # refuses WHAT STATUS TEXT COMMAND...: the last program of a pipe, in one line
@@ -125,18 +125,18 @@ refuses() {
 	what=$1 want=$2 text=$3
 	shift 3
 	check_status "$what" "$want" sh -c "{ $*; } 2>err >out"
-	check 'in one line' says "^bragg-[a-z]*: .*$text" err
-	is 'and no other' "$(wc -l <err)" 1
+	check "$what: the message gives the reason" says "^bragg-[a-z]*: .*$text" err
+	is "$what: the message is one line" "$(wc -l <err)" 1
 }
 replay='bragg-replay --quiet'
-refuses 'images of such' 1 'bragg-replay sends fit results (--part). Only bragg-refine --gather can read them' "$replay fits.rec 2>others | bragg-intensity --quiet | bragg-tap --count 2>others"
+refuses 'fit results are no images' 1 'bragg-replay sends fit results (--part). Only bragg-refine --gather can read them' "$replay fits.rec 2>others | bragg-intensity --quiet | bragg-tap --count 2>others"
 refuses 'images to gather' 2 'expected recipes, but bragg-replay sends images' "$replay noisy.rec 2>others | bragg-refine --quiet --gather"
 refuses 'recipes that nobody fitted' 3 'the frames have no fits; run bragg-refine --part as the previous stage' "$replay start.rec 2>others | bragg-refine --quiet --gather"
-refuses 'names twice' 2 '--gather and --parameters cannot be used together; remove one of them' "$replay fits.rec 2>others | bragg-refine --quiet --gather --parameters=rot"
+refuses 'parameters named to --gather' 2 '--gather and --parameters cannot be used together; remove one of them' "$replay fits.rec 2>others | bragg-refine --quiet --gather --parameters=rot"
 refuses 'a table of a part' 2 '--part and --table cannot be used together; remove one of them' "$replay noisy.rec 2>others | bragg-refine --quiet --part --table=x.tsv"
-refuses 'to hold without a part' 2 '--hold' "$replay noisy.rec 2>others | bragg-refine --quiet --hold"
+refuses '--hold is refused without --part' 2 '--hold' "$replay noisy.rec 2>others | bragg-refine --quiet --hold"
 refuses 'recipes of blocks' 2 "'ncells_a' belongs to the experiment" "$replay noisy.rec 2>others | bragg-refine --quiet --start=start.rec --part 2>others | bragg-refine --quiet --gather --recipes=x.rec"
 sed 's/name: gather,/& count: 2,/' run.yaml >two.yaml
 check 'two that gather' sh -c '! bragg-run --quiet --workdir=by4 two.yaml 2>said'
-check 'are refused' says 'bragg-refine: this program combines all frames and must run as one process. Set' said
+check 'two processes that gather are refused' says 'bragg-refine: this program combines all frames and must run as one process. Set' said
 finish

@@ -53,7 +53,7 @@ for engine in reference cpu; do
 	holds "$engine: but for the other hand" "assert same(a('one.raw'), a('swapped.raw')[:, ::-1]) and a('one.raw').max() > 50"
 done
 check 'the labels alone say it' shot labels.raw 20,0,10 --mtz=pair.mtz '--column=F(+),F(-)'
-check 'as --anomalous does' cmp labels.raw one.raw
+check '--anomalous gives the same pixels as the labels' cmp labels.raw one.raw
 shot plain.raw 20,0,10 --mtz=pair.mtz '--column=F(+)'
 check_status 'one column is another crystal' 1 cmp -s plain.raw one.raw
 
@@ -62,7 +62,7 @@ shot up.raw 20,0,10 --mtz=dano.mtz --anomalous
 shot down.raw 20,0,10 --mtz=dano.mtz --anomalous --column=F,DANO
 check 'a difference, found or named' cmp up.raw down.raw
 shot mean.raw 20,0,10 --mtz=dano.mtz
-check_status 'is used' 1 cmp -s up.raw mean.raw
+check_status 'the named difference is used' 1 cmp -s up.raw mean.raw
 
 # --- a list: Bijvoet differences of intensities are those of the squares of F
 cell=50,60,70,90,90,90
@@ -80,7 +80,7 @@ spot mate.raw 20,0,190 both.hkl --anomalous
 spot other.raw 20,0,190 other.hkl --anomalous
 spot alone.raw 20,0,10 alone.hkl --anomalous
 spot friedel.raw 20,0,10 alone.hkl
-holds 'in the ratio of the list' "
+holds 'photons of mates are in the ratio of the list' "
 h, mate = a('h.raw'), a('mate.raw')[:, ::-1]; lit = h > 0.01 * h.max()
 ratio = mate[lit] / h[lit]; is_ = lambda x: abs(ratio / x - 1) < 0.01
 assert (is_(0.64) | is_(1 / 0.64)).mean() > 0.95 and is_(0.64).sum() > 20 and is_(1 / 0.64).sum() > 20, ratio"
@@ -89,7 +89,7 @@ check 'a lone mate stands for both' cmp alone.raw friedel.raw
 refused() {
 	spot bad.raw 0,0,0 both.hkl 2>&1 | grep 'both.hkl:1: F of 1 1 1 is 100 in this line and 80 in a later one'
 }
-check 'without it both must be alike' refused
+check 'without --anomalous a different F of a mate is refused' refused
 
 # --- what is known about a frame makes it again
 shot run.nxs 20,0,10 --mtz=pair.mtz '--column=F(+),F(-)'

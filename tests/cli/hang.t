@@ -15,7 +15,7 @@ long() {
 }
 
 long --spin
-is 'at work on a frame for longer than --hang' "$(statuses source make sink) $(find out -type f | wc -l) $(cat errors.*)" '0 0 0 10 '
+is 'a process at work on a frame for longer than --hang is left alone' "$(statuses source make sink) $(find out -type f | wc -l) $(cat errors.*)" '0 0 0 10 '
 long
 is 'asleep for longer than --hang' "$(statuses source make sink) $(grep -c 'test-make .* hangs' errors.source)" '1 1 1 1'
 

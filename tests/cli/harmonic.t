@@ -33,8 +33,8 @@ beam, its, both = (numpy.fromfile(n + '.raw', '<f4').astype(float) for n in ('be
 off = abs(both - beam - its).max()
 assert its.max() > 1e-3 and off < 1e-6 * beam.max() + 1e-5 * its.max(), (off, its.max())"
 is 'the table has its share' "$(cut -f37 both.tsv | tr '\n' ' ')" 'third_harmonic 0.01 '
-is 'and the wavelength and fluence of the beam' "$(cut -f3,4 both.tsv)" "$(cut -f3,4 beam.tsv)"
-is 'so do headers' "$(head -c 2000 both.cbf | grep -a Wavelength)" "$(head -c 2000 beam.cbf | grep -a Wavelength)"
+is 'the table has the wavelength and fluence of the beam' "$(cut -f3,4 both.tsv)" "$(cut -f3,4 beam.tsv)"
+is 'the header has the wavelength of the beam' "$(head -c 2000 both.cbf | grep -a Wavelength)" "$(head -c 2000 beam.cbf | grep -a Wavelength)"
 
 # --- what a photon of it counts
 pixels() {
@@ -42,7 +42,7 @@ pixels() {
 	cksum <p.raw
 }
 is 'counters count photons' "$(pixels --detector=pilatus-300k)" "$(pixels --detector=pilatus-300k --harmonic-signal=1)"
-is 'others add up energies' "$(pixels --thickness=500)" "$(pixels --thickness=500 --harmonic-signal=3)"
+is 'integrating detectors add up energies' "$(pixels --thickness=500)" "$(pixels --thickness=500 --harmonic-signal=3)"
 
 # --- reflections are those of the beam; its harmonic is in the rest
 bragg-geometry --quiet --detpixels=120 --pixel=0.4 --ncells=5 --third-harmonic=5 | bragg-orient --quiet --random |

@@ -5,7 +5,7 @@ scratch
 top=$BRAGG_TESTS/..
 is 'HDF5 files are opened to read in one place alone' \
 	"$(cd "$top" && grep -l 'H5Fopen' common/*/*.c common/*/*/*.c stages/*/*.c 2>/dev/null | tr '\n' ' ')" 'common/io/hdf5/hdf5_read.c '
-is 'and their data sets' \
+is 'HDF5 data sets are opened to read in one file of the source' \
 	"$(cd "$top" && grep -l 'H5Dopen' common/*/*.c common/*/*/*.c stages/*/*.c 2>/dev/null | tr '\n' ' ')" 'common/io/hdf5/hdf5_read.c '
 needs 'HDF5 of other programs' python:h5py python:zmq python:msgpack
 /usr/bin/python3 "$BRAGG_TESTS/cli/hdf5_files.py" .
@@ -62,7 +62,7 @@ for kind in segv abort; do
 	fi
 done
 mkfifo pipe.nxs
-tried pipe.nxs '\(is no regular file, a recording must be one\|must be an ordinary file\|not an ordinary file\(; expected a recording\)\?\|not a ground-truth file; .*\)'
+tried pipe.nxs '\(is no regular file, a recording must be one\|must be an ordinary file\|not an ordinary file\(; expected a recording\|; expected an image, an index or a recording\)\?\|not a ground-truth file; .*\)'
 
 # --- an image of 3 GB in a chunk of 3 MB, which contradicts the detector of 64 x 64 pixels
 limit=200000 # kB
@@ -74,7 +74,7 @@ print(done.returncode, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < 
 END
 is 'a declared image of 3 GB is refused in little memory' "$(/usr/bin/python3 measure $limit bragg-replay --recompute huge/good.nxs:0) $(cat said)" \
 	"3 True bragg-replay: huge/good_data_000001.h5: images have 729000000 pixels; expected 4096, as the detector has"
-is 'and where it is played' "$(/usr/bin/python3 measure $limit sh -c 'bragg-replay --quiet huge/good.nxs | bragg-tap --quiet') $(cat said)" \
+is 'a played image of 3 GB is refused in little memory' "$(/usr/bin/python3 measure $limit sh -c 'bragg-replay --quiet huge/good.nxs | bragg-tap --quiet') $(cat said)" \
 	"1 True bragg-replay: huge/good_data_000001.h5: images have 729000000 pixels; expected 4096, as the detector has"
 
 series() {

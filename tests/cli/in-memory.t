@@ -29,9 +29,9 @@ result() {
 check_status 'a run that nobody disturbs' 0 bragg-run --workdir=plain run.yaml
 for programs in 'bragg-fisher bragg-tap bragg-report' bragg-replay; do
 	check_status "killed: $programs" 0 killed $programs
-	is 'started again' "$(grep -c "killed by signal 9: started again" said)" "$(echo "$programs" | wc -w)"
+	is "started again: $programs" "$(grep -c "killed by signal 9: started again" said)" "$(echo "$programs" | wc -w)"
 	is 'nothing is missing' "$(result)" '201 frames=200 1'
-	check 'not a number differs' cmp out/bars.tsv plain/bars.tsv
+	check 'the numbers of the fit are the same' cmp out/bars.tsv plain/bars.tsv
 done
 
 # --- nobody would wait for frames
@@ -45,7 +45,7 @@ YAML
 	bragg-run --workdir=only only.yaml
 }
 check_status 'a tap that only watches' 3 only tap '[--count]'
-is 'in one line' "$(only tap '[--count]' 2>&1)" "bragg-run: only.yaml:4: the only sink 'tap' is passive, so the run would not wait for it. Add --hold=yes"
+is 'a pipeline with only a passive tap is refused in one line' "$(only tap '[--count]' 2>&1)" "bragg-run: only.yaml:4: the only sink 'tap' is passive, so the run would not wait for it. Add --hold=yes"
 is 'a report' "$(only report '[p.html]' 2>&1 | sed 's/.*for it. //')" 'Add --hold'
 check 'one that holds' only tap '[--count, --hold=yes]'
 finish

@@ -24,10 +24,10 @@ check '--spacegroup expands it as the MTZ file is expanded' cmp mtz.raw list.raw
 image crystal.raw --crystal="hkl=unique.hkl cell=$cell spacegroup=19"
 check 'a crystal can have its own' cmp mtz.raw crystal.raw
 image common.raw --hkl=unique.hkl --cell=$cell --spacegroup='P 21 21 21' --crystal='ncells=5,5,5'
-check 'what holds for all crystals holds for one' cmp mtz.raw common.raw
+check 'an option for all crystals applies to one crystal' cmp mtz.raw common.raw
 image bare.raw --hkl=unique.hkl --cell=$cell 2>said
 check 'without it spots are missing' sh -c '! cmp -s mtz.raw bare.raw'
-is 'and a line says what mends it' "$(grep -c 'warning: .*unique.hkl: .*Give --spacegroup to expand the list' said)" 1
+is 'a warning names --spacegroup as the remedy' "$(grep -c 'warning: .*unique.hkl: .*Give --spacegroup to expand the list' said)" 1
 
 # --- a copy of the program with files of its own, as in a bundle
 mkdir -p moved/bin moved/libexec/braggpipe moved/share/braggpipe
@@ -83,21 +83,21 @@ atom() { # B
 }
 printf 'CRYST1   59.062   68.451   30.517  90.00  90.00  90.00 P 21 21 21    4\n%s\n' "$(atom 10.00)" >'my model.pdb'
 image model.raw --model='my model.pdb'
-check 'what gemmi makes of a model' cmp mtz.raw model.raw
-is 'its arguments, with the grid of 2 A' "$(sed 's,fd/[0-9]*,fd/N,; s,-[0-9]*-[0-9]*.cif,-N.cif,' calls)" \
+check 'the factors of gemmi from a model give the same image' cmp mtz.raw model.raw
+is 'the arguments of gemmi have a grid of 2 A' "$(sed 's,fd/[0-9]*,fd/N,; s,-[0-9]*-[0-9]*.cif,-N.cif,' calls)" \
 	"sfcalc --dmin=1.6666666666666665 --wavelength=0 --to-mtz=/proc/self/fd/N ${TMPDIR:-/tmp}/bragg-N.cif --rate=1.25 --ksolv=0.35 --bsolv=46"
 is 'no link is left' "$(find "${TMPDIR:-/tmp}" -maxdepth 1 -name 'bragg-*.cif' -lname "/proc/*" ! -newer model.raw -newer mtz.raw)" ''
 image again.raw --model='my model.pdb'
-check 'it is computed once' cmp mtz.raw again.raw
-is 'and then read' "$(calls)" 1
+check 'a second run gives the same image' cmp mtz.raw again.raw
+is 'gemmi computes the factors once' "$(calls)" 1
 mv 'my model.pdb' ./-other.pdb
 image again.raw --model=-other.pdb
-is 'under another name, too' "$(calls)" 1
+is 'a model under another name needs no new factors' "$(calls)" 1
 is 'one file is kept' "$(find cache -type f | wc -l)" 1
 kept=$(find cache -type f)
 atom 20.00 >>./-other.pdb
 image again.raw --model=-other.pdb
-is 'other atoms are computed' "$(calls)" 2
+is 'gemmi computes again for other atoms' "$(calls)" 2
 dmin=0 image again.raw --model=-other.pdb --distance=50 2>said
 is 'a list that is not complete is refused' "$(sed 's/[0-9]* of [0-9]*/N of N/; s/such as.*;/such as h k l;/' said | grep -c 'bragg-geometry: -other.pdb: gemmi sfcalc left out N of N reflections to 1.05 A, such as h k l; expected all')" 1
 is 'a wider view is computed' "$(sed -n '3s/ --to.*//p' calls)" 'sfcalc --dmin=0.87500000000000011 --wavelength=0'
@@ -105,14 +105,14 @@ dmin=0 image far.raw --model=-other.pdb --distance=30 2>said
 is 'no further than 1 A' "$(sed -n '4s/ --to.*//p' calls) $(head -n 1 said)" "sfcalc --dmin=0.83333333333333326 --wavelength=0 bragg-geometry: warning: \
 -other.pdb: structure factors end at 1 A, but the detector records 0.9 A. Give --dmin to compute more"
 dmin=0.9 image far.raw --model=-other.pdb --distance=30 2>said
-is 'but where --dmin asks for it' "$(sed -n '5s/ --to.*//p' calls) $(grep -c warning: said)" 'sfcalc --dmin=0.75 --wavelength=0 0'
+is '--dmin extends the factors beyond 1 A' "$(sed -n '5s/ --to.*//p' calls) $(grep -c warning: said)" 'sfcalc --dmin=0.75 --wavelength=0 0'
 image again.raw --crystal='model=-other.pdb name=one' --crystal='name=two mtz=good.mtz'
 is 'a crystal has a model of its own' "$(calls) $(cat again.raw | wc -c)" '5 16384'
 head -c 3000 good.mtz >"$kept"
 sed '$d' ./-other.pdb >model.pdb
 image again.raw --model=model.pdb
-is 'what is damaged is computed again' "$(calls)" 6
-check 'and mended' cmp good.mtz "$kept"
+is 'corrupt frames are computed again' "$(calls)" 6
+check 'the corrupt file of factors is fixed' cmp good.mtz "$kept"
 rm -r cache
 : >cache
 image again.raw --model=model.pdb
@@ -120,8 +120,8 @@ check 'a cache that cannot be written is no failure' cmp mtz.raw again.raw
 rm cache
 for i in 1 2 3 4; do image again.$i.raw --model=model.pdb & done
 wait
-is 'four at once' "$(cat again.?.raw | cksum)" "$(cat mtz.raw mtz.raw mtz.raw mtz.raw | cksum)"
-is 'leave one file' "$(find cache -type f | wc -l)" 1
+is 'four programs at once give the same images' "$(cat again.?.raw | cksum)" "$(cat mtz.raw mtz.raw mtz.raw mtz.raw | cksum)"
+is 'four programs at once leave one file of factors' "$(find cache -type f | wc -l)" 1
 
 # refused MESSAGE STATUS FAKE FILE: with one line, and nothing kept
 refused() {
@@ -144,7 +144,7 @@ ln -s "$(command -v bragg-geometry)" without
 status=0
 PATH=$tap_scratch/without bragg-geometry --out="@ipc://$PWD/nobody" --model=model.pdb 2>said || status=$?
 is 'gemmi that is not installed' "$status $(cat said)" \
-	'1 bragg-geometry: --model needs the program gemmi, which computes structure factors. Install it with `apt install gemmi`, or give structure factors with --mtz'
+	'1 bragg-geometry: models of atoms need the program gemmi, which computes structure factors. Install it with `apt install gemmi`, or give structure factors with --mtz'
 
 cp fake/gemmi moved/libexec/braggpipe
 own own.raw --model=model.pdb

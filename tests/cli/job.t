@@ -70,7 +70,7 @@ echo RUNNING >state
 (bragg-run --quiet --workdir=job p.yaml && echo COMPLETED >state) &
 script -qec "$submit" /dev/null </dev/null >said 2>&1
 wait
-check 'it shows how far the run is' grep -q '\[##*\.*\] [0-9]* of 40' said
+check 'progress lines show how far the run is' grep -q '\[##*\.*\] [0-9]* of 40' said
 is 'without a terminal it is only submitted' "$(echo RUNNING >state; $submit 2>&1)" 'Submitted batch job 12'
-is 'with --quiet, too' "$(script -qec "$submit --quiet" /dev/null </dev/null | tr -d '\r')" 'Submitted batch job 12'
+is '--quiet submits without progress lines' "$(script -qec "$submit --quiet" /dev/null </dev/null | tr -d '\r')" 'Submitted batch job 12'
 finish

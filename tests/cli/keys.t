@@ -8,13 +8,13 @@ at=tcp://127.0.0.1
 
 # files
 check 'keys are made' bragg-run --make-keys=keys
-check 'others are other ones' bragg-run --make-keys=other
+check 'a second set of keys can be made' bragg-run --make-keys=other
 is 'nobody else reads them' "$(stat -c %a keys keys/* | tr '\n' ' ')" '700 600 600 600 600 600 600 '
 is 'no two are the same' "$(cat keys/* other/* | grep -c secret-key) $(cat keys/*secret other/*secret | grep -e '-key =' | sort | uniq -d | wc -l)" '6 0'
 check_status 'a folder with something in it is refused' 2 bragg-run --make-keys=keys
 mkdir -m 755 mine full
 check 'an empty folder will do' bragg-run --make-keys=mine
-is 'and is closed to others' "$(stat -c %a mine)" 700
+is 'the folder of keys is closed to other users' "$(stat -c %a mine)" 700
 if has python:zmq.auth; then
 	/usr/bin/python3 - <<-'END' >loaded
 		import zmq, zmq.auth
@@ -106,11 +106,11 @@ refusal() {
 	bragg-top --once "$1" "$at:$control" 2>&1 >/dev/null | tail -n 1
 }
 # its connection ends at either end first
-is 'a watcher without keys learns why it hears nothing' "$(refusal --insecure | grep -c 'requires\? keys')" 1
-is 'with keys of another run, too' "$(refusal --keys=other)" \
+is 'a watcher without keys gets a message that says why it sees nothing' "$(refusal --insecure | grep -c 'requires\? keys')" 1
+is 'a stage with keys of another run is refused' "$(refusal --keys=other)" \
 	"bragg-top: $at:$control: every connection ends before both ends agree on keys. Are the keys those of this run?"
 cp other/watcher.key_secret half
-is 'with a key that is not on the list, too' "$(refusal --keys=half)" "bragg-top: $at:$control: the keys of this process are refused"
+is 'a stage whose key is not on the list is refused' "$(refusal --keys=half)" "bragg-top: $at:$control: the keys of this process are refused"
 forger watch watcher "$at:$source" >credit &
 forged=$!
 is 'false acknowledgements with the key of a watcher: no answer' "$(forger watch watcher "$at:$control")" 'status 0'
@@ -123,15 +123,15 @@ is 'keys of another run: says what is wrong' "$(grep -c 'Are the keys those of t
 is 'a key that is not on the list: says what is wrong' "$(grep -c 'the keys of this process are refused$' said.half said.sink.half | cut -d: -f2 | tr '\n' ' ')" '1 1 '
 is 'no frame was stolen' "$(find stolen -type f | wc -l)" 0
 bragg-top --once --json --keys=watch "$at:$control" >now
-check 'bragg-top counts who was refused' perl -MJSON::PP -e 'exit !(decode_json(<>)->{refused} > 10)' now
+check 'bragg-top counts refused connections' perl -MJSON::PP -e 'exit !(decode_json(<>)->{refused} > 10)' now
 
 # who died is replaced, with keys
 kill -9 "$(cat make1.pid)"
 stage make2 make --in="$at:$source" --out="ipc://$d/w" --keys=keys &
 settle
-is 'the run ends well' "$(statuses first source make2 work sink)" '0 0 0 0 0'
-is 'with all frames' "$(digest out)" "$expected"
-is 'who was refused is said at the end' "$(grep -c 'warning: refused [1-9][0-9]* connections without a valid key' errors.source errors.work | cut -d: -f2 | tr '\n' ' ')" '1 1 '
+is 'the run ends well with refused connections' "$(statuses first source make2 work sink)" '0 0 0 0 0'
+is 'the run with refused connections has all frames' "$(digest out)" "$expected"
+is 'a message at the end counts refused connections' "$(grep -c 'warning: refused [1-9][0-9]* connections without a valid key' errors.source errors.work | cut -d: -f2 | tr '\n' ' ')" '1 1 '
 is 'nobody speaks of --insecure' "$(cat errors.* | grep -c insecure)" 0
 
 # bragg-run: fresh keys where an endpoint is tcp, for the run only
@@ -150,14 +150,14 @@ run=$!
 flowing
 is 'bragg-run makes keys in its private folder' "$(stat -c %a run/bragg-run-*/keys)" 700
 check 'a watcher gets them there' bragg-top --once --keys="$(echo run/bragg-run-*/keys)" "$at:$1"
-check_status 'and others get nothing' 1 bragg-top --once --keys=keys "$at:$1"
+check_status 'processes without a key get nothing from a watched port' 1 bragg-top --once --keys=keys "$at:$1"
 wait $run
-is 'the run ends well' "$? $(find out -type f | wc -l)" '0 100'
-is 'and its keys are gone' "$(find run -name '*.key*')" ''
+is 'the run with its own keys ends well' "$? $(find out -type f | wc -l)" '0 100'
+is 'the run removes its own keys' "$(find run -name '*.key*')" ''
 fresh
 check 'bragg-run takes keys that are there' bragg-run --keys=keys --set=source.frames=5 p.yaml
 is 'the commands for a shell make them, too' "$(bragg-run --dry-run p.yaml | grep -c -e '^bragg-run --make-keys="$dir/keys"$' -e ' "--keys=$dir/keys"')" 5
-is 'who says --insecure gets none' "$(bragg-run --dry-run --set=source.insecure p.yaml | grep -c keys)" 0
+is '--insecure gets no keys' "$(bragg-run --dry-run --set=source.insecure p.yaml | grep -c keys)" 0
 
 # clients of a gateway
 bragg-geometry --detpixels=16 --ncells=3 | bragg-orient --frames=20 | bragg-intensity |
@@ -172,6 +172,6 @@ sleep 1
 CLIENT_KEYS=keys timeout 60 testclient pull "$(cat endpoint)" 20 good >/dev/null
 wait $server
 is 'a gateway with keys: clients that have none get nothing' "$(ls good | wc -l) $(ls bad.client | wc -l)" '20 0'
-check 'who was refused is counted' perl -MJSON::PP -e 'exit !(decode_json(<>)->{refused} > 2)' serve.stats
-check 'and said' grep -q 'warning: refused [0-9]* connections of clients without a valid key' said
+check 'refused connections are counted' perl -MJSON::PP -e 'exit !(decode_json(<>)->{refused} > 2)' serve.stats
+check 'a warning gives the number of refused connections' grep -q 'warning: refused [0-9]* connections of clients without a valid key' said
 finish

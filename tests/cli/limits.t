@@ -59,6 +59,13 @@ else
 		'bragg-noise: the stack of OpenMP threads is too small (OMP_STACKSIZE, got 64 KiB); expected at least 512 KiB
 1'
 
+	for sink in "write --threads=2 x_%d.img" "serve --threads=2 --bind=ipc://$PWD/b"; do
+		name=bragg-${sink%% *}
+		is "64 KiB of stack for the threads of $name" "$(OMP_STACKSIZE=64k bragg-$sink --in=ipc://$PWD/n 2>&1; echo $?)" \
+			"$name: the stack of OpenMP threads is too small (OMP_STACKSIZE, got 64 KiB); expected at least 512 KiB
+1"
+	done
+
 	# as many processes and threads of a user as do not suffice: no signal, and nothing is left
 	if setpriv --reuid=61234 --regid=61234 --clear-groups prlimit --nproc=9 true 2> /dev/null; then
 		chmod 711 .
@@ -116,12 +123,49 @@ else
 	refused '30000 KiB of memory' 'test-make: cannot start a thread: Resource temporarily unavailable'
 	for kib in 40000 45000; do
 		limited_chain make -v $kib 100
+		for other in first source sink; do # they may say that test-make died
+			rm -f errors.$other
+		done
 		refused "$kib KiB of memory" "$warning
-test-make: out of memory for an image"
+test-make: out of memory for 4000000 bytes. Use smaller images, fewer threads, or a machine with more memory; 'ulimit -v' shows a limit"
 	done
 	limited_chain make -v 150000 100
 	is '150000 KiB of memory are enough' "$(statuses first source make sink) $(find out -type f | wc -l)" '0 0 0 0 100'
 	is '150000 KiB of memory: what that costs is said' "$(cat errors.*)" "$warning"
+
+	# the counts of the second frame find no memory: 100 x 100 pixels of two bytes, in steps of 64 bytes
+	mkdir counts
+	status=0
+	bragg-geometry --detpixels=100 --pixel=1 --ncells=5 --fluence=1e26 | bragg-orient --frames=3 --quiet |
+		bragg-intensity --threads=1 --quiet 2> before |
+		(LD_PRELOAD="$(command -v faults.so)" FAULT='memory 2 ENOMEM' FAULT_BYTES=20032 bragg-noise --threads=1 --transport=inline 2> said
+			echo $? > noise.status) |
+		bragg-write counts/x_%d.img 2> errors || status=$?
+	is 'an image without memory: status' "$(cat noise.status) $status" '1 1'
+	is 'an image without memory: one line' "$(cat said)" \
+		"bragg-noise: out of memory for 20000 bytes. Use smaller images, fewer threads, or a machine with more memory; 'ulimit -v' shows a limit"
+	is 'an image without memory: the frame before is whole, no other begins' "$(ls counts | grep -v index)" x_0.img
+
+	# little_memory COMMAND...: runs a command in the folder `little`, with ever more memory.  Prints what was seen: 'ended' if
+	# the command said one line about memory and left no part of a file, 'whole' if it succeeded, else the limit and what it said
+	little_memory() {
+		for kib in 14000 16000 18000 20000 22000 24000 26000 28000 30000 32000 36000 40000 44000 48000 60000 80000 120000; do
+			rm -rf little
+			mkdir little
+			(cd little && ulimit -v $kib && exec "$@") > said 2> errors
+			case $?$(grep -c 'cannot start a thread\|shared libraries' errors) in
+			00) echo whole ;;
+			*0) if [ "$(grep -c '^bragg-.*: out of memory for ' errors) $(ls little | grep -c part-)" = '1 0' ]; then
+				echo ended
+			else
+				echo "$kib: $(cat errors; ls little)"
+			fi ;;
+			esac
+		done | sort -u | tr '\n' ' '
+	}
+	is 'little memory, bragg-nanobragg' "$(little_memory bragg-nanobragg --engine=cpu --threads=1 -cell 70 80 90 90 90 90 \
+		-default_F 1 -N 5 -detpixels 1500 -nopgm)" 'ended whole '
+	is 'little memory, bragg-compare' "$(mv little/intimage.img . && little_memory bragg-compare "$PWD"/intimage.img "$PWD"/intimage.img)" 'ended whole '
 fi
 first_options=
 
@@ -159,8 +203,8 @@ for signal in TERM HUP INT; do
 	while [ ! -S run/g ]; do sleep 0.05; done
 	kill -$signal "$(cat first.pid)"
 	wait
-	is "SIG$signal to who waits for others" "$(statuses first)" "$([ $signal = INT ] && echo 130 || echo 1)"
-	is "SIG$signal to who waits for others: nothing is left" "$(find run -mindepth 1)" ''
+	is "SIG$signal ends a process that waits for others" "$(statuses first)" "$([ $signal = INT ] && echo 130 || echo 1)"
+	is "SIG$signal to a process that waits for others: no file is left" "$(find run -mindepth 1)" ''
 done
 
 # as many workers as divide no number of frames

@@ -50,25 +50,25 @@ usual
 bragg-run --quiet --workdir=one p.yaml
 expected=$(digest one)
 check 'two hosts' far two
-is 'the same frames' "$(digest two)" "$expected"
+is 'two hosts write the same frames' "$(digest two)" "$expected"
 is 'the first numbers and writes, workers are spread, with the noise, each host is asked once' "$(calls a b)" '6 2'
-is 'which is said' "$(far told 2>&1 | grep -v subpixels)" \
+is 'a message says that noise moved into the processes of intensity' "$(far told 2>&1 | grep -v subpixels)" \
 	"bragg-run: 'noise' moved into the processes of 'intensity', to send less over the network; 'hosts: first' keeps them apart"
 usual ', hosts: first'
 far first
-is 'unless the file says where' "$(calls a b) $(digest first)" "7 2 $expected"
+is 'a stage with hosts: first stays on its host' "$(calls a b) $(digest first)" "7 2 $expected"
 pipeline 'name: geometry, args: [--detpixels=48, --pixel=2, --distance=120, --ncells=5]' \
 	'name: orient, args: [--random, --frames=30]' 'name: intensity, count: 3' \
 	"name: background, args: ['--water=0.1']" "name: noise, args: ['--seed=7', '--bits=32']" \
 	'name: write, args: ["x_%04d.img"]' "name: tap, input: noise, args: [--count]"
 bragg-run --quiet --workdir=apart p.yaml
 far folded >said 2>&1
-is 'background and noise with their options, and all who take them: the same files' \
+is 'background and noise with their options and all receivers: the same files' \
 	"$(calls a b) $(digest folded) $(grep -c "'background' and 'noise' moved into" said)" "7 2 $(digest apart) 1"
 far wrapped --wrap=noise='env X=1'
-is 'not what is wrapped' "$(calls a b) $(digest wrapped)" "9 2 $(digest apart)"
+is 'a stage with --wrap stays a stage of its own' "$(calls a b) $(digest wrapped)" "9 2 $(digest apart)"
 far more --count=noise=2
-is 'nor what has a count' "$(calls a b) $(digest more)" "8 3 $(digest apart)"
+is 'a stage with a count stays a stage of its own' "$(calls a b) $(digest more)" "8 3 $(digest apart)"
 is 'nobody is asked for a password' "$(sort -u far/options | grep -c BatchMode)" 1
 check 'nothing is left' soon idle
 usual ', hosts: "b,c"'
@@ -76,19 +76,19 @@ check 'a stage says where it runs' far three
 is 'there it runs' "$(calls a b c) $(digest three)" "5 3 2 $expected"
 usual ', count: 1, hosts: each'
 rm far/calls
-check 'this host takes part' bragg-run --launcher=ssh --hosts=a,.,loud --workdir=four --count=intensity=1 p.yaml
+check 'this host can be one of the hosts' bragg-run --launcher=ssh --hosts=a,.,loud --workdir=four --count=intensity=1 p.yaml
 is 'each has its process' "$(calls a loud) $(digest four)" "6 2 $expected"
 usual
 sed -i 's/name: write,/& count: 2, hosts: spread,/' p.yaml
 check 'writers on both hosts' far writers
-is 'share the frames' "$(digest writers) $(cut -f5 writers/x.img.index | grep -c '^x_') $(calls a b)" "$expected 30 6 3"
+is 'writers on both hosts share the frames' "$(digest writers) $(cut -f5 writers/x.img.index | grep -c '^x_') $(calls a b)" "$expected 30 6 3"
 usual
 check 'a page and statistics are put together' far five --report=five.html --stats
-is 'of all processes' "$(grep -c '^intensity\.' five.stats 2>/dev/null || grep -o 'intensity\.[123]' five.html | sort -u | wc -l)" 3
+is 'the page and statistics contain all processes' "$(grep -c '^intensity\.' five.stats 2>/dev/null || grep -o 'intensity\.[123]' five.html | sort -u | wc -l)" 3
 
 usual
 check 'clocks that differ by days' bragg-run --launcher=ssh --hosts=a,late,early --workdir=clocks p.yaml
-is 'are nothing to a run' "$(digest clocks)" "$expected"
+is 'clocks that differ by days change no frame' "$(digest clocks)" "$expected"
 
 # --- what goes over
 cat >tell.sh <<-'END'
@@ -107,7 +107,7 @@ mkdir kit eleven
 cp p.yaml tell.sh kit
 sed -i 's/\$SECRET/$BRAGG_BESIDE/' kit/tell.sh
 bragg-run --launcher=ssh --hosts=a,b --workdir=eleven --verbose kit/p.yaml >said 2>&1
-is 'and the folder of the pipeline file' "$(grep -c "|$tap_scratch/kit|$" said)" 2
+is 'stages run in the folder of the pipeline file' "$(grep -c "|$tap_scratch/kit|$" said)" 2
 
 # --- ends
 # packs: how many processes that compute have --compress
@@ -139,26 +139,26 @@ behind seven --hosts=a,b --set=slow.sleep=150 # so that it goes on until that is
 is 'counts that go to another host are packed' "$(packs)" 3
 kill -9 $(pids intensity)
 wait $runner
-is 'who is killed on a host is started again there' "$? $(digest seven) $(grep -c 'intensity.[123] was killed by signal 9: started again' said)" "0 $expected 3"
+is 'a process that is killed on a host is started again there' "$? $(digest seven) $(grep -c 'intensity.[123] was killed by signal 9: started again' said)" "0 $expected 3"
 rm -f far/calls
 behind eight --hosts=a,b,shaky --set=slow.sleep=150
 at_work() { [ "$(pids intensity | wc -w)" = 3 ]; }
 soon at_work
 touch far/cut
 wait $runner
-is 'who lost the connection, on the next' "$? $(digest eight) $(grep -c 'intensity.3 lost the connection to its host: started again' said) $(calls shaky)" "0 $expected 1 2"
+is 'a process that lost the connection sends on the next one' "$? $(digest eight) $(grep -c 'intensity.3 lost the connection to its host: started again' said) $(calls shaky)" "0 $expected 1 2"
 slow ', compress: false'
 behind nine --hosts=a,b --set=slow.sleep=300
-is 'unless the file says no' "$(packs)" 0
+is 'compress: false sends plain pixels over a slow link' "$(packs)" 0
 kill -INT $runner
 wait $runner
 is 'Ctrl-C goes over' "$?" 130
-check 'and nothing is left' soon idle
+check 'Ctrl-C leaves no process on the hosts' soon idle
 slow ', hosts: first'
 behind ten --hosts=a,b --set=slow.sleep=300
 is 'photons are not' "$(packs)" 0
 kill -9 $runner
-check 'nor when bragg-run is killed' soon idle
+check 'a killed bragg-run leaves no process on the hosts' soon idle
 wait $runner 2>/dev/null
 pipeline 'name: first, program: teststage, args: [first]' \
 	'name: source, program: teststage, args: [source, --frames=9]' \
@@ -205,5 +205,5 @@ given=$(cut -f1 /proc/sys/net/ipv4/ip_local_port_range)
 [ "$given" -gt 21000 ] || given=65536 # no room below: any are taken
 is 'ports are not those that others are given' "$(awk -v given="$given" '$1 > 1024 && $1 < given' ports | sort -u | wc -l)" 3
 printf 'nonsense\0' | bragg-run --remote >said 2>&1
-is 'what --remote does not know' "$? $(cat said)" "2 bragg-run: --remote: unknown item 'nonsense' on stdin"
+is 'unknown requests of --remote' "$? $(cat said)" "2 bragg-run: --remote: unknown item 'nonsense' on stdin"
 finish

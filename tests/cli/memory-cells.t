@@ -20,11 +20,11 @@ photons --facility=euxfel --train-pulses=3 | bragg-tap --quiet --record=photons.
 shots photons.nxs --bits=32 --adc-offset=0
 raw='--gain-switching --words=agipd --readout=8'
 check 'words and constants' shots words.nxs $raw --calibration-files=cal --dead=0.01
-check 'the same by one thread' shots one.nxs $raw --calibration-files=cal --dead=0.01 --threads=1
+check 'one thread gives the same words and constants' shots one.nxs $raw --calibration-files=cal --dead=0.01 --threads=1
 refused() {
 	shots other.nxs $raw --calibration-seed=5 --calibration-files=cal 2>&1 | grep 'bragg-noise: .*cal_agipd.h5'
 }
-check 'another one is not written over them' refused
+check 'another calibration is not written over existing files' refused
 cat >correct.py <<'EOP'
 import numpy, h5py, sys
 def file(name, at): return h5py.File(name)[at][()]
@@ -56,7 +56,7 @@ assert min((stage(gain[0], 0) == i).mean() for i in range(3)) > 0.02 and cell.to
 assert (d == file('one.nxs', '/entry/data/data')).all()"
 holds 'a correction finds the photons, to the noise' "
 for i, p in enumerate(pulls(0)): assert abs(p.mean()) < 0.05 and abs(p.std() - 1) < (0.03, 0.03, 0.06)[i], (i, p.mean(), p.std())"
-holds 'with the constants of another cell it does not' "
+holds 'constants of another cell do not restore the photons' "
 for p in pulls(1): assert p.std() > 5, p.std()"
 holds 'cells differ as much as asked for, each pixel and stage for itself' "
 for s in range(3):

@@ -60,7 +60,7 @@ half() { # MODEL-NUMBER
 factors ensemble --model=ensemble.pdb
 factors together --model=together.pdb
 check 'all models of an ensemble count, as conformers do' same ensemble together
-check_status 'which are more than the first' 1 cmp -s good ensemble
+check_status 'an ensemble of models has more than the first model' 1 cmp -s good ensemble
 sed 's/  0\.50/  1.00/' ensemble.pdb >full.pdb
 refused 'full.pdb: the occupancies of its 2 models add up to 2; expected at most 1' --model=full.pdb
 (sed 1q good.pdb && cat <<'END' && sed 1d good.pdb) >ncs.pdb
@@ -94,7 +94,7 @@ near() { # A B: within the digits of SCALEn
 check 'a model with axes of its own' near axes good
 other_axes ncs.pdb >axes-ncs.pdb
 factors axes --model=axes-ncs.pdb
-check 'with symmetry in these axes' near axes whole
+check 'symmetry in other axes gives the same factors' near axes whole
 # on the axis of the symmetry above: an atom in full, and one in halves, is there once
 axis='ATOM     30 SE   MET A  90      15.000  15.000   7.000  1.00 12.00          SE
 ATOM     31  S   MET A  91      15.000  15.000   3.000  0.50 12.00           S'
@@ -123,7 +123,7 @@ refused "stars.pdb:2: x is not a number (got '********')" --model=stars.pdb
 sed '2s/^\(.\{30\}\).\{8\}/\1 nan    /' good.pdb >nan.pdb
 refused "nan.pdb:2: x is not a number" --model=nan.pdb
 sed '2s/^\(.\{30\}\).\{8\}/\19999.999/' good.pdb >far.pdb
-refused 'its coordinates are more than 100 cells away' --model=far.pdb
+refused 'the coordinates are more than 100 cells away' --model=far.pdb
 edited empty.pdb '/ 1\.00/s/  1\.00/  0.00/'
 refused 'empty.pdb: the occupancies of all atoms are 0' --model=empty.pdb
 (cat good.pdb && printf 'SCALE1      0.050000  0.000000  0.000000        0.00000\nSCALE2      0.000000  0.022222  0.000000        0.00000\nSCALE3      0.000000  0.000000  0.020151        0.00000\n') >scale.pdb
@@ -161,9 +161,9 @@ check 'operators that are listed are those of the name' cmp named listed
 factors wavelength --model=wavelength.cif
 check "a wavelength in the file brings no f'" cmp named wavelength
 factors iron --model=named.cif --anomalous --energy=7.2keV
-check_status 'but --anomalous does, for small molecules too' 1 cmp -s named iron
+check_status '--anomalous changes the factors of small molecules' 1 cmp -s named iron
 cif bad.cif "_symmetry_space_group_name_H-M 'P 21/c'" "$listed"
-refused "bad.cif: its symmetry operators are not those of its space group 'P 21/c'" --model=bad.cif
+refused "bad.cif: the symmetry operators are not those of the space group 'P 21/c'" --model=bad.cif
 cif nothing.cif ''
 refused 'nothing.cif: no space group' --model=nothing.cif
 cif number.cif '_space_group_IT_number 14'
@@ -183,14 +183,14 @@ unnamed() { # LABEL [TYPE...]: an atom, in a file that may list its atom types
 } >unnamed.cif
 for label in CA1 HG1; do
 	unnamed $label
-	refused "atom 1 ($label): its label fits two elements; expected the element in the column _atom_site_type_symbol" --model=unnamed.cif
+	refused "atom 1 ($label): the label fits two elements; expected the element in the column _atom_site_type_symbol" --model=unnamed.cif
 done
 for label in CAB 1C; do
 	unnamed $label
-	refused "atom 1 ($label): its element is not known" --model=unnamed.cif
+	refused "atom 1 ($label): the element is not known" --model=unnamed.cif
 done
 unnamed CA1 C Ca2+
-refused 'atom 1 (CA1): its label fits two elements' --model=unnamed.cif
+refused 'atom 1 (CA1): the label fits two elements' --model=unnamed.cif
 unnamed C1
 factors carbon --model=unnamed.cif
 unnamed Ca1
@@ -218,7 +218,7 @@ is 'the cell of a data set' "$(bragg-geometry --mtz=set.mtz --cell=58,68.451,30.
 changed twice.mtz 's/COLUMN PHIC( +)P/COLUMN FC  $1F/'
 refused "twice.mtz: 2 columns have the label 'FC'; expected the name of a data set before it, as DATASET/FC" --mtz=twice.mtz --column=FC
 changed angle.mtz 's/(CELL [0-9. ]*?)90\.0000/${1}97.0000/g'
-refused 'angle.mtz: its 4 symmetry operators do not fit its cell' --mtz=angle.mtz
+refused 'angle.mtz: the 4 symmetry operators do not fit the cell' --mtz=angle.mtz
 changed named.mtz 's/(DATASET +1 )calculated   /${1}my data (x)  /'
 factors named --mtz=named.mtz --column='my data (x)/FC'
 check 'the name of a data set may have blanks' [ -s named ]
@@ -239,7 +239,7 @@ factors bright --mtz=bright.mtz
 is 'forbidden reflections with a large F are counted, and the largest named' \
 	"$(grep -c 'warning: bright.mtz: the space group forbids 2 of the reflections with a large F, the largest 836.5 of 3 0 0: these F are used. Is the space group right?' said) $(grep -c warning said)" '1 1'
 factors bright --mtz=bright.mtz --sites=sites.txt
-is 'with phases, too' "$(grep -c 'forbids 2 of the reflections' said)" 1
+is 'reflections that symmetry forbids are counted with phases as well' "$(grep -c 'forbids 2 of the reflections' said)" 1
 factors good --mtz="$BRAGG_TESTS/golden/lysozyme_6A.mtz"
-is 'others are not' "$(grep -c forbids said)" 0
+is 'a file without forbidden reflections gives no warning' "$(grep -c forbids said)" 0
 finish

@@ -53,7 +53,7 @@ same "-misset_seed takes two more arguments as angles" "-misset random -misset_s
 differ "physical: it does not" "--physics=physical -misset random -misset_seed 7 -seed 8" "--physics=physical -misset 7 0 8"
 same "misset does not follow -seed" "-misset random -seed 8" "-misset random -seed 9"
 same "-pivot does nothing in XDS" "-xds -twotheta 5 -pivot beam" "-xds -twotheta 5"
-is "and a warning says so" "$(image -xds -pivot beam >/dev/null; grep -c 'no effect in this convention, as in nanoBragg: -pivot' stderr)" 1
+is "a warning names the flag without effect" "$(image -xds -pivot beam >/dev/null; grep -c 'no effect in this convention, as in nanoBragg: -pivot' stderr)" 1
 differ "-pivot counts in CUSTOM" "-spindle_axis 0 0 1 -twotheta 5 -pivot beam" "-spindle_axis 0 0 1 -twotheta 5"
 same "-Xbeam: pivot BEAM in CUSTOM" "-spindle_axis 0 0 1 -twotheta 5 -Xbeam 6" "-spindle_axis 0 0 1 -twotheta 5 -pivot beam -Xbeam 6"
 same "-dials before a vector notes pivot BEAM" "-dials -spindle_axis 1 0 0 -detector_roty 5" "-adxv -spindle_axis 1 0 0 -detector_roty 5"

@@ -50,9 +50,9 @@ run() {
 default=$(run)
 is 'default calibration seed' "$(run -calib_seed 1)" "$default"
 is 'negative calibration seed' "$(run -calib_seed -77)" "$default"
-check 'another calibration seed' test "$(run -calib_seed 2)" != "$default"
+check 'another calibration seed changes the image' test "$(run -calib_seed 2)" != "$default"
 is 'dead calibration seed' "$(run -flicker 0.1 -calib_seed 2)" "$(run -flicker 0.1 -calib_seed 3)"
-check 'another seed' test "$(run -seed 2)" != "$default"
+check 'another seed changes the image' test "$(run -seed 2)" != "$default"
 
 # A header gives sizes, overrules flags and is copied as it is, here nanoBragg's own (tests/cli/golden.t).
 check 'an image of nanoBragg' bragg-nanobragg -cell 70 80 90 90 90 90 -default_F 1 -N 2 -lambda 1.1 -distance 70 \
@@ -67,10 +67,10 @@ for name in h g; do
 done
 is 'a header overrules flags' "$(bragg-noisify -header nano.img -bin in.bin -nonoise -nopgm -distance 7 -phi 3 -intfile h.img 2>&1)" \
 	'bragg-noisify: warning: -header overrules these flags: -distance -phi'
-check 'so its sizes count' cmp -s -n 512 nano.img h.img
+check 'the sizes of the header count' cmp -s -n 512 nano.img h.img
 check 'a header of other bits is said' sh -c 'bragg-noisify -header nano.img -bin in.bin -nonoise -nopgm -bits 32 -intfile h.img 2>&1 |
 	grep -q "has TYPE=unsigned_short, but the pixels have 32 bits (-bits)"'
-check 'as is another byte order' sh -c 'sed "s/little_endian/big_endian/;s/=512/=509/" nano.img >big.img &&
+check 'a message names another byte order of the header' sh -c 'sed "s/little_endian/big_endian/;s/=512/=509/" nano.img >big.img &&
 	bragg-noisify -header big.img -bin in.bin -nonoise -nopgm -intfile h.img 2>&1 | grep -q "another BYTE_ORDER"'
 
 # What noisify writes into headers of its own.

@@ -32,7 +32,7 @@ series rotation -- --osc=0.5
 check 'a rotation series' fields rotation.nxs 0 0 5
 SOURCE_DATE_EPOCH=1700000000 series dated --beam-size=0.02 -- --random
 check 'SOURCE_DATE_EPOCH is when the first frame begins' fields dated.nxs 1700000000 0 5
-check 'of each file' fields dated_data_000003.h5 1700000000 4 5
+check 'times of each file follow SOURCE_DATE_EPOCH' fields dated_data_000003.h5 1700000000 4 5
 series backwards -- --osc=-0.5 --phi0=20
 check 'a rotation backwards is one forwards about the inverted axis; the truth stays as it was asked for' /usr/bin/python3 -c '
 import h5py, numpy
@@ -104,15 +104,15 @@ is 'no pixel, and no wrong one, of bslz4 without its plugin' \
 	"$(sums packed.nxs | grep -c "required filter .* is not registered\|can't find plugin")" 1
 check 'all else can be read' fields packed.nxs 0 0 5
 is 'gzip is read without a plugin' "$(sums still.nxs)" "$(sums plain.nxs)"
-is 'every image of it' "$(sums still.nxs | tr ' ' '\n' | grep -c '[1-9][0-9][0-9]')" 5
+is 'each of the five images has photons' "$(sums still.nxs | tr ' ' '\n' | grep -c '[1-9][0-9][0-9]')" 5
 
 packing=gzip
 mkdir other
 SOURCE_DATE_EPOCH=1700000000 series other/dated --beam-size=0.02 -- --random
 for file in dated.nxs dated_data_000001.h5 dated_data_000003.h5; do
-	check "the same recipe and time, the same bytes: $file" cmp "$file" "other/$file"
+	check "the same recipe and time give the same bytes: $file" cmp "$file" "other/$file"
 done
-check_status 'a time that is none' 2 env SOURCE_DATE_EPOCH=today bragg-write bad.nxs </dev/null
-is 'and its message' "$(SOURCE_DATE_EPOCH=today bragg-write bad.nxs 2>&1 </dev/null)" \
+check_status 'an invalid time' 2 env SOURCE_DATE_EPOCH=today bragg-write bad.nxs </dev/null
+is 'an invalid time has its message' "$(SOURCE_DATE_EPOCH=today bragg-write bad.nxs 2>&1 </dev/null)" \
 	"bragg-write: SOURCE_DATE_EPOCH: 'today' is not a time; expected a whole number of seconds from 0 to 253402300799"
 finish

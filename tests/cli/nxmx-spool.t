@@ -18,9 +18,9 @@ record others.rec 7 --seed=5
 frames() { # RECORDING OPTION...
 	bragg-replay --quiet "$@" 2>>upstream
 }
-# complete NAME FOLDER: the folder holds the files of `whole`, byte for byte
+# complete NAME FOLDER: the folder holds the files of `whole`, with the same content
 complete() {
-	check "$1" diff -r -x '*.index' whole "$2"
+	check "$1" same_series whole "$2"
 	check "$1, and in the index" sh -c 'sort "$1/s.nxs.index" >"$1.sorted" && diff whole.sorted "$1.sorted"' sh "$2"
 }
 frames all.rec | bragg-write --quiet whole/s.nxs --frames-per-file=4
@@ -49,31 +49,44 @@ kept cut 11 kill
 is 'killed in the middle of a frame: two files, and a spool' "$(find torn -name '*.h5' | wc -l) $(parts torn)" '2 1'
 cp -r torn other
 resumed torn
-is 'what spools hold is not computed again' "$(issued)" 12
-complete 'and the half frame goes' torn
+is 'frames in spools are not computed again' "$(issued)" 12
+complete 'torn: all frames are there, and the half frame is removed' torn
 cp -r other lost
 truncate -s -100 cut/*.part
 resumed cut
-is 'nor is what comes before a frame that was cut' "$(issued)" 13
-complete 'which is computed again' cut
+is 'frames before one that was cut are not computed again' "$(issued)" 13
+complete 'the frame that was cut is computed again' cut
+mkdir named
+{
+	frames all.rec | LD_PRELOAD="$(command -v faults.so)" FAULT='rename 1 killed' \
+		bragg-write named/s.nxs --frames-per-file=4 2>>message || true
+} 2>/dev/null
+is 'killed when a file has its name: the file is the spool, too' "$(stat -c %h named/s_data_000001.h5) $(parts named)" '2 1'
+cp -a named/s_data_000001.h5 first
+resumed named
+is 'frames of a spool that has the name of its file are not computed again' "$(issued)" 18
+complete 'all files of the named spool are complete' named
+check 'the file had all its images' nxmx --same first named/s_data_000001.h5
 kept beside 11 kill 'beside/%02d.raw'
 rm beside/08.raw
 resumed beside 'beside/%02d.raw'
-is 'nor are those whose other files are there' "$(issued)" 13
-check 'the files are the same' diff -r -x '*.index' -x '*.raw' whole beside
-is 'and all in the index' "$(sort -u beside/s.nxs.index | grep -c '^[0-9].*raw$') $(find beside -name '*.raw' | wc -l)" '22 22'
+is 'frames whose other files exist are not computed again' "$(issued)" 13
+mkdir series
+cp beside/s.nxs beside/*.h5 series
+check 'the files are the same' same_series whole series
+is 'the index lists all frames of both kinds of files' "$(sort -u beside/s.nxs.index | grep -c '^[0-9].*raw$') $(find beside -name '*.raw' | wc -l)" '22 22'
 cp other/*.part held.part
 resumed other --compression=gzip
 is 'packed in another way: one line' "$(grep -c 'other/s_data_00000[0-9].h5.part exists and was not written by this run' message) $(wc -l <message)" '1 1'
 rm other/s.nxs.index
 frames others.rec | bragg-write other/s.nxs --frames-per-file=4 2>message || true
-is 'of another lineage: one line' "$(grep -c 'other/s_data_00000[0-9].h5.part exists and was not written by this run' message) $(wc -l <message)" '1 1'
-check 'and it stays' cmp held.part other/*.part
+is 'frames of another lineage: one line' "$(grep -c 'other/s_data_00000[0-9].h5.part exists and was not written by this run' message) $(wc -l <message)" '1 1'
+check 'the spool of another lineage stays' cmp held.part other/*.part
 frames others.rec | bragg-write other/s.nxs --frames-per-file=4 --overwrite
 is '--overwrite replaces it' "$(nxmx --master other/s.nxs | cut -f1 | grep -c '^[0-9]') $(parts other)" '7 0'
 frames all.rec --frames=0-9 | bragg-write lost/s.nxs --frames-per-file=4 2>message
 is 'without --resume all is computed again' "$(sort lost/s.nxs.index | grep -c '^[0-9]') $(parts lost)" '10 0'
-is 'and in the file' "$(nxmx lost/s_data_000003.h5 | cut -f1 | tr '\n' ' ')" '8 9 '
+is 'the data file has the frames computed without --resume' "$(nxmx lost/s_data_000003.h5 | cut -f1 | tr '\n' ' ')" '8 9 '
 
 # A table of the run gets its name when the index names its frames: killed before it does, and after the series has.
 told() {
@@ -110,7 +123,7 @@ for how in removed 'cut short'; do
 	is "$how: one line, status 1" "$(grep -c 'meddled/s_data_000001.h5.part: another program' message) $(wc -l <message) $status" '1 1 1'
 	[ "$how" = removed ] || rm meddled/*.part # as it says
 	frames all.rec | bragg-write meddled/s.nxs --frames-per-file=22 --resume 2>message
-	is "$how: then all frames are there" "$(nxmx meddled/s_data_000001.h5 | cut -f1 | wc -l) $(parts meddled)" '22 0'
+	is "$how: all frames are in the file after that" "$(nxmx meddled/s_data_000001.h5 | cut -f1 | wc -l) $(parts meddled)" '22 0'
 	rm -r meddled
 done
 
@@ -127,5 +140,5 @@ mkdir late
 for try in first second third fourth fifth sixth; do
 	check "a $try run with three writers" timeout 60 bragg-run --quiet --resume late.yaml
 done
-is 'their frames are there' "$(nxmx late/s_data_000001.h5 | cut -f1 | wc -l) $(parts late)" '4 0'
+is "all frames of a $try run are in the file" "$(nxmx late/s_data_000001.h5 | cut -f1 | wc -l) $(parts late)" '4 0'
 finish

@@ -37,7 +37,7 @@ settle
 is 'with --order they come as numbered' "$(statuses source work sink) $(files) $(ascending log)" '0 0 0 300 yes'
 scrambled 300 --window=1 '' --order
 settle
-is 'also through a window of one frame' "$(statuses source work sink) $(files) $(ascending log)" '0 0 0 300 yes'
+is 'frames come in order through a window of one frame' "$(statuses source work sink) $(files) $(ascending log)" '0 0 0 300 yes'
 scrambled 1000 --window=300 --order ''
 settle
 is 'a stage in the middle' "$(statuses source work sink) $(files) $(ascending log)" '0 0 0 1000 yes'
@@ -102,7 +102,7 @@ keep sink sink out --order --sleep=20 --group=other --log=log --in="ipc://$d/w" 
 soon test -e out/000003
 kill -9 "$(cat sink.pid)"
 settle
-is 'what a group has acknowledged it does not wait for' \
+is 'a frame that the group has acknowledged delays nothing' \
 	"$(statuses source series sink) $(find out -name '0000??' | wc -l) $(sort -n -c log && echo ascending)" '0 0 0 40 ascending'
 
 # The first frame comes last, through a stage with shared memory for fewer images than wait.

@@ -28,7 +28,7 @@ is 'one thread and two give the same bytes' "$(sums one)" "$(sums two)"
 # No frame is a number of frames, too.
 none() { mkdir none && (cd none && $geometry | bragg-orient --frames=0 | bragg-intensity | bragg-write 'n_%04d.img'); }
 check 'a stream of no frames ends well' none
-is 'it writes none' "$(count none)" 0
+is 'a stream of no frames writes no file' "$(count none)" 0
 
 # Two intensity stages share the frames of one orient stage by named endpoints.
 workers() {
@@ -51,8 +51,8 @@ usual() {
 			bragg-noise --seed=9 --readout=1 --gain=1 --dead=0 | bragg-write 'lyso_%04d.img'
 	)
 }
-check 'what is usual may be typed' usual
-is 'which changes no byte, of headers neither' "$(sums usual)" "$(sums one)"
+check 'a default value may be given' usual
+is 'an option at its default changes no byte of pixels or headers' "$(sums usual)" "$(sums one)"
 
 # floats FILE ENGINE [OPTION...]: expected photons, without noise
 floats() {
@@ -127,7 +127,7 @@ matter once --oversample=1
 matter fine --oversample=3
 check 'amorphous photons are those of bragg-nonbragg' \
 	bragg-compare --max-error=1e-5 --sum-tolerance=1e-6 once_0.raw amorphous.bin
-check 'they do not depend on oversampling' cmp once_0.raw fine_0.raw
+check 'amorphous photons do not depend on oversampling' cmp once_0.raw fine_0.raw
 
 # Noise of a frame comes from its seed and number alone.
 noisy() { # FOLDER FRAMES [NOISE-OPTION]
@@ -156,7 +156,7 @@ phi() { # FILE OPTION...
 phi series --frames=4 --phi0=10 --osc=0.5 --phi-steps=3
 phi late --frames=2 --phi0=11 --osc=0.5 --phi-steps=3
 check 'frame k starts at phi0 + k osc' cmp series_2.raw late_0.raw
-check 'and the next one too' cmp series_3.raw late_1.raw
+check 'frame k+1 starts where frame k ends' cmp series_3.raw late_1.raw
 
 # Orientations from a file: the identity is no rotation at all.
 printf '# two forms\n1 0 0 0 1 0 0 0 1\n0 1 0 -1 0 0 0 0 1\n' > matrices.txt
@@ -176,15 +176,15 @@ lineage() { # FILE NAME
 cp matrices.txt same.txt
 check 'a list of orientations under another name is the same' test "$(lineage matrices.txt l1)" = "$(lineage same.txt l2)"
 printf '0 1 0 -1 0 0 0 0 1\n' > same.txt
-check 'another list under the same name is not' test "$(lineage matrices.txt l3)" != "$(lineage same.txt l4)"
+check 'another list of orientations under the same name has another lineage' test "$(lineage matrices.txt l3)" != "$(lineage same.txt l4)"
 
 # Warnings about coarse sampling name the option that helps.
 warnings=$({ bragg-geometry --detpixels=64 --pixel=1 --ncells=50 --oversample=1 |
 	bragg-orient --osc=5 --mosaic=1 --steps=given 2>&3 | bragg-intensity | bragg-write w_%d.raw; } 3>&1)
 for option in --oversample= --phi-steps= --mosaic-domains=; do
 	case $warnings in
-	*"$option"*) is "coarse sampling is warned of: $option" 0 0 ;;
-	*) is "coarse sampling is warned of: $option" "$warnings" "a warning with $option" ;;
+	*"$option"*) is "coarse sampling gives no warning about an option that was given: $option" 0 0 ;;
+	*) is "coarse sampling gives a warning that names $option" "$warnings" "a warning with $option" ;;
 	esac
 done
 

@@ -35,17 +35,17 @@ bragg-geometry --expt=beam.expt $given --polarization-fraction=0.95 --write-geom
 frame faithful --physics=faithful
 frame faithful_none --physics=faithful --polarization=0
 check 'by default 99 % of the photons swing along the E vector' cmp default_0.raw told_0.raw
-check 'which is the fraction of XDS and DIALS' cmp default_0.raw fraction_0.raw
-is 'another fraction' "$(said xds)" 'Polarization 0.950;BRAGG_POLARIZATION 0.9 0 0 1;--polarisation=horiz95'
+check 'the default is the fraction 0.99 of XDS and DIALS' cmp default_0.raw fraction_0.raw
+is 'the header has the given fraction' "$(said xds)" 'Polarization 0.950;BRAGG_POLARIZATION 0.9 0 0 1;--polarisation=horiz95'
 check 'a fraction that was typed counts in an experiment list, too' test "$(said list)" = "$(said xds)"
-check 'none is another beam' sh -c '! cmp -s default_0.raw none_0.raw'
+check '--polarisation=none gives another image' sh -c '! cmp -s default_0.raw none_0.raw'
 check "nanoBragg's beam is unpolarized" cmp faithful_0.raw faithful_none_0.raw
-is 'files say so' "$(said default)" 'Polarization 0.990;BRAGG_POLARIZATION 0.98 0 0 1;--polarisation=horiz99'
-is 'of none' "$(said none)" 'Polarization 0.500;BRAGG_POLARIZATION 0 0 0 1;--polarisation=horiz50'
-is 'and nothing where there is no such factor' "$(said off)" ';--polarisation=none'
+is 'the header has the default' "$(said default)" 'Polarization 0.990;BRAGG_POLARIZATION 0.98 0 0 1;--polarisation=horiz99'
+is 'the header has the fraction of an unpolarized beam' "$(said none)" 'Polarization 0.500;BRAGG_POLARIZATION 0 0 0 1;--polarisation=horiz50'
+is 'the header has no fraction without a polarization factor' "$(said off)" ';--polarisation=none'
 is 'along the slow axis' "$(said dials)" 'Polarization 0.010;BRAGG_POLARIZATION 0.98 0 1 0;--polarisation=vert99'
 # 26.565 degrees from z, the fast axis; y is against the slow one.  Most swings across: 90 more.
-is 'in any direction' "$(said aslant)" \
+is 'the header has a fraction in any direction' "$(said aslant)" \
 	'Polarization 0.350;BRAGG_POLARIZATION -0.5 0 0.447213595 0.894427191;--polarisation=63deg75'
 
 # pixels FILE FRACTION: by how much those right and left of the beam differ from those above and
@@ -61,6 +61,6 @@ flat() {
 	}'
 }
 check 'water is as bright all around, corrected as files say' awk -v x="$(flat default_0.raw 0.99)" 'BEGIN {exit !(x > 0.995 && x < 1.005)}'
-check 'and not as for an unpolarized beam' awk -v x="$(flat default_0.raw 0.5)" 'BEGIN {exit !(x < 0.8)}'
+check 'water has the polarization factor of the beam' awk -v x="$(flat default_0.raw 0.5)" 'BEGIN {exit !(x < 0.8)}'
 check 'along the slow axis too' awk -v x="$(flat dials_0.raw 0.01)" 'BEGIN {exit !(x > 0.995 && x < 1.005)}'
 finish

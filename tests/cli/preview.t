@@ -50,22 +50,27 @@ wait
 
 is 'rings are where the law of Bragg says' "$(look rings still.png 0.2 120 1 1 10 5 3 2.2)" 'stray 0, every ring is there: True'
 is 'circles are about the brightest spots' "$(look truth still.png still.raw 512 1 0)" 12
-is 'and not just anywhere' "$(look truth still.png still.raw 512 1 13 | grep -c '^[0-3]$')" 1
+is 'the brightest spots have one circle each' "$(look truth still.png still.raw 512 1 13 | grep -c '^[0-3]$')" 1
 
-is 'in a smaller picture too' "$(look rings small.png 0.2 120 1 0.3333 10 5 3 2.2 | cut -d, -f1) $(look truth small.png small.raw 512 3 0)" \
+is 'a small picture has rings and circles' "$(look rings small.png 0.2 120 1 0.3333 10 5 3 2.2 | cut -d, -f1) $(look truth small.png small.raw 512 3 0)" \
 	'stray 0 12'
-is 'and in one of a small detector, which is made larger' "$(look rings tiny.png 1.6 120 1 8 10 5 3 2.2)" 'stray 0, every ring is there: True'
+is 'a small detector has resolution rings in its enlarged picture' "$(look rings tiny.png 1.6 120 1 8 10 5 3 2.2)" 'stray 0, every ring is there: True'
 is 'on a detector that is swung out' "$(look truth swung.png swung.raw 512 1 0)" 12
-is 'and in a rotation' "$(look truth sweep.png sweep.raw 512 1 0)" 12
+is 'a rotation has circles about its brightest spots' "$(look truth sweep.png sweep.raw 512 1 0)" 12
 
 bragg-geometry --ncells=20 --fluence=1e28 --default-F=100 --cell=60,70,80,90,90,90 --detpixels=512 --pixel=0.2 --distance=120 --wavelength=1 \
 	2>>upstream | bragg-orient --misset=10,20,30 2>>upstream | bragg-intensity --threads=1 --reflections=1000 2>>upstream |
 	bragg-write --preview=table_%d.png --preview-truth --preview-size=512 --reflections=table_%d.tsv table_%d.raw 2>>upstream
 is 'circles are those of the table that the frame carries, and no predicted ones' "$(look table table_0.png table_0.tsv)" 'True True True'
 
+bragg-geometry --ncells=20 --fluence=1e28 --default-F=100 --cell=60,70,80,90,90,90 --detpixels=512 --pixel=0.2 --distance=120 --wavelength=1 \
+	2>>upstream | bragg-orient --random --lattices=3 2>>upstream | bragg-intensity --threads=1 --reflections=1000 2>>upstream |
+	bragg-write --preview=several_%d.png --preview-truth --preview-size=512 --reflections=several_%d.tsv several_%d.raw 2>>upstream
+is 'each of three lattices has circles of its own colour and size' "$(look lattices several_0.png several_0.tsv)" '3 3 3'
+
 check 'threads change no byte' cmp still.png again.png
 
-is 'and on panels that stand apart, one of them tilted' "$(look panels panels.png panels.raw | tr '\n' ' ')" '8 8 '
+is 'panels that stand apart have circles' "$(look panels panels.png panels.raw | tr '\n' ' ')" '8 8 '
 bragg-geometry --detector=agipd-1m --distance=200 --ncells=10 --fluence=1e29 2>>upstream | bragg-orient --misset=10,20,30 2>>upstream |
 	bragg-intensity --threads=1 2>>upstream | bragg-noise --adc-offset=10 --saturation=1000 2>>upstream |
 	bragg-write --preview=agipd.png agipd.raw

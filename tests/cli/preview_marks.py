@@ -9,6 +9,7 @@ truth PNG RAW EDGE FACTOR SHIFT  how many of the 12 brightest spots of a float32
 panels PNG RAW  likewise of two panels that stand apart, one of them tilted: see PANELS
 table PNG TSV  whether a table of reflections has many rows, whether these rows have circles about them (labels
     hide some), and whether there is no more ink than these circles need
+lattices PNG TSV  see lattices
 ink PNG  how many pixels are masked, saturated, of rings, of beam and bar, of truth
 """
 import array
@@ -68,13 +69,13 @@ def brightest(pixels, edge, count):
     return found
 
 
-def circled(rows, x, y, radius):
+def circled(rows, x, y, radius, number=TRUTH):
     """Returns the fraction of a circle that is drawn, at the best position within 2 pixels."""
     best = 0
     around = [(round(radius * math.cos(a / 8)), round(radius * math.sin(a / 8))) for a in range(50)]
     for j in range(-2, 3):
         for i in range(-2, 3):
-            hits = sum(rows[y + j + v][x + i + u] == TRUTH for u, v in around
+            hits = sum(rows[y + j + v][x + i + u] == number for u, v in around
                        if 0 <= y + j + v < len(rows) and 0 <= x + i + u < len(rows[0]))
             best = max(best, hits / len(around))
     return best
@@ -127,10 +128,28 @@ def table(path, tsv):
     print(len(at) > 100, circles > 0.95 * len(at), dots < 34 * len(at))
 
 
+def lattices(path, tsv):
+    """Prints the number of lattices, of how many of them most reflections have a circle of their own colour and
+    size, and the number of colours.  The palette of such a picture has five gray values less."""
+    _, _, rows = read_png(path)
+    lines = [line.rstrip("\n").split("\t") for line in open(tsv) if not line.startswith("#")]
+    fast, slow, lattice = (lines[0].index(name) for name in ("fast", "slow", "lattice"))
+    numbers = sorted({int(line[lattice]) for line in lines[1:]})
+    first = SHADES - 5 + 6
+    good = 0
+    for n in numbers:
+        at = [(int(float(line[fast])), int(float(line[slow]))) for line in lines[1:] if int(line[lattice]) == n]
+        own = sum(circled(rows, x, y, 4 + 2 * (n % 3), first + n % 6) > 0.5 for x, y in at)
+        good += own > 0.8 * len(at)
+    colours = {value for row in rows for value in row if value >= first}
+    print(len(numbers), good, len(colours))
+
+
 def ink(path):
     _, _, rows = read_png(path)
     print(*(sum(row.count(number) for row in rows) for number in (MASKED, SATURATED, RING, BEAM, TRUTH)))
 
 
 {"rings": lambda p, *n: rings(p, *map(float, n)),
- "truth": lambda p, r, *n: truth(p, r, *map(float, n)), "ink": ink, "panels": panels, "table": table}[sys.argv[1]](*sys.argv[2:])
+ "truth": lambda p, r, *n: truth(p, r, *map(float, n)), "ink": ink, "panels": panels, "table": table,
+ "lattices": lattices}[sys.argv[1]](*sys.argv[2:])

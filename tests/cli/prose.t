@@ -32,9 +32,9 @@ found 'a good page' '' page.1
 sed 's/^Use$/This is/' page.1 >1.1
 found 'a page without its purpose' "DESCRIPTION does not begin with 'Use ... to'" 1.1
 sed '/^.Bd/,/^.Ed/d' page.1 >2.1
-found 'without an example' 'the page has no example' 2.1
+found 'a page without an example is found' 'the page has no example' 2.1
 sed '/EXIT/d' page.1 >3.1
-found 'without its exit status' 'the page has no EXIT STATUS' 3.1
+found 'a page without its exit status is found' 'the page has no EXIT STATUS' 3.1
 sed '/^Default/d' page.1 >4.1
 found 'an option without its default' 'option --limit: its default is not stated' 4.1
 sed 's/^As for.*/The last stage tells this. Of three two are kept, in place of one./' page.1 >5.1
@@ -42,7 +42,7 @@ found 'words' "'last stage','tells','in place of','Of three'" 5.1
 sed "s/^As for.*/$(yes word | head -n 31 | paste -sd' ')./" page.1 >6.1
 found 'a long sentence' 'a sentence of 31 words' 6.1
 sed "s/^As for.*/$(yes word | head -n 30 | paste -sd' ')./" page.1 >7.1
-found 'one that is not too long' '' 7.1
+found 'a sentence that is not too long is accepted' '' 7.1
 
 cat >guide.md <<'END'
 Whoever reads this, and users who write, are people. `tells` is a name.

@@ -24,11 +24,11 @@ is 'no numbers unless asked for' "$(header plain_*.img)$(last plain_%d.tsv)" ///
 shots train_%d.img --facility=euxfel --train-pulses=2 --first-pulse=77
 is 'trains and pulses in headers' "$(header train_0.img train_1.img train_4.img | tr '\n' /)" \
 	'BRAGG_PULSE=trainId 77 pulseId 0/BRAGG_PULSE=trainId 77 pulseId 4/BRAGG_PULSE=trainId 79 pulseId 0/'
-is 'and in the table' "$(last train_%d.tsv)" 'trainId pulseId /77 0 /77 4 /78 0 /78 4 /79 0 /'
+is 'the table has trains and pulses' "$(last train_%d.tsv)" 'trainId pulseId /77 0 /77 4 /78 0 /78 4 /79 0 /'
 pixels() {
 	tail -c 2048 "$1" | cksum
 }
-is 'pixels stay' "$(pixels train_3.img)" "$(pixels plain_3.img)"
+is 'the pixels are those without trains' "$(pixels train_3.img)" "$(pixels plain_3.img)"
 shots fiducial_%d.cbf --facility=lcls --run-start=1600000000 --first-pulse=131037
 is 'LCLS' "$(header fiducial_1.cbf)" 'BRAGG_PULSE seconds 1600000000 nanoseconds 8333333 fiducial 0'
 shots swiss_%d.img --facility=swissfel --pulse-step=4 --first-pulse=5000000000

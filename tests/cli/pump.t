@@ -22,7 +22,7 @@ shots zero "$dark" "$light" --pump=1:2 --pumped=0
 is 'molecules that light leaves alone: the bytes of the dark state' "$(sum zero)" "$(sum alone)"
 shots label "$dark" '' --pump=1:2
 is 'a label alone changes no pixel' "$(sum label)" "$(sum alone)"
-is 'but the table' "$(awk -F'\t' '{ printf "%s ", $NF }' label.tsv)" 'laser 1 0 0 1 0 0 '
+is 'a label is in the table' "$(awk -F'\t' '{ printf "%s ", $NF }' label.tsv)" 'laser 1 0 0 1 0 0 '
 shots all "$dark" "$light" --pump=1:2 --pumped=1
 check 'all molecules excited: the other state, in light frames alone' sh -c '
 	cmp all_0.raw other_0.raw && cmp all_3.raw other_3.raw && cmp all_1.raw alone_1.raw && cmp all_5.raw alone_5.raw'

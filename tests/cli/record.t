@@ -172,14 +172,14 @@ wait
 teststage first | teststage source --frames=120 | teststage make | bragg-tap --record=whole.rec
 # payload NAME: id and checksum of each frame
 payload() { bragg-replay "$1" 2>/dev/null | bragg-tap | sed -n 's/^frame id=\([0-9]*\) .* crc=\([0-9a-f]*\) .*/\1 \2/p' | sort; }
-is 'and the recording is whole' "$(payload kept.rec | sha256sum)" "$(payload whole.rec | sha256sum)"
+is 'the recording of a replaced recorder is whole' "$(payload kept.rec | sha256sum)" "$(payload whole.rec | sha256sum)"
 early=$(count early.rec.part)
-check 'what a kill leaves can be played' test "$early" -gt 1
-is 'and is said not to be finished' "$(cat replay.err)" \
+check 'the recording of a killed process can be played' test "$early" -gt 1
+is 'a message says that the recording is not finished' "$(cat replay.err)" \
 	"bragg-replay: warning: early.rec.part: the end of the recording is missing; it has $early complete frames"
 is 'a torn record is dropped' "$(count torn.rec.part)" "$((early - 1))"
 (bragg-replay early.rec.part; echo $? >replay.status) 2>replay.err | bragg-tap --count >counted
-is 'which is a failure, after all that there is' "$(cat replay.status replay.err; sed 's/ .*//' counted)" \
+is 'bragg-replay plays all whole records and fails' "$(cat replay.status replay.err; sed 's/ .*//' counted)" \
 	"3
 bragg-replay: early.rec.part: the end of the recording is missing; it has $early complete frames. Use --allow-truncated to accept this
 frames=$early"
@@ -194,7 +194,7 @@ stage_of() { # a stream with a watcher and a sink, whose watcher's reader leaves
 	wait
 }
 stage_of >counted
-is 'the reader of a watcher leaves: it ends well and quietly, the stream goes on' \
+is 'a tap whose reader leaves ends well without a message, and the stream goes on' \
 	"$(cat tap.status tap.err) $counted $(wc -l <head.out) $(cut -d' ' -f1 counted)" '0 0 2 frames=200'
 (teststage first; echo $? >first.status) 2>head.err | (teststage source --frames=2000; echo $? >source.status) 2>>head.err |
 	(teststage make; echo $? >make.status) 2>>head.err | (bragg-tap; echo $? >tap.status) 2>>head.err | head -n 2 >head.out
@@ -212,7 +212,7 @@ if unshare -m mount -t tmpfs none small 2>/dev/null; then
 	unshare -m sh -c 'mount -t tmpfs -o size=64k none small && cd small && bragg-replay ../photons.rec | bragg-tap --record=x.rec
 		echo $?; ls; bragg-replay x.rec.part 2>/dev/null | bragg-tap --count' >full.out 2>full.err
 	is 'full disk: whole frames are kept' "$(sed 's/ .*//; s/frames=[1-9]$/some/' full.out | tr '\n' ' ')" '1 x.rec.part some '
-	is 'full disk: who says so, and before' "$(sed 's/about .* free/.../' full.err)" "bragg-tap: warning: 6 frames need ...
+	is 'a full disk: the writer reports it' "$(sed 's/about .* free/.../' full.err)" "bragg-tap: warning: 6 frames need ...
 bragg-tap: x.rec.part: cannot write: No space left on device
 bragg-tap: warning: x.rec.part keeps $(sed -n 's/^frames=\([0-9]*\).*/\1/p' full.out) frames"
 else
@@ -223,7 +223,7 @@ printf 'x' | dd of=flipped.rec bs=1 seek=$(($(wc -c <photons.rec) - 2000)) conv=
 bragg-replay flipped.rec 2>flip.err | bragg-tap >/dev/null 2>&1
 is 'a flipped bit is found' "$(grep -c 'bragg-replay: flipped.rec: the record at byte [0-9]* is corrupt' flip.err)" 1
 check_status 'an existing recording is not replaced' 1 sh -c 'bragg-replay photons.rec | bragg-tap --record=again.rec'
-check 'unless that is said' sh -c 'bragg-replay photons.rec | bragg-tap --record=again.rec --overwrite --fsync'
+check '--overwrite replaces a recording' sh -c 'bragg-replay photons.rec | bragg-tap --record=again.rec --overwrite --fsync'
 check 'a recording is resumed for more frames' \
 	sh -c "bragg-geometry --detpixels=64 --pixel=1 --ncells=5 | bragg-orient --frames=2 --random | bragg-tap --record=more.rec &&
 		bragg-geometry --detpixels=64 --pixel=1 --ncells=5 | bragg-orient --frames=5 --random | bragg-tap --record=more.rec --resume --count >lacked"
@@ -240,17 +240,17 @@ part() {
 }
 part whole_%d.img --quiet --frames=10
 check 'frames of a list' part 'part_%d.img' --only=7,2-4
-is 'are these frames alone' "$(echo part_*.img)" 'part_2.img part_3.img part_4.img part_7.img'
-is 'with the bytes of the whole run' "$(for i in 2 3 4 7; do cmp whole_$i.img part_$i.img; done)" ''
+is '--only records the frames of a list' "$(echo part_*.img)" 'part_2.img part_3.img part_4.img part_7.img'
+is 'recorded frames of a list have the bytes of the whole run' "$(for i in 2 3 4 7; do cmp whole_$i.img part_$i.img; done)" ''
 is 'a second list adds its frames' \
 	"$(part 'part_%d.img' --only=4-5,7 --frames=9 --verbose 2>&1 | grep -c ' 3 of 9 frames, spots') $(ls part_*.img | wc -l)" '1 5'
 bragg-geometry --detpixels=64 --pixel=1 --ncells=5 | bragg-orient --frames=5 --random --seed=2 | bragg-tap --record=more.rec --resume 2>changed.err
 is 'a changed option is named' "$(grep bragg-tap changed.err)" \
 	'bragg-tap: more.rec.part: has frames that were made with other options (bragg-orient: --seed was 1, is 2). Use --overwrite to replace them'
-check 'and the recording stays as it was' cmp more.rec same.rec
+check 'a recording with a changed option stays as it was' cmp more.rec same.rec
 cp early.rec.part other.rec.part
 check_status 'frames of another experiment are not continued' 1 sh -c 'bragg-replay photons.rec | bragg-tap --record=other.rec'
-check 'and stay as they were' cmp early.rec.part other.rec.part
+check 'recordings of other experiments stay as they were' cmp early.rec.part other.rec.part
 bragg-replay recipes.rec 2>kind.err | bragg-write 'x_%d.img' 2>kind.err
 is 'kinds are checked' "$(cat kind.err)" 'bragg-write: expected images, but bragg-replay sends recipes. Put bragg-intensity between the two'
 is 'no socket is left' "$(find run -mindepth 1)" ''

@@ -1,7 +1,7 @@
 #!/bin/sh
 # bragg-refine by statistics: errors of 50 stills are as large as it says, each and all together, with
 # many photons and with few.  Other likelihoods, tried on the same stills, fail the same checks;
-# more of it in tests/full/refine-statistics.t.
+# more of it in tests/long/refine-statistics.t.
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
 . "$BRAGG_TESTS/refine.sh"
 scratch
@@ -38,7 +38,7 @@ judge() {
 	cp truth.tsv "$1.truth"
 	refined judged "$@" >figures
 	note "$(cat figures)"
-	is "$1: all of them" "$(figure frames)" 50
+	is "$1: all frames are refined" "$(figure frames)" 50
 	check "$1: errors are as large as error bars say" sound
 }
 # estimators BACKGROUND NAMES: of the same stills
@@ -46,8 +46,8 @@ estimators() {
 	bragg-replay --quiet true.rec | bragg-intensity --quiet --derivatives="$2" | bragg-write --quiet 'model_%d.raw'
 	refined estimators "$1" >figures
 	note "$(cat figures)"
-	check 'so are those of one step from the truth' sound shifted_
-	check 'but not with squares that counts weigh' unsound data_
+	check "background $1: error bars are right after one step from the ground truth" sound shifted_
+	check "background $1: error bars are wrong with squares weighted by counts" unsound data_
 }
 unsound() {
 	[ "$(figure "$1sds")" ] && ! sound "$1"
@@ -83,6 +83,6 @@ known='rot_x_deg=0 rot_y_deg=0 rot_z_deg=0 cell_a_A=70 cell_b_A=80 cell_c_A=90 s
 	refines few rot,cell,scale,background 0.3
 	judge few $known background=1
 	estimators 0.3 rot,cell,scale
-	check 'nor those of a Gaussian with the variance of its mean' unsound gauss_
+	check 'error bars are wrong with a Gaussian whose variance is its mean' unsound gauss_
 }
 finish

@@ -43,11 +43,11 @@ else
 	skip 'NXmx: lattices' "$lack is missing"
 fi
 check 'some frames of several files, twice' sh -c 'bragg-replay --frames=1-2 --loop=2 a_?.img | bragg-write --quiet l_%d.img'
-check 'are those' bragg-compare --max-error=0 a_2.img l_3.img
-is 'and no more' "$(ls l_*.img | wc -l)" 4
+check 'frames of several files are played twice' bragg-compare --max-error=0 a_2.img l_3.img
+is 'no image beyond those asked for is written' "$(ls l_*.img | wc -l)" 4
 check 'NXmx keeps its numbers' sh -c 'bragg-replay --frames=2 a.nxs | bragg-write --quiet k_%d.img && [ -e k_2.img ]'
 check 'files of different kinds' sh -c 'bragg-replay a_0.cbf a_1.img a.nxs | bragg-write --quiet m_%d.img'
-check 'follow one another' bragg-compare --max-error=0 a_2.img m_4.img
+check 'files of different kinds are played one after another' bragg-compare --max-error=0 a_2.img m_4.img
 
 # --- panels
 bragg-geometry --detpixels=64 --pixel=1.2 --distance=90 --cut=2,2 |
@@ -74,7 +74,7 @@ is 'ADSC has X along slow' "$(keys adsc_0.img | grep DENZO | tr '\n' ' ')" 'DENZ
 is 'nothing is missing there' "$(grep -c 'the header does not contain\|no wavelength' err)" 0
 smv bare.img PIXEL_SIZE=0.1
 bragg-replay bare.img 2>err | bragg-write --quiet bare_%d.img
-check 'what a header does not say is said' says 'bare.img: the header does not contain the distance, the wavelength, the beam centre, so resolutions are wrong' err
+check 'values that are missing in a header are reported' says 'bare.img: the header does not contain the distance, the wavelength, the beam centre, so resolutions are wrong' err
 # unread WHAT FILE: it is refused, in one line
 unread() {
 	check_status "$2: $1" 3 bragg-replay "$2"
@@ -128,8 +128,8 @@ refused() { # NAME STATUS TEXT WORD...
 	status=0
 	{ bragg-replay "$@" 2>err || echo $? >status; } | bragg-write --quiet z_%d.img 2>others
 	is "$name" "$(cat status)" "$want"
-	check "$name: is said" says "^bragg-replay: $text" err
-	is "$name: in one line" "$(wc -l <err)" 1
+	check "$name: a message names the fault" says "^bragg-replay: $text" err
+	is "$name: the message is one line" "$(wc -l <err)" 1
 	check "$name: nothing is written" [ ! -e z_0.img ]
 }
 bragg-geometry --detpixels=8 --pixel=1 | bragg-tap --record=x.rec
@@ -143,7 +143,7 @@ smv huge.img DISTANCE=1e30
 refused 'a short SMV file' 3 'short.img: truncated inside its SMV header' short.img
 refused 'a short CBF file' 3 '.*short.cbf: too short' short.cbf
 refused 'a short NXmx file' 3 'short.nxs: cannot be read as HDF5: truncated or corrupt' short.nxs
-refused 'a text' 3 'text.img: not a recording (got 6 bytes); expected a file of bragg-tap --record' text.img
+refused 'a text' 3 'text.img: neither a recording of bragg-tap nor an image (got 6 bytes of another format)' text.img
 refused 'a recording among images' 3 'x.rec: not an image; expected SMV, CBF or NXmx' a_0.img x.rec
 refused 'a file that is not there' 1 'gone.img: cannot open' a_0.img gone.img
 refused 'no number' 3 'nan.img: header: PIXEL_SIZE=nan is not a finite number' nan.img
@@ -167,5 +167,5 @@ refused 'NXmx behind SMV' 3 'turned.nxs: panel 0 has 40 x 61 pixels; expected 61
 bragg-replay first.nxs nearer.nxs 2>err | bragg-write --quiet nearer_%d.img
 is 'NXmx at another distance is warned of' "$(sed 's/.*warning/warning/' err)" 'warning: nearer.nxs: the header has 1 A and 100 mm, but all frames are sent with 1 A and 120 mm of first.nxs'
 bragg-replay a_0.img other.img 2>err | bragg-write --quiet y_%d.img 2>/dev/null
-check 'another detector' says '^bragg-replay: .*other.img: 6 x 4 pixels; expected 61 x 40 as in a_0.img' err
+check 'a detector of another size is refused' says '^bragg-replay: .*other.img: 6 x 4 pixels; expected 61 x 40 as in a_0.img' err
 finish

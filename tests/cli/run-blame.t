@@ -17,7 +17,7 @@ echo mine >v/n.nxs
 run --workdir=f foreign.yaml
 blamed "a foreign file in the way, before another stage's summary" 1 "write| bragg-write: $foreign" 'write ended with status 1'
 run --workdir=v --verbose foreign.yaml
-blamed 'with --verbose, too' 1 "write| bragg-write: $foreign" 'write ended with status 1'
+blamed 'a foreign file in the way, with --verbose' 1 "write| bragg-write: $foreign" 'write ended with status 1'
 for fault in 'write 4 ENOSPC:No space left on device' 'write 4 EIO:Input/output error' 'rename 3 EDQUOT:Disk quota exceeded'; do
 	pipe 40 "{name: write, program: env, args: ['LD_PRELOAD=$(command -v faults.so)', 'FAULT=${fault%:*}', bragg-write, 'x_%d.img']}" \
 		"{name: serve, input: noise, args: ['--bind=ipc://$PWD/s', --policy=drop-old, --queue=1]}" >disk.yaml
@@ -56,7 +56,7 @@ pipe 6 "{name: write, program: sh, args: [-c, 'echo Traceback, 2 calls >&2; echo
 run --verbose foreign.yaml
 blamed 'a program of others, with --verbose' 1 'write| ValueError: seven' 'write ended with status 1'
 run foreign.yaml
-blamed 'without it' 1 'write| ValueError: seven' 'write ended with status 1'
+blamed 'a program of others, without --verbose' 1 'write| ValueError: seven' 'write ended with status 1'
 
 # --- on another host
 pipe 6 '{name: write, args: [x_%d.img, n.nxs]}' >far.yaml
@@ -88,7 +88,7 @@ ended() {
 ended INT '130 ' new/deep
 check 'the folders that it made are removed' test ! -e new
 ended TERM '1 bragg-run: stopped by signal 15 (SIGTERM)' new
-check 'here, too' test ! -e new
+check 'the folders that it made are removed after SIGTERM' test ! -e new
 mkdir old
 ended INT '130 ' old
 is 'an older folder stays, empty' "$(ls -A old; ls -d old)" old
@@ -100,7 +100,7 @@ run short.yaml
 is 'a sink that ends with status 0 at once' "$status $(cat message)" '1 bragg-run: stage write ended after 0 of 3 frames, with status 0'
 pipe 3 "{name: write, program: sh, args: [-c, 'sleep 0.3; exit 0']}" >late.yaml
 run late.yaml
-is 'or later' "$status $(tail -n 1 message)" '1 bragg-run: stage write ended after 0 of 3 frames, with status 0'
+is 'a sink that ends with status 0 before the last frame is named' "$status $(tail -n 1 message)" '1 bragg-run: stage write ended after 0 of 3 frames, with status 0'
 pipe 3 '{name: write, args: [x_%d.raw]}' >whole.yaml
 sed "s|{name: orient,|{name: orient, program: $true,|" whole.yaml >source.yaml
 run --workdir=o source.yaml
@@ -129,7 +129,7 @@ rm -f x_*
 sed 's/--frames=40/--frames=400/' again.yaml >more.yaml
 printf '[ -e died ] || (until [ -e x_03.raw ]; do sleep 0.01; done; : >died; kill -9 $$) &\nexec "$@"\n' >once
 run --wrap="noise=sh $PWD/once" more.yaml
-is 'so does one of a process that was started again' "$status $(ls x_*.raw | wc -l) $(grep -c 'noise.* started again' message) $(sed -n 's/.*noise.* frames\(.*\): .*/\1/p' message)" \
+is 'the count of a process that was started again says so' "$status $(ls x_*.raw | wc -l) $(grep -c 'noise.* started again' message) $(sed -n 's/.*noise.* frames\(.*\): .*/\1/p' message)" \
 	'0 400 1  of this process'
 rm -f x_*
 
@@ -179,10 +179,10 @@ run --launcher=slurm --dry-run "$bad"
 is 'a line break in the name of the pipeline' "$status $(wc -l <message) $(grep -c 'line break' message)" '2 1 1'
 run --launcher=slurm --dry-run --workdir="w
 touch pwned" whole.yaml
-is 'in --workdir' "$status $(wc -l <message) $(grep -c 'line break' message)" '2 1 1'
+is 'a line break in --workdir is refused in one line' "$status $(wc -l <message) $(grep -c 'line break' message)" '2 1 1'
 run --launcher=slurm --dry-run --set="write.preview=a
 #SBATCH --x" whole.yaml
-is 'in an option' "$status $(wc -l <message) $(grep -c 'line break' message)" '2 1 1'
+is 'a line break in an option is refused in one line' "$status $(wc -l <message) $(grep -c 'line break' message)" '2 1 1'
 cp whole.yaml 'a "b".yaml'
 bragg-run --launcher=slurm --dry-run --workdir='w d/100%x' 'a "b".yaml' >script
 is 'blanks and quotes are quoted, signs doubled' "$(sed -n '2,3s/^#SBATCH //p' script | sed "s|$PWD|DIR|")" '--job-name="a \"b\".yaml"
@@ -193,10 +193,10 @@ mkdir linked
 echo precious >precious
 ln -s ../precious linked/bragg-run.sbatch
 PATH="$PWD/bin:$PATH" bragg-run --launcher=slurm --workdir=linked whole.yaml >said 2>&1
-is 'a link in place of the script is not followed' "$? $(cat precious) $(head -n 1 linked/bragg-run.sbatch)" '0 precious #!/bin/sh'
+is 'a symbolic link instead of the script is not followed' "$? $(cat precious) $(head -n 1 linked/bragg-run.sbatch)" '0 precious #!/bin/sh'
 ln -s ../precious linked/bragg-run.log
 PATH="$PWD/bin:$PATH" bragg-run --launcher=slurm --workdir=linked whole.yaml >said 2>&1
-is 'nor one in place of the log' "$? $(grep -c 'bragg-run.log: not an ordinary file' said)" '1 1'
+is 'a symbolic link instead of the log is not followed' "$? $(grep -c 'bragg-run.log: not an ordinary file' said)" '1 1'
 
 # --- the keeper
 pipe 1000000 '{name: write, args: [x_%d.raw]}' >long.yaml
@@ -216,11 +216,11 @@ is 'a keeper that is stopped: the run ends' "$status $(ls run)" '1 '
 begin k2
 kill -9 $runner "$keeper"
 wait $runner 2>/dev/null
-is 'both are killed: a folder is left' "$(ls run | grep -c bragg-run-)" 1
+is 'a keeper and a run that are killed leave a folder' "$(ls run | grep -c bragg-run-)" 1
 begin k3
 is 'the next run removes it, and keeps its own' "$(ls run | grep -c bragg-run-)" 1
 run --workdir=k4 whole.yaml
-is 'another one beside it leaves it alone' "$status $(ls run | grep -c bragg-run-)" '0 1'
+is 'a run removes no folder of a run beside it' "$status $(ls run | grep -c bragg-run-)" '0 1'
 kill -TERM $runner
 wait $runner 2>/dev/null
 is 'nothing is left' "$(ls run)" ''

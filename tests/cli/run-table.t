@@ -28,7 +28,7 @@ check 'text: one line of names, the rows of all frames' cmp joined.tsv whole/run
 is 'a stream: one geometry, the chunks of all frames' \
 	"$(for s in single/f_??.stream; do sed -n '/Begin chunk/,/End chunk/p' "$s"; done | sha256sum)" \
 	"$(sed -n '/Begin chunk/,$p' whole/run.stream | sha256sum)"
-is 'and one preamble' "$(grep -c '^CrystFEL stream format' whole/run.stream)" 1
+is 'the stream file has one preamble' "$(grep -c '^CrystFEL stream format' whole/run.stream)" 1
 if has python:msgpack python:numpy; then
 	check 'a table of a rotation: one experiment, each reflection once' \
 		/usr/bin/python3 "$BRAGG_TESTS/python/run_table.py" sweep whole/run.refl whole/run.expt whole/run.tsv
@@ -75,19 +75,19 @@ bragg-replay --quiet all.rec 2>/dev/null | table killed refl --resume
 is 'resumed: what was kept is not computed again' "$(date -r killed/f_00.cbf +%Y)" 2020
 check 'resumed: the same table' cmp whole/run.refl killed/run.refl
 check 'resumed: the same experiments' cmp whole/run.expt killed/run.expt
-check 'and the kept frames are gone' [ ! -e killed/run.refl.part ]
+check 'the kept frames are removed at the end of a resumed run' [ ! -e killed/run.refl.part ]
 is 'one that has all computes nothing, and the table stays' \
 	"$(bragg-replay --quiet all.rec | table killed refl --resume && cmp whole/run.refl killed/run.refl)" ''
 
 # --- one that is finished does not grow
 sweep 10 | photons | counts 2>/dev/null | table killed refl --resume 2>message
 is 'a finished one does not grow: one line' "$(grep -c 'killed/run.refl is finished and has no frame 8' message) $(wc -l <message)" '1 1'
-check 'and stays' cmp whole/run.refl killed/run.refl
+check 'a finished table stays' cmp whole/run.refl killed/run.refl
 rm killed/run.refl
 sweep 10 | photons | counts | table killed refl --resume
 mkdir ten
 sweep 10 | photons | counts | table ten refl
-check 'with all frames' cmp ten/run.refl killed/run.refl
+check 'the resumed table of ten frames is that of one run' cmp ten/run.refl killed/run.refl
 
 # --- in the way
 for name in run.refl run.expt run.refl.part; do
@@ -110,11 +110,11 @@ limited 80
 is 'no room for frames: one line' "$(grep -c 'full/run.refl.part: cannot write: File too large' message) $(wc -l <message)" '1 1'
 limited $(($(wc -c <stills/run.refl) / 512))
 is 'no room for the table: one line' "$(grep -c 'full/run.refl: cannot write: File too large' message) $(wc -l <message)" '1 1'
-is 'and nothing half' "$(ls full | grep -v 'cbf$')" "$(printf '%s\n' f.cbf.index run.refl.part)"
+is 'no half table is left without room' "$(ls full | grep -v 'cbf$')" "$(printf '%s\n' f.cbf.index run.refl.part)"
 bragg-replay --quiet stills.rec | table full refl --resume
-check 'with room it goes on' cmp stills/run.refl full/run.refl
+check 'a run that was out of space goes on when there is space' cmp stills/run.refl full/run.refl
 mkdir none
 sweep | bragg-intensity --quiet 2>/dev/null | counts 2>/dev/null | table none refl 2>message
 check 'frames without reflections are refused' grep -q 'none/run.refl: frame 0 has no reflections' message
-is 'and nothing is there' "$(ls none)" ''
+is 'no file is left without reflections' "$(ls none)" ''
 finish

@@ -8,8 +8,8 @@ scratch
 # made OPTION...: ground truth, and merged sets of it
 made() {
 	bragg-geometry --quiet --detpixels=128 --pixel=0.8 --distance=120 --ncells=8 --oversample=1 --cell=59.062,68.451,30.517,90,90,90 --hkl=f.hkl --spacegroup=P212121 "$@" |
-		bragg-orient --quiet --random --frames=40 --seed=5 | bragg-intensity --quiet --reflections=0.01 | bragg-write --quiet --overwrite key.nxs
-	/usr/bin/python3 "$BRAGG_TESTS/cli/score_merged.py" key.nxs
+		bragg-orient --quiet --random --frames=40 --seed=5 | bragg-intensity --quiet --reflections=0.01 | bragg-write --quiet --overwrite truth.nxs
+	/usr/bin/python3 "$BRAGG_TESTS/cli/score_merged.py" truth.nxs
 }
 /usr/bin/python3 -c '
 import math
@@ -25,7 +25,7 @@ for h in range(21):
 made --anomalous
 read -r n odd <mates
 note "$n pairs, $odd of them with odd h"
-check 'the key has many pairs' test "$n" -gt 200
+check 'the ground truth has many pairs' test "$n" -gt 200
 fine='merged.cc=1 merged.r=0~1e-6 merged.scale=1~1e-5'
 # shellcheck disable=SC2086 # lists
 for result in mates.mtz pair.mtz mates.hkl; do
@@ -38,17 +38,17 @@ done
 {
 	known_merged 'one mate is missing of some' odd.mtz $fine merged.mates.cc=1 merged.mates.n="$odd"
 	known_merged 'mates are one' mean.mtz $fine merged.mates.cc=absent merged.mates.slope=absent merged.mates.n=0
-	check 'which the table says' grep -q '^merged.mates .*cc absent (the merged result has averaged Friedel mates)' table
+	check 'the table says that the merged result has averaged Friedel mates' grep -q '^merged.mates .*cc absent (the merged result has averaged Friedel mates)' table
 	known_merged 'the hand inverted: means do not show it' inverted.mtz $fine merged.mates.cc=-1 merged.mates.slope=-1~1e-5
-	is 'it is named' "$(grep '^wrong' table)" 'wrong hand: the merged set agrees with Friedel mates swapped (CC of their differences -1.000)'
-	refused 'columns of other types' 3 'phases.mtz: no column of type J or F (intensities or amplitudes), and no two of type K; its columns are' key.nxs phases.mtz
+	is 'a result with the wrong hand is named' "$(grep '^wrong' table)" 'wrong hand: the merged set agrees with Friedel mates swapped (CC of their differences -1.000)'
+	refused 'columns of other types' 3 'phases.mtz: no column of type J or F (intensities or amplitudes), and no two of type K; its columns are' truth.nxs phases.mtz
 	is 'nothing is said of other programs' "$(grep -c 'gemmi\|--hkl' refused.err)" 0
 	sed 's/^MTZ/XTZ/' pair.mtz >none.mtz
-	refused 'no MTZ file' 3 'none.mtz: not an MTZ file' key.nxs none.mtz
-	is 'nor of options that there are not' "$(grep -c 'gemmi\|--hkl' refused.err)" 0
+	refused 'no MTZ file' 3 'none.mtz: not an MTZ file' truth.nxs none.mtz
+	is 'the message about a file of another format names neither gemmi nor --hkl' "$(grep -c 'gemmi\|--hkl' refused.err)" 0
 	sed -i '/^-/d' f.hkl
 	made
-	known_merged 'a key whose mates are alike' mates.mtz $fine merged.mates.cc=absent merged.mates.n=0
-	check 'which the table says, too' grep -q '^merged.mates .*cc absent (Friedel mates of the ground truth are equal' table
+	known_merged 'ground truth with equal Friedel mates' mates.mtz $fine merged.mates.cc=absent merged.mates.n=0
+	check 'the table says that Friedel mates of the ground truth are equal' grep -q '^merged.mates .*cc absent (Friedel mates of the ground truth are equal' table
 }
 finish

@@ -39,23 +39,25 @@ told 'a wrong answer' faults.nan.wrong=1 faults.shape.wrong=0
 hits 0 11 | awk '$1 == 6 { $2 = 1 - $2; $3 = 1 } 1' >hits.tsv
 told 'a wrong one that is reported' faults.nan.wrong=0 faults.nan.reported=1
 hits 0 11 | awk '$1 != 4' >hits.tsv
-told 'ignored' faults.shape.ignored=1 faults.shape.died=0
+told 'a fault that the client ignored' faults.shape.ignored=1 faults.shape.died=0
 hits 0 5 >hits.tsv
-told 'dead' faults.nan.died=1 faults.shape.died=0 lost.by_client=6
+told 'a client that died of a fault' faults.nan.died=1 faults.shape.died=0 lost.by_client=6
 sed 's/nan/type/' sent.tsv >typed.tsv
 check 'the page says it, too' sh -c 'bragg-score --report=page.html --sent=typed.tsv truth.tsv hits.tsv >page && /usr/bin/python3 "$BRAGG_TESTS/cli/score_page.py" page.html \
 	"a client died of the fault type in frame 6" "What did the client do with faults?" "type died 1" "answers false alarm 0"'
-is 'which is said' "$(tail -n 1 table)" 'a client died of the fault nan in frame 6: no later frame has a result'
+is 'the table says which fault killed a client' "$(tail -n 1 table)" 'a client died of the fault nan in frame 6: no later frame has a result'
 hits 0 6 >hits.tsv
 told 'a client that stopped for another reason' faults.nan.died=0
 sent 8=nan 9=type >sent.tsv
 hits 0 7 >hits.tsv
-told 'too few behind it to tell' faults.nan.died=0 faults.type.died=0
+told 'too few frames after it to decide' faults.nan.died=0 faults.type.died=0
 sent 6=nan 7=type 9=shape >sent.tsv
 hits 0 5 >hits.tsv
-told 'of the first of two' faults.nan.died=1 faults.type.died=0
+told 'the first of two clients died of its fault' faults.nan.died=1 faults.type.died=0
 sent 6=nan | sed 's/taken	nan/dropped	nan/' >sent.tsv
-told 'not of what it did not get' faults.nan.died=0
+told 'a client does not die of a fault that it did not get' faults.nan.died=0
 hits 0 11 4 2 >hits.tsv
 refused 'neither yes nor no' 3 "damaged is '2'; expected a whole number from 0 to 1" truth.tsv hits.tsv
+hits 0 11 4 1 >hits.tsv
+refused 'messages cannot be scored in part' 2 'sent.tsv is the table of bragg-serve --sent' --only=1 --sent=sent.tsv truth.tsv hits.tsv
 finish

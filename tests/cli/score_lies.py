@@ -17,6 +17,6 @@ for trial in range(60):
         at = draw.choice(heads) + draw.randrange(5) if draw.random() < 0.8 else draw.randrange(len(bad))
         bad[min(at, len(bad) - 1)] = draw.choice((0, 1, 0x7f, 0x80, 0xff, draw.randrange(256)))
     open("lie.refl", "wb").write(bad)
-    done = subprocess.run(["bragg-score", "key.nxs", "lie.refl"], capture_output=True, timeout=60)
+    done = subprocess.run(["bragg-score", "truth.nxs", "lie.refl"], capture_output=True, timeout=60)
     if done.returncode not in (0, 3) or (done.returncode == 3 and (done.stderr.count(b"\n") != 1 or done.stdout)):
         sys.exit(f"trial {trial}: status {done.returncode}: {done.stderr[:600]}")

@@ -61,7 +61,7 @@ print(2 * sum(TRUTH[hkl] for hkl in weak) / sum(TRUTH[hkl] for hkl in UNIQUE), f
 write_mtz("intensities.mtz", {"F": "F", "IMEAN": "J"}, lambda hkl: [7, -TRUTH[hkl] if hkl in weak else TRUTH[hkl]])
 write_mtz("infinite.mtz", {"IMEAN": "J"}, lambda hkl: [np.inf])
 write_mtz("phases.mtz", {"PHIC": "P"}, lambda hkl: [0])
-# Friedel mates apart: of each, F^2(+) and F^2(-), as far as the key names them
+# Friedel mates apart: of each, F^2(+) and F^2(-), as far as the ground truth has them
 MATES = {hkl: [np.nan, np.nan] for hkl in UNIQUE}
 for h, k, l, f2 in zip(ROWS["h"], ROWS["k"], ROWS["l"], ROWS["F2"]):
     if f2 > 0:

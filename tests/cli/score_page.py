@@ -64,9 +64,9 @@ assert not re.search(r"[\"\s-](nan|inf)\b", re.sub(r"base64,[^\"]*", "", source)
 for png in page.images:
     assert png[:8] == b"\x89PNG\r\n\x1a\n" and png[-8:-4] == b"IEND"
     assert len(set(png[200:])) > 10
-faults = re.findall(r"(\d+) strong spots missed, (\d+) false spots found, (\d+) lattices missed", page.text)
-sums = dict(zip(("missed", "wrong", "lattices"), [sum(map(int, column)) for column in zip(*faults)] or [0, 0, 0]))
-worst = [int(missed) + int(wrong) + 15 * int(lattices) for missed, wrong, lattices in faults]
+faults = re.findall(r"strong spots missed: (\d+), lattices missed: (\d+), false spots: (\d+)", page.text)
+sums = dict(zip(("missed", "lattices", "wrong"), [sum(map(int, column)) for column in zip(*faults)] or [0, 0, 0]))
+worst = [int(missed) + int(wrong) + 15 * int(lattices) for missed, lattices, wrong in faults]
 assert worst == sorted(worst, reverse=True) and 0 not in worst and len(worst) <= 10, worst
 text = re.sub(r"\s+", " ", page.text)
 for fact in sys.argv[2:]:

@@ -91,7 +91,7 @@ def wild(c):
 
 def imageset(experiments, number):
     """Returns the experiment of a file with several images, as dials.import writes it."""
-    images = [{"__id__": "ImageSet", "images": ["/somewhere/key.nxs"], "single_file_indices": [int(number)]}]
+    images = [{"__id__": "ImageSet", "images": ["/somewhere/truth.nxs"], "single_file_indices": [int(number)]}]
     experiments["imageset"] = images
     for x in experiments["experiment"]:
         x["imageset"] = 0

@@ -1,8 +1,10 @@
 """serve_faults.py PROTOCOL ENDPOINT ROWS TYPE: takes frames until the series ends, or none is left
-and the file `status` says that bragg-serve has ended, and prints of each its number and what is wrong with it, as the key of
+and the file `status` says that bragg-serve has ended, and prints of each its number and what is wrong with it, as the file of --sent of
 bragg-serve has it: `17 -`, `18 header:gain`; `? truncate` and `? empty` have no number to trust.
 At the end it prints `cuts N` and the longest pause, `pause S`."""
 
+import hashlib
+import json
 import os
 import struct
 import sys
@@ -60,6 +62,20 @@ def dectris2(parts):
     return message["image_id"], message["user_data"], name, shape, bytes(total)
 
 
+def dectris1(parts):
+    first = json.loads(parts[0])
+    if first["htype"] != "dimage-1.0":
+        return "end" if first["htype"] == "dseries_end-1.0" else "start"
+    if parts[3:] and not parts[3].endswith(b"}"):
+        raise Truncated
+    form, times = json.loads(parts[1]), json.loads(parts[3])
+    assert hashlib.md5(parts[2]).hexdigest() == first["hash"] and len(parts[2]) == form["size"]
+    (total,) = struct.unpack(">Q", parts[2][:8])
+    values = {k: v for k, v in (first | times).items() if k not in ("hash", "htype")}
+    number = times["start_time"] // 10**9 if isinstance(times["start_time"], int) else first["frame"]
+    return number, values, form["type"], form["shape"][::-1], bytes(total)
+
+
 def damaged(values):
     for key, value in values.items():
         if (key in TEXTS) != isinstance(value, str):
@@ -90,7 +106,7 @@ def judge(parts):
 
 
 context = zmq.Context()
-asks = protocol != "dectris2"
+asks = not protocol.startswith("dectris")
 socket = context.socket(zmq.DEALER if asks else zmq.PULL)
 monitor = socket.get_monitor_socket(zmq.EVENT_DISCONNECTED)
 socket.connect(endpoint)

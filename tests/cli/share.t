@@ -45,11 +45,11 @@ pipeline 'count: 2, cpus: 1, gpus: 1' 'gpus: 2'
 is 'each has its own' "$(told)" "one 0 has $first, 1 threads, cards 3
 one 1 has $second, 1 threads, cards GPU-8a
 two  has $all,  threads, cards 5,3"
-is 'also by a launcher' "$(told --launcher=ssh --hosts=.)" "one 0 has $first, 1 threads, cards 3
+is 'a launcher gives each process threads and GPUs of its own' "$(told --launcher=ssh --hosts=.)" "one 0 has $first, 1 threads, cards 3
 one 1 has $second, 1 threads, cards GPU-8a
 two  has $all,  threads, cards 5,3"
 pipeline 'count: 3, cpus: 1, hosts: "c,d"'
-is 'on each host' "$(told --launcher=ssh --hosts=. | sed 's/, cards.*//')" "one 0 has $first, 1 threads
+is 'each host has its threads' "$(told --launcher=ssh --hosts=. | sed 's/, cards.*//')" "one 0 has $first, 1 threads
 one 1 has $first, 1 threads
 one 2 has $second, 1 threads"
 pipeline 'count: 1'
@@ -62,15 +62,15 @@ refused() {
 	rm -rf bad
 }
 pipeline 'cpus: 1000'
-refused 1 'cpus: 1000 requested per process, but this host has'
+refused 1 'cpus: this host does not have 1000; expected at most'
 pipeline 'gpus: 4'
-refused 1 'gpus: 4 requested per process, but this host has 3'
+refused 1 'gpus: this host does not have 4; expected at most 3'
 pipeline 'cpus: 0'
 refused 3 "p.yaml:6: cpus '0' is out of range; expected a value from 1 to 1024\|p.yaml:6: cpus: '0' is out of range"
 pipeline 'gpus: many'
 refused 3 "p.yaml:6: gpus.*'many'"
 printf 'share 1 x 2\0' | bragg-run --remote >said 2>&1
-is 'a share that is none' "$? $(cat said)" "2 bragg-run: --remote: malformed share '1 x 2'; expected 4 numbers"
+is 'an invalid weight' "$? $(cat said)" "2 bragg-run: --remote: malformed share '1 x 2'; expected 4 numbers"
 
 # Threads without work sleep, so that other stages have the processors; whoever sets OpenMP decides.
 policy() { # PROGRAM [NAME=VALUE]: what its threads were told
@@ -86,5 +86,5 @@ policy() { # PROGRAM [NAME=VALUE]: what its threads were told
 for program in bragg-intensity bragg-background bragg-noise; do
 	is "threads of $program sleep" "$(policy $program)" passive
 done
-is 'or as the user says' "$(policy bragg-intensity OMP_WAIT_POLICY=active) $(policy bragg-intensity GOMP_SPINCOUNT=1000)" 'active '
+is "the user can set the wait policy of $program" "$(policy bragg-intensity OMP_WAIT_POLICY=active) $(policy bragg-intensity GOMP_SPINCOUNT=1000)" 'active '
 finish

@@ -43,8 +43,8 @@ numbers() {
 recipes 3 --fluence=5e27 --default-F=100 | bragg-intensity 2>> upstream | last said bragg-noise $noise | bragg-write c_%d.img 2>> downstream
 is 'bragg-noise says what does not fit' "$(numbers said)" "bragg-noise: $counts"
 recipes 3 --fluence=5e27 --default-F=100 | last fused bragg-intensity --fuse="noise $noise" | bragg-write d_%d.img 2>> downstream
-is 'so does the stage that does its work' "$(sed 's/.*: 3 of/3 of/' fused)" "$(sed 's/.*: 3 of/3 of/' said)"
-check 'of the same pixels' cmp c_2.img d_2.img
+is 'the stage with --fuse counts the pixels that do not fit as bragg-noise does' "$(sed 's/.*: 3 of/3 of/' fused)" "$(sed 's/.*: 3 of/3 of/' said)"
+check 'the stage with --fuse writes the same pixels as bragg-noise' cmp c_2.img d_2.img
 saturated=0 zero=0
 for i in 0 1 2; do
 	saturated=$((saturated + $(od -An -v -w2 -tu2 -j512 c_$i.img | grep -c ' 50$')))
@@ -55,12 +55,12 @@ check 'some of those that read 0 were below' test "$(sed 's/.* \([0-9]*\) pixels
 recipes 3 --fluence=5e27 --default-F=100 | bragg-intensity 2>> upstream | BRAGG_AGAIN=1 last said bragg-noise $noise | bragg-write i_%d.img 2>> downstream
 is 'a process in the place of another one counts its own' "$(numbers said)" "bragg-noise: $(echo "$counts" | sed 's/frames:/frames of this process:/')"
 recipes 3 --fluence=5e27 --default-F=100 | bragg-intensity 2>> upstream | last said bragg-noise $noise --quiet | bragg-write e_%d.img 2>> downstream
-is 'not with --quiet' "$(cat said)" ''
+is '--quiet prints no counts' "$(cat said)" ''
 recipes 3 --fluence=5e27 --default-F=100 | bragg-intensity 2>> upstream | last said bragg-noise | bragg-write f_%d.img 2>> downstream
-is 'nothing where all fits' "$(cat said)" ''
+is 'no count is printed if all pixels fit' "$(cat said)" ''
 recipes 2 --physics=faithful --fluence=5e27 --default-F=100 | bragg-intensity --engine=reference 2>> upstream |
 	last said bragg-noise --generator=nanobragg --gain=2000 --adc-offset=3 --readout=3 | bragg-write g_%d.img 2>> downstream
-is 'that of nanoBragg likewise' "$(numbers said)" 'bragg-noise: 2 of 2 frames: N pixels saturated (65535 ADU), N pixels below 0'
+is '--generator=nanobragg counts the pixels that do not fit' "$(numbers said)" 'bragg-noise: 2 of 2 frames: N pixels saturated (65535 ADU), N pixels below 0'
 recipes 2 --fluence=5e27 --default-F=100 | bragg-intensity 2>> upstream | bragg-write --scale=1e4 h_%d.img h_%d.cbf 2> said
 is 'bragg-write --scale says it for each file' "$(numbers said | grep -v 'cannot store the gain')" 'bragg-write: h_%d.img: 2 of 2 frames: N pixels saturated (65535 ADU)'
 cat > run.yaml << 'END'
@@ -73,7 +73,7 @@ stages:
 END
 bragg-run run.yaml 2> said
 is 'bragg-run shows it' "$(numbers said | grep noise)" 'n| bragg-noise: 3 of 3 frames: N pixels saturated (65535 ADU)'
-is 'but not with --quiet' "$(sed 's/r_/q_/' run.yaml > quiet.yaml && bragg-run --quiet quiet.yaml 2>&1)" ''
+is 'bragg-run --quiet does not show the counts' "$(sed 's/r_/q_/' run.yaml > quiet.yaml && bragg-run --quiet quiet.yaml 2>&1)" ''
 
 # a pipe into which nobody writes: its name after a second, and then what comes is read
 mkfifo pipe
@@ -147,5 +147,5 @@ unread --record bragg-tap
 cat pipe > copy &
 bragg-geometry --detpixels=8 2>> upstream | bragg-orient 2>> upstream | bragg-tap --record=pipe 2> said
 wait
-is 'but one that is read is written' "$(cat said; head -c 6 copy | tail -c 5)" bragg
+is 'a recording into a pipe that is read is written' "$(cat said; head -c 6 copy | tail -c 5)" bragg
 finish

@@ -8,7 +8,7 @@ seeds=8000
 [ -z "${BRAGG_SANITIZED:-}" ] || seeds=3000  # ten times as slow
 check 'no frame is lost, none is there twice, and every run ends' simulate --seeds=1:$seeds
 
-check 'what failed once does not fail again' simulate --past=100
+check 'a frame that failed once does not fail again' simulate --past=100
 
 simulate --scale=300,4 >scale
 check '300 workers need few messages a frame, and the loss of 30 is made up when that is found' awk '
@@ -17,7 +17,7 @@ note "$(cat scale)"
 simulate --seed=7 --story >first
 simulate --seed=7 --story >second
 check 'a seed is one story' cmp first second
-check 'which tells what is sent' grep -q -- '-> worker 1: experiment$' first
-check 'and how it ends' grep -q 'source .*ends with status 0$' first
-check_status 'other options are refused' 2 simulate --seeds=1
+check 'the message says what is sent' grep -q -- '-> worker 1: experiment$' first
+check 'the log shows the end of the source' grep -q 'source .*ends with status 0$' first
+check_status 'an unknown option is refused' 2 simulate --seeds=1
 finish

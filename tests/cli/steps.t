@@ -32,7 +32,7 @@ auto="$(total -2 --steps=auto) $(total -2.05 --steps=auto) $(total -2.1 --steps=
 check "steps=auto finds the whole of a reflection ($auto)" within 0.012 $auto
 finer="$(total -2 --steps=auto --ripple=0.1) $(total -2.1 --steps=auto --ripple=0.1)"
 # shellcheck disable=SC2086
-check "within a smaller ripple, too ($finer)" within 0.002 $finer
+check "the whole of a reflection is found within a smaller ripple ($finer)" within 0.002 $finer
 # shellcheck disable=SC2046
 check_status 'usual steps do not' 1 within 0.3 $(total -2 --steps=given) $(total -2.5 --steps=given)
 
@@ -44,8 +44,8 @@ told() { # NCELLS OPTION...: what bragg-orient says
 		3>&1 2> told.err
 }
 is 'nothing is left to warn of' "$(told 20 --osc=4 --steps=auto | grep -c 'too coarse')" 0
-is 'but what was given' "$(told 20 --osc=4 --steps=auto --phi-steps=3 | grep -o 'phi steps are.* apart')" 'phi steps are 1.33 deg apart'
-is 'as many terms as nobody waits for' "$(told 200 --steps=auto --osc=360 | grep -c 'per pixel; expected at most 1e+06')" 1
+is '--steps=auto warns of a given number of steps' "$(told 20 --osc=4 --steps=auto --phi-steps=3 | grep -o 'phi steps are.* apart')" 'phi steps are 1.33 deg apart'
+is 'too many terms are refused' "$(told 200 --steps=auto --osc=360 | grep -c 'per pixel; expected at most 1e+06')" 1
 is 'a ripple of nothing' "$(told 20 --ripple=2 --steps=given)" 'bragg-orient: --ripple has no effect with --steps=given'
 
 # --- by default: what nobody gave is chosen, up to a limit
@@ -74,11 +74,11 @@ frames 'auto_%d.img' $auto
 same() { # A B: two images with the same pixels
 	bragg-compare --max-error=0 "$1" "$2" >/dev/null
 }
-check "what nobody gave is what --steps=auto chooses ($auto)" same own_1.img auto_1.img
+check "sampling without options is that of --steps=auto ($auto)" same own_1.img auto_1.img
 frames 'given_%d.img' --steps=given
 frames 'usual_%d.img' --phi-steps=2 --mosaic-domains=10
-check 'with --steps=given 2 and 10' same given_1.img usual_1.img
-check_status 'which is another image' 1 same own_1.img given_1.img
+check '--steps=given takes 2 phi steps and 10 domains' same given_1.img usual_1.img
+check_status '--steps=given gives another image than the default' 1 same own_1.img given_1.img
 frames 'seven_%d.img' --phi-steps=7
 frames 'both_%d.img' --phi-steps=7 "${auto#* }"
 check 'a number that is given stays, the other is chosen' same seven_1.img both_1.img
@@ -87,7 +87,7 @@ $(grep -ao 'mosaic-domains=[0-9]*' said.rec | sort -u)" '0 mosaic-domains='
 physics=--physics=faithful
 frames 'faithful_%d.img'
 frames 'nanobragg_%d.img' --phi-steps=2 --mosaic-domains=10
-check 'in faithful mode they are those of nanoBragg' same faithful_1.img nanobragg_1.img
+check 'steps in faithful mode are those of nanoBragg' same faithful_1.img nanobragg_1.img
 is 'where a ripple has no effect' "$(says "$small --ncells=2 $physics" --osc=1 --ripple=2)" \
 	'bragg-orient: --ripple has an effect in faithful mode only with --steps=auto'
 
@@ -95,21 +95,21 @@ is 'where a ripple has no effect' "$(says "$small --ncells=2 $physics" --osc=1 -
 is 'the header has the chosen numbers' "$(strings own_1.img | grep -o 'osc~1.5 .*' | head -n 1)" \
 	"$(echo "osc=1.5 ${auto%% *} --mosaic=0.8 ${auto#* };" | tr = '~')"
 for file in own seven given usual; do
-	is "$file: again" "$(bragg-replay --recompute ${file}_1.img 2>&1)" "${file}_1.img: the same bytes"
+	is "$file: bragg-replay recomputes the same bytes" "$(bragg-replay --recompute ${file}_1.img 2>&1)" "${file}_1.img: the same bytes"
 done
 
 # More than 1e10 terms are not chosen, and that is said in one line.
 many='--detpixels=1000 --ncells=50'
 is 'more than a limit is not chosen' "$(says "$many" --osc=1 --mosaic=0.3 | sed 's/ bragg-geometry --shape.*//')" \
 	'bragg-orient: warning: sampling is too coarse: smooth spots need --phi-steps=52 --mosaic-domains=758 (4.8e+12 terms a frame); expected at most 1e+10 terms. With the chosen 6 phi steps and 13 mosaic domains, points are 8.7 times too far apart and spots are not smooth.'
-is 'what is given counts' "$(says "$many" --osc=1 --phi-steps=60 --mosaic=0.3 | grep -c 'the chosen 10 mosaic domains')" 1
+is 'given phi steps take part in the limit of all steps' "$(says "$many" --osc=1 --phi-steps=60 --mosaic=0.3 | grep -c 'the chosen 10 mosaic domains')" 1
 is 'frames that take much longer are announced' "$(says '--detpixels=1000 --ncells=20' --mosaic=0.5 | sed 's/ bragg-geometry .*//')" \
 	'bragg-orient: smooth spots need 337 mosaic domains. A frame takes about 34 times as long as with --steps=given (10 mosaic domains).'
 
 # In closed form few steps are enough: the mosaic spread smears the spot.
 closed='--ncells=100 --shape=gauss --mosaic-model=gauss'
 is 'blocks without a spread need many' "$(says "$closed" --osc=3 | sed -n 's/.*smooth spots need \([0-9]*\) phi steps$/\1/p')" 289
-is 'with a spread few' "$(says "$closed --mosaic-rms=0.05" --osc=3 | sed -n 's/.*smooth spots need \([0-9]*\) phi steps$/\1/p')" 31
+is 'few mosaic domains are chosen with a spread' "$(says "$closed --mosaic-rms=0.05" --osc=3 | sed -n 's/.*smooth spots need \([0-9]*\) phi steps$/\1/p')" 31
 smeared() { # OPTION...: photons of a reflection that 3 degrees turn through, in closed form
 	fine=7 geometry --ncells=50 --mosaic-model=gauss --mosaic-rms=0.2 | bragg-orient --quiet --misset=0,0,92.866 --osc=3 --phi0=-1.5 "$@" |
 		bragg-intensity --quiet | bragg-write --quiet --overwrite smeared.raw
@@ -118,7 +118,7 @@ import numpy as np
 print('%.4f' % (np.fromfile('smeared.raw', 'f4').sum(dtype=float) / 1e3))"
 }
 whole="$(smeared) $(smeared --phi-steps=400) $(smeared --steps=given)"
-is "and these are as good as many, and 2 are not ($whole)" "$(echo "$whole" | awk '{ print (($1 / $2 - 1) ^ 2 < 0.01 ^ 2), (($3 / $2 - 1) ^ 2 > 0.1 ^ 2) }')" '1 1'
+is "few mosaic domains are as good as many, and 2 are not ($whole)" "$(echo "$whole" | awk '{ print (($1 / $2 - 1) ^ 2 < 0.01 ^ 2), (($3 / $2 - 1) ^ 2 > 0.1 ^ 2) }')" '1 1'
 
 # --- layers of a thick sensor: what a slanted ray leaves in it
 thick() { # LAYERS [OPTION...]: spots at 50 degrees on 1 mm of silicon
@@ -130,10 +130,10 @@ thick() { # LAYERS [OPTION...]: spots at 50 degrees on 1 mm of silicon
 	sed -n 's/.*bragg-geometry --layers=\([0-9]*\) or more/\1/p' layers.err
 }
 thick 60 --layers=60 >/dev/null
-is 'as many layers as the sensor gets need no warning' "$(thick own)" ''
-is 'fewer do' "$(thick 5 --layers=5)" 15
-is 'as many as it says do not' "$(thick 15 --layers=15)" ''
-check 'and there the image is right, to 5 % of the brightest pixel' /usr/bin/python3 -c "
+is 'the chosen layers of the sensor need no warning' "$(thick own)" ''
+is 'a warning of five layers says that 15 are needed' "$(thick 5 --layers=5)" 15
+is 'the recommended number of layers needs no warning' "$(thick 15 --layers=15)" ''
+check 'the recommended layers give an image within 5 % of the brightest pixel' /usr/bin/python3 -c "
 import numpy
 def a(n): return numpy.fromfile('layers_%s.raw' % n, '<f4').astype(float)
 def off(n): return abs(a(n) - a(60)).max() / a(60).max()

@@ -44,7 +44,7 @@ geometry='--thickness=2000 --absorption=1500 --layers=1'
 shots one_layer_%d.raw --streak-angle=30,0 --streak-spread=0 --streak-size=15,4
 geometry='--thickness=2000 --absorption=1500 --layers=9'
 shots nine_layers_%d.raw --streak-angle=30,0 --streak-spread=0 --streak-size=15,4
-holds 'it does not depend on the number of layers' "
+holds 'the streak does not depend on the number of layers' "
 one, nine = a('one_layer_0.raw'), a('nine_layers_0.raw'); assert one.max() > 1000 and abs(one - nine).max() < 1e-6 * one.max()"
 printf -- '-10 0 0 3 6.19921e-11\n-10 0 0 1 1.239842e-10\n' >two.txt
 geometry='--source-file=two.txt --weights=apply --thickness=320'
@@ -67,7 +67,7 @@ print(b.mean(), b.std(), numpy.std(angle))
 assert abs(b.mean() - 1) < 0.25 and 0.3 < b.std() < 0.8 and 7 < numpy.std(angle) < 13 and abs(numpy.mean(angle)) < 5"
 frames=2 orient='--spectrum=sase --bandwidth=0.2 --fluence-jitter=20'
 shots pulse_%d.raw --streak-angle=30,0 --streak-spread=0 --streak-size=15,4
-holds 'it goes with the pulse' "r = a('pulse_0.raw') / a('still_0.raw'); assert r.std() < 1e-5 and abs(r.mean() - 1) > 0.003"
+holds 'the streak varies with the pulse' "r = a('pulse_0.raw') / a('still_0.raw'); assert r.std() < 1e-5 and abs(r.mean() - 1) > 0.003"
 shots one_%d.raw --threads=1 --water=2
 shots three_%d.raw --threads=3 --water=2
 check 'one thread and three: the same bytes' cmp one_1.raw three_1.raw

@@ -66,7 +66,7 @@ teststage first | teststage source --frames=5 --trace=t1 | teststage make --trac
 is 'the skeleton is a stage' "$(cat out/000000)" '0 0 1008'
 is 'statistics are lines of JSON' "$(json 'print "$_->{stage} $_->{frames}\n"' <stats | sort | tr '\n' ' ')" \
 	'bragg-skeleton 5 test-sink 5 '
-is 'statistics tell work from waiting' \
+is 'statistics separate work from waiting' \
 	"$(json 'print $_->{wall_s} >= $_->{wait_in_s} + $_->{compute_s} + $_->{wait_out_s} - 0.01 ? 1 : 0' <stats)" '11'
 is 'traces are arrays of events' \
 	"$(cat t1 t2 t3 | json 'print scalar grep({ $_->{name} eq "compute" and $_->{dur} >= 0 } @$_), " "')" '5 5 5 '
@@ -88,7 +88,7 @@ stage sink1 sink out --in="ipc://$d/x" &
 stage sink2 sink out --in="ipc://$d/x" &
 wait
 is 'fan-out and fan-in by named endpoints' "$(statuses first source make1 make2 work sink1 sink2) $(files)" '0 0 0 0 0 0 0 200'
-is 'both workers got frames' "$(cat m1 m2 | json 'print $_->{frames} > 10 ? 1 : 0')" '11'
+is 'both workers get frames' "$(cat m1 m2 | json 'print $_->{frames} > 10 ? 1 : 0')" '11'
 is 'each frame went one way' "$(cat m1 m2 | json 'our $n += $_->{frames}; END { print $n }')" '200'
 is 'named sockets are removed' "$(find run -mindepth 1)" ''
 
@@ -132,10 +132,11 @@ wait
 is 'stages with different options are not mixed' \
 	"$(cat sink.status) $(grep -c 'test-sink: test-make was started with other options' errors)" '1 1'
 
-# Something dies or fails.
+# Something dies or fails.  A busy machine may take seconds to see that, but no process may wait for --dead-after.
+late=--dead-after=60
 for victim in source make work sink; do
 	fresh
-	stage first first | stage source source --frames=1000 | stage make make --sleep=2 |
+	stage first first | stage source source --frames=1000 $late | stage make make --sleep=2 |
 		stage work work | stage sink sink out --sleep=10 &
 	soon flows
 	start=$(date +%s)
@@ -144,14 +145,25 @@ for victim in source make work sink; do
 	took=$(($(date +%s) - start))
 	others=$(for name in source make work sink; do [ $name = $victim ] || cat $name.status; done | tr -d '\n')
 	is "kill -9 of $victim: the others end with 1" "$others" '111'
-	is "kill -9 of $victim: soon" "$([ $took -le 7 ] && echo yes)" 'yes'
+	is "kill -9 of $victim: soon" "$([ $took -le 20 ] && echo yes)" 'yes'
 	is "kill -9 of $victim: each says at most one line" "$(grep '^test-' errors | cut -d: -f1 | sort | uniq -d)" ''
-	is "kill -9 of $victim: it is named" "$(grep -c "test-$victim (the stage .* this one) died" errors | sed 's/[12]/yes/')" 'yes'
+	is "kill -9 of $victim: a message names the dead process" "$(grep -c "test-$victim (the stage .* this one) died" errors | sed 's/[12]/yes/')" 'yes'
 	is "kill -9 of $victim: complete files only" "$(find out -size 0 ! -name '*.part' | wc -l) $(find out -name '*.part' | grep -vc "$([ $victim = sink ] && echo part || echo none)")" '0 0'
 done
+
+# A process that is only frozen has not died for certain.
+fresh
+stage first first | stage source source --frames=1000 --dead-after=1 | stage make make --sleep=2 |
+	stage sink sink out --sleep=10 &
+soon flows
+kill -STOP "$(cat sink.pid)"
+check 'a frozen process: a message says which options decide' soon grep -q \
+	'^test-make: test-sink (the stage after this one) died, hangs or does not answer. See --dead-after' errors
+kill -CONT "$(cat sink.pid)"
+wait
 fresh
 stage first first --out="@ipc://$d/g" &
-stage source source --frames=10000 --in="ipc://$d/g" --out="@ipc://$d/s" &
+stage source source --frames=10000 $late --in="ipc://$d/g" --out="@ipc://$d/s" &
 stage make1 make --in="ipc://$d/s" --out="ipc://$d/w" --sleep=5 --source-timeout=3 &
 stage make2 make --in="ipc://$d/s" --out="ipc://$d/w" --sleep=5 --source-timeout=3 &
 stage sink sink out --in="@ipc://$d/w" --source-timeout=3 &
@@ -161,7 +173,7 @@ kill -9 "$(cat source.pid)"
 wait
 took=$(($(date +%s) - start))
 is 'kill -9 of source, endpoints by hand: the others end with 1' "$(statuses make1 make2 sink)" '1 1 1'
-is 'kill -9 of source, endpoints by hand: soon' "$([ $took -le 7 ] && echo yes)" 'yes'
+is 'kill -9 of source, endpoints by hand: soon' "$([ $took -le 20 ] && echo yes)" 'yes'
 rm -f run/?  # named sockets of a killed process stay, as files would
 check 'kill -9 leaves no socket and no folder' soon empty
 

@@ -38,18 +38,18 @@ is 'the stages in the order of the stream' "$(json 'print join " ", map { $_->{s
 is 'hops from the source' "$(json 'print join " ", map { $_->{hops} } @{$_->{processes}}' <now)" '0 1 2 3'
 is 'process ids' "$(json 'print join " ", map { $_->{pid} } @{$_->{processes}}' <now)" \
 	"$(cat source.pid make.pid work.pid sink.pid | tr '\n' ' ' | sed 's/ $//')"
-is 'who is durable' "$(json 'print join " ", grep { $_ } map { $_->{durable} && $_->{stage} } @{$_->{processes}}' <now)" 'test-sink'
+is 'JSON has the durable sinks' "$(json 'print join " ", grep { $_ } map { $_->{durable} && $_->{stage} } @{$_->{processes}}' <now)" 'test-sink'
 is 'numbers that fit' "$(json 'print $_->{total} == 300 && $_->{window} == 32 && $_->{issued} >= $_->{acknowledged}
 	&& $_->{issued} - $_->{acknowledged} <= 32 && $_->{frames_s} > 0 && $_->{left_s} > 0 && $_->{elapsed_s} > 0 ? 1 : 0' <now)" 1
 is 'shares of at most one' "$(json 'print join " ", map { $_->{compute} + $_->{wait_in} + $_->{wait_out} <= 1.001 ? 1 : 0 } @{$_->{processes}}' <now)" '1 1 1 1'
 is 'frames travel as bytes' "$(json 'print $_->{processes}[1]{bytes_out} > 5 * 64 * 4 ? 1 : 0' <now)" 1
 is 'the bottleneck is marked' "$(json 'print join " ", grep { $_ } map { $_->{bottleneck} && $_->{stage} } @{$_->{processes}}' <now)" 'test-make'
 bragg-top --once >table
-is 'as text: a heading and a row for each' "$(wc -l <table) $(grep -c '^test-' table) $(grep -c '^test-make .* <$' table)" '6 4 1'
-check 'as text: how far it is' grep -q '^[0-9]* of 300 frames, [0-9.]*/s, 0:[0-9][0-9] left$' table
+is 'text has a heading and a row for each process' "$(wc -l <table) $(grep -c '^test-' table) $(grep -c '^test-make .* <$' table)" '6 4 1'
+check 'text has the progress of the run' grep -q '^[0-9]* of 300 frames, [0-9.]*/s, 0:[0-9][0-9] left$' table
 endpoint=$(sed -n 's/^.*bragg-top \(ipc:[^ ]*\) shows.*/\1/p' errors.source)
 check_status 'the source says where to look' 0 bragg-top --once "$endpoint"
-check_status 'its private folder will do' 0 bragg-top --once "$(dirname "${endpoint#ipc://}")"
+check_status 'bragg-top finds a run by its private folder' 0 bragg-top --once "$(dirname "${endpoint#ipc://}")"
 bragg-top --json --interval=0.2 >ended &
 watcher=$!
 bragg-top --interval=0.1 >/dev/null &
@@ -57,7 +57,7 @@ killed=$!
 sleep 0.5
 kill -9 $killed
 wait $killed 2>/dev/null
-check_status 'other words are refused' 2 bragg-top --once here
+check_status 'a word that is no run is refused' 2 bragg-top --once here
 settle
 status=0
 wait $watcher || status=$?
@@ -96,7 +96,7 @@ bragg-top --json "$one" >one &
 bragg-top --json "$other" >other
 status=$?
 wait
-is 'the end of each is told' "$status $(cat one other | json 'print "$_->{ended} " if exists $_->{ended}' | tr ' ' '\n' | sort | tr '\n' ' ')" '0 0 1 '
+is 'the end of each is reported' "$status $(cat one other | json 'print "$_->{ended} " if exists $_->{ended}' | tr ' ' '\n' | sort | tr '\n' ' ')" '0 0 1 '
 check_status 'nothing runs there: status 1' 1 bragg-top --once "$tap_scratch"
 is 'nothing runs there: one line' "$(bragg-top "ipc://$d/none" 2>&1)" "bragg-top: no pipeline listens at ipc://$d/none"
 
@@ -129,10 +129,10 @@ bragg-run --quiet --workdir=port "$file" 2>/dev/null &
 runner=$!
 flowing
 is 'a run at a port by its work folder' "$(bragg-top --once --json --insecure port | json 'print $_->{total}')" 300
-is 'and as the only one that there is' "$(bragg-top --once --json --insecure | json 'print $_->{total}')" 300
+is 'bragg-top finds the only run without a name' "$(bragg-top --once --json --insecure | json 'print $_->{total}')" 300
 kill -INT "$runner"
 wait "$runner"
-check_status 'which is over' 1 bragg-top --once port
+check_status 'bragg-top refuses a run that is over' 1 bragg-top --once port
 
 # bragg-run: by the file
 fresh
@@ -154,7 +154,7 @@ bragg-top --once >said 2>&1
 is 'two runs are named by their files' "$(sed 's/.*one of these: //; s|'"$d"'/bragg-run-[0-9a-f]*|F|g; s/, /\n/g' said | sort | tr '\n' ' ')" \
 	'named.yaml (F) other.yaml (F) '
 bragg-top --once "$(sed 's/.*other.yaml (\([^)]*\)).*/\1/' said)" >now 2>&1
-check 'and by the folder that stands there' grep -q '^other.yaml: ' now
+check 'a screen of two runs names the second by its folder' grep -q '^other.yaml: ' now
 kill "$runner" "$other"
 wait
 
@@ -215,7 +215,7 @@ if script -qec true /dev/null </dev/null >/dev/null 2>&1; then
 	exec 3>&-
 	is 'q quits: status 0, before the run ends, and the keyboard is as it was' "$(grep -c 'status 0' said) $(grep -c 'ended' said) \
 $(grep -o -- '-*icanon' said) $(grep -o -- '-*echo ' said)" '1 0 icanon echo '
-	check 'and the cursor' grep -q "$(printf '\033')\[?25h" said
+	check 'q shows the cursor again' grep -q "$(printf '\033')\[?25h" said
 	script -qec 'bragg-top & top=$!; sleep 1; kill -INT $top; wait $top; echo "status $?"' /dev/null </dev/null >said 2>&1
 	settle
 	is 'Ctrl-C: the cursor is shown again, status 130' "$(grep -c "$(printf '\033')\[?25h" said) $(grep -c 'status 130' said)" '1 1'

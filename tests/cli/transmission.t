@@ -55,18 +55,18 @@ light='--no-poisson --gain=0.5'
 	shots bare.nxs $light --beamstop=10 --beamstop-transmission=0.5 --transmission=map.h5 --unmasked
 }
 holds 'a map lets pass what it says' "p, m = a('plain_0.raw'), a('map_0.raw'); assert abs(m - t * p).max() <= 1 and 100 < p.min() < p.max() < 60000"
-check 'of HDF5 the same' cmp map_1.raw hdf5_1.raw
-holds 'of SMV to 16 bits' "assert abs(a('map_1.raw') - a('smv_1.raw')).max() <= 1"
+check 'transmission from HDF5 gives the same pixels' cmp map_1.raw hdf5_1.raw
+holds 'transmission from SMV has 16 bits' "assert abs(a('map_1.raw') - a('smv_1.raw')).max() <= 1"
 holds 'on top of a beam stop' "s, b = data('stop.nxs'), data('both.nxs'); assert abs(b - t * s).max() <= 1"
-holds 'what nothing reaches is masked with the beam stop, and no more' "
+holds 'pixels that nothing reaches are masked, as is the beam stop' "
 want = (mask('stop.nxs') != 0) | (t == 0); assert (mask('both.nxs') == 256 * want).all() and 100 < want.sum() < 200"
-holds 'or not' "assert (data('bare.nxs') == data('both.nxs')).all() and 'pixel_mask' not in h5py.File('bare.nxs')['/entry/instrument/detector']"
+holds '--unmasked leaves pixels that nothing reaches without a mask' "assert (data('bare.nxs') == data('both.nxs')).all() and 'pixel_mask' not in h5py.File('bare.nxs')['/entry/instrument/detector']"
 for same in big.h5 plain.h5; do
 	shots "${same}_%d.raw" $light --transmission="$same"
 	check "$same is the same" cmp "${same}_1.raw" map_1.raw
 done
 shots motorola_%d.raw $light --transmission=motorola.img
-check 'of SMV in the other byte order' cmp motorola_1.raw smv_1.raw
+check 'transmission from SMV in the other byte order gives the same pixels' cmp motorola_1.raw smv_1.raw
 warned() { # FILE WANTED
 	is "$1 gives a warning" "$(loud='' shots "warned_$1_%d.raw" $light --transmission="$1" 2>&1 | grep -c "^bragg-noise: warning: --transmission: $2")" 1
 }
@@ -76,7 +76,7 @@ check 'recomputed with that file' bragg-replay --recompute both.nxs:1
 shots img_%d.img --transmission=map.raw
 shots same_%d.img --transmission=map.h5
 lineage() { grep -aho '^BRAGG_LINEAGE=[0-9a-f]*' "$1"; }
-is 'what counts is what the file holds' "$(lineage img_0.img)" "$(lineage same_0.img)"
+is 'the lineage depends on the content of a transmission file' "$(lineage img_0.img)" "$(lineage same_0.img)"
 refused() { # FILE WANTED
 	is "$1 is refused" "$(shots refused_%d.raw --transmission="$1" 2>&1 | grep -c "^bragg-noise: .*$2")" 1
 }

@@ -48,7 +48,7 @@ part 'hostile messages' hostile "$(cat address)"
 part 'hostile frames' frames "$(cat address)"
 port=$(sed 's/.*:\([0-9]*\)\/.*/\1/' address)
 check_status 'a port in use' 1 sh -c "bragg-replay a.rec 2>/dev/null | bragg-view --bind=127.0.0.1:$port 2>busy"
-check 'is said' says "^bragg-view: --bind=127.0.0.1:$port: Address already in use" busy
+check 'a message has the address' says "^bragg-view: --bind=127.0.0.1:$port: Address already in use. Give another port, or port 0 for a free one\$" busy
 leave 'a signal ends it'
 
 # --- files, as they lie there
@@ -64,20 +64,21 @@ leave 'a signal ends it, and who plays them'
 is 'nobody is left' "$(ps -o comm= --ppid $$ | grep -c bragg)" 0
 bragg-replay a.rec | bragg-write --quiet 'a_%d.cbf' a.nxs
 files a_0.cbf a_1.cbf a_2.cbf
-part 'of CBF files' files "$(cat address)" 'a_%d.img'
+part 'the page shows pixels of CBF files' files "$(cat address)" 'a_%d.img'
 leave 'it ends'
 files a.nxs
-part 'of NXmx' values "$(cat address)" 'a_%d.img'
+part 'the page shows pixels of NXmx' values "$(cat address)" 'a_%d.img'
 leave 'it ends'
 files a.rec
-part 'of a recording' values "$(cat address)" 'a_%d.img'
+part 'the page shows pixels of a recording' values "$(cat address)" 'a_%d.img'
 leave 'it ends'
 mkdir folder
 : >empty.cbf
-for bad in /dev/null nosuch.cbf folder empty.cbf 'nosuch_*.cbf'; do
+mkdir part && cp a.nxs part
+for bad in /dev/null nosuch.cbf folder empty.cbf 'nosuch_*.cbf' part/a.nxs; do
 	status=0
 	timeout 5 bragg-view --bind=127.0.0.1:0 "$bad" >address 2>said || status=$?
-	is "$bad is no file to show: one line, and no address" "$((status > 0)) $(wc -l <said) $(wc -c <address)" '1 1 0'
+	is "$bad is no file to show: one line of bragg-view, and no address" "$((status > 0)) $(wc -l <said) $(grep -c '^bragg-view: ' said) $(wc -c <address)" '1 1 1 0'
 done
 check_status 'files and --in' 2 bragg-view --bind=127.0.0.1:0 --in=ipc:///tmp/x a_0.img
 
@@ -106,7 +107,7 @@ echo 0123456789abcdef-_ >token
 chmod 600 token
 view a.rec --token=token
 part 'a token of a file' token "$(cat address)"
-is 'is part of the address' "$(sed 's/.*token=//' address)" '0123456789abcdef-_'
+is 'the token is part of the address' "$(sed 's/.*token=//' address)" '0123456789abcdef-_'
 leave 'it ends'
 # refuses NAME STATUS TEXT OPTION...
 refuses() {
@@ -115,8 +116,8 @@ refuses() {
 	text=$3
 	shift 3
 	check_status "$what" "$want" sh -c 'bragg-replay a.rec 2>/dev/null | bragg-view "$@" 2>said' sh "$@"
-	check 'in one line' says "^bragg-view: .*$text" said
-	is 'and no other' "$(wc -l <said)" 1
+	check "$what: the message gives the reason" says "^bragg-view: .*$text" said
+	is "$what: the message is one line" "$(wc -l <said)" 1
 }
 chmod 640 token
 refuses 'a token that others may read' 3 'token: other users may read the token; set its mode with chmod 600' --token=token
@@ -150,7 +151,7 @@ check "memory is bounded: $high kB" test "${high:-999999}" -lt 200000
 status=0
 wait "$crowd" || status=$?
 is 'pages in a crowd' "$status $(grep -v '^ok' crowd.log)" '0 1..3'
-is 'all of it' "$(ls out | grep -c 'x_[0-9]*.bin')" 60
+is 'the stream with 52 pages is written in full' "$(ls out | grep -c 'x_[0-9]*.bin')" 60
 wait "$follow"
 check "a page sees frames as they come: $(cat seen)" test "$(cat seen)" -ge 10
 leave 'it ends with the stream'
@@ -172,9 +173,10 @@ sed -i "s|b.rec|$PWD/b.rec|" p.yaml
 bragg-run --view="127.0.0.1:$port" p.yaml 2>run.log &
 run=$!
 check 'the title of its page is the name of the pipeline file' sh -c 'bragg-run --view --dry-run p.yaml | grep -q -e --title=p.yaml'
-check 'bragg-run --view says where the page is' soon says "^bragg-run: http://127.0.0.1:$port/ shows the stream" run.log
+check 'bragg-run --view says where the page is' soon says "^bragg-run: ready: view shows the stream at http://127.0.0.1:$port/$" run.log
 client course "http://127.0.0.1:$port/" >course.log 2>&1
 is 'the page has frames and the pipeline' "$? $(grep -v '^ok' course.log)" '0 1..2'
+is 'its address is printed once' "$(grep -c http run.log)" 1
 soon test -e run_79.bin
 check 'without a terminal, too, the page stays, and a line says how it ends' soon says "^bragg-run: the page stays after the last frame; Ctrl-C or 'kill $run' ends the page and the run" run.log
 sleep 0.5
@@ -193,7 +195,7 @@ taker=$!
 soon test -s taken
 bragg-run --view="127.0.0.1:$(cat taken)" p.yaml 2>run.log
 is 'a port that another program has is refused before the run' "$? $(cat run.log) $(ls | grep -c '^run_.*bin')" \
-	"1 bragg-run: --view=127.0.0.1:$(cat taken): Address already in use 0"
+	"1 bragg-run: --view=127.0.0.1:$(cat taken): Address already in use. Give another port, or port 0 for a free one 0"
 kill $taker
 # run_refuses NAME TEXT OPTION...: in one line, which does not say that a page is there
 run_refuses() {
@@ -205,10 +207,10 @@ run_refuses() {
 	is "$what" "$((status > 1)) $(wc -l <run.log) $(grep -c -e "$want" run.log) $(ls | grep -c '^run_.*bin')" '1 1 1 0'
 }
 run_refuses 'bragg-run refuses an address of all hosts without a token' '^bragg-run: --view=0.0.0.0:8099 needs a token' --view=0.0.0.0:8099
-run_refuses 'with port 0, too' '^bragg-run: --view=0.0.0.0:0 needs a token' --view=0.0.0.0:0
+run_refuses '--view with port 0 needs a token' '^bragg-run: --view=0.0.0.0:0 needs a token' --view=0.0.0.0:0
 run_refuses 'an address of another option' '^bragg-run: --bind=0.0.0.0:8099 needs a token' --view --set=view.bind=0.0.0.0:8099
 run_refuses 'before a job is made of it' '^bragg-run: --view=0.0.0.0:8099 needs a token' --view=0.0.0.0:8099 --launcher=slurm
-run_refuses 'and before commands are printed' '^bragg-run: --view=0.0.0.0:8099 needs a token' --view=0.0.0.0:8099 --dry-run
+run_refuses '--view is refused before commands are printed' '^bragg-run: --view=0.0.0.0:8099 needs a token' --view=0.0.0.0:8099 --dry-run
 echo short >bad-token
 chmod 600 bad-token
 run_refuses 'a short token' '^bragg-run: bad-token:1: a token has 16' --view --set=view.token=bad-token
@@ -221,26 +223,32 @@ run_refuses 'a token that nobody would see' "^bragg-run: stage 'view': --token n
 chmod 600 token
 echo 0123456789abcdef-_ >token
 bragg-run --view="127.0.0.1:$port" --set=view.token="$PWD/token" --set=replay.loop=1 --set=view.linger=0 p.yaml >run.log 2>&1
-is 'a page with a token: the line names its file' "$? $(grep -c "^bragg-run: http://127.0.0.1:$port/?token=... shows the stream; the token is in $PWD/token$" run.log) $(grep -c 0123 run.log)" '0 1 0'
+is 'a page with a token: the line does not show the token' "$? $(grep -c "^bragg-run: ready: view shows the stream at http://127.0.0.1:$port/?token=...$" run.log) $(grep -c 0123 run.log)" '0 1 0'
 rm -f run_*.bin
 for bad in 8080 127.0.0.1: 127.0.0.1:70000 ::1:8080 example.org:80 '127.0.0.1:0;id' ' '; do
 	bragg-run --view="$bad" p.yaml 2>run.log
-	is "so is --view=$bad" "$? $(cat run.log)" \
+	is "--view=$bad of bragg-run gives one line" "$? $(cat run.log)" \
 		"2 bragg-run: --view: '$bad' is not ADDRESS:PORT, such as 127.0.0.1:8080; ADDRESS is localhost or an IPv4 address, and port 0 is any free port"
 done
 sed 's/--loop=20/--loop=1/' p.yaml >once.yaml
 bragg-run --view=127.0.0.1:0 --set=view.linger=0 once.yaml >run.log 2>&1
-is 'any free port: only its address is printed' "$? $(grep -c '127.0.0.1:0/' run.log) $(grep -c '^view| http://127.0.0.1:[1-9][0-9]*/$' run.log)" '0 0 1'
+is 'any free port: its address is printed once' "$? $(grep -c http run.log) $(grep -c '^bragg-run: ready: view shows the stream at http://127.0.0.1:[1-9][0-9]*/$' run.log)" '0 1 1'
+bragg-run --view="127.0.0.1:$port" --report=r.html once.yaml >run.log 2>&1
+is 'with a report the page ends with the run, and a line says so' "$? $(grep -c 'the page of --view ends with the run, because --report is written then' run.log) $(ls r.html)" '0 1 r.html'
+bragg-run --view="127.0.0.1:$port" --report=r.html --set=view.linger=0 once.yaml >run.log 2>&1
+is 'no line says how the page ends if the user has given --linger' "$? $(grep -c 'ends with the run' run.log)" '0 0'
+bragg-run --view="127.0.0.1:$port" --quiet --report=r.html once.yaml >run.log 2>&1
+is '--quiet prints nothing about the page' "$? $(cat run.log)" '0 '
 printf 'stages:\n  - name: replay\n    args: [%s/b.rec]\n  - name: view\n    args: ["--bind=127.0.0.1:0"]\n' "$PWD" >ends.yaml
 bragg-run ends.yaml >run.log 2>&1 &
 run=$!
-soon says '^view| http://127.0.0.1:[1-9]' run.log
+soon says 'at http://127.0.0.1:[1-9]' run.log
 sleep 0.5
-check 'a pipeline file may end in view: its page stays' /usr/bin/python3 -c "import urllib.request; urllib.request.urlopen('$(sed -n 's/^view| \(http.*\)/\1/p' run.log)', timeout=5)"
+check 'a pipeline file may end in view: its page stays' /usr/bin/python3 -c "import urllib.request; urllib.request.urlopen('$(sed -n 's/^bragg-run: ready: .* at \(http.*\)/\1/p' run.log)', timeout=5)"
 kill "$run"
 status=0
 wait "$run" || status=$?
-is 'until a signal ends it' "$status $(grep -c 'the page stays after the last frame' run.log)" '0 1'
+is 'the page stays until a signal ends the run' "$status $(grep -c 'the page stays after the last frame' run.log)" '0 1'
 printf 'stages:\n  - name: geometry\n  - name: tap\n' >q.yaml
 check_status 'a pipeline without images has no page' 2 bragg-run --view q.yaml
 finish

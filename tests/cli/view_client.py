@@ -146,9 +146,9 @@ def part_http(address):
     host, port, _ = split(address)
     status, head, body = ask(address)
     check('the page is there', status == 200 and b'<canvas' in body, status)
-    check('it asks nobody else', "default-src 'none'" in head and b'//' not in body.replace(b'<!doctype', b''), head)
+    check('the page loads nothing from other hosts', "default-src 'none'" in head and b'//' not in body.replace(b'<!doctype', b''), head)
     names = re.findall(rb'(?:src|href)="([a-z.]+)"', body)
-    check('and its files', names and all(ask(address, '/' + n.decode())[0] == 200 for n in names), names)
+    check('the files of the page are served', names and all(ask(address, '/' + n.decode())[0] == 200 for n in names), names)
     for path in ('/etc/passwd', '/../../etc/passwd', '/%2e%2e/%2e%2e/etc/passwd', '/style.css/', '/page/style.css',
                  '/main.js%00', '/' + 'a' * 3000):
         status, _, body = ask(address, path)
@@ -156,27 +156,27 @@ def part_http(address):
     for name in ('evil.example', f'evil.example:{port}', 'localhost.evil.example', '127.0.0.1.evil.example', '', '[', ':', None):
         check(f'a Host of {name} is refused', ask(address, Host=name)[0] != 200)
         if name:
-            check('and its websocket', refused(address, Host=name, Origin=f'http://{name}'))
+            check('the websocket refuses a Host of {name}', refused(address, Host=name, Origin=f'http://{name}'))
     check('localhost and other addresses are not', all(ask(address, Host=h)[0] == 200 for h in ('localhost:1', '[::1]:80', '10.0.0.1')))
     for origin in ('http://evil.example', 'null', f'http://{host}:{port}.evil.example', f'http://{host}', 'x' * 2000):
         check(f'a websocket from {origin[:30]} is refused', refused(address, Origin=origin))
     check('one from the page is not', not refused(address, Origin=f'http://{host}:{port}'))
-    check('nothing is taken in', ask(address, method='POST', Content_Length='4')[0] != 200)
+    check('the page accepts no POST', ask(address, method='POST', Content_Length='4')[0] != 200)
 
 
 def part_token(address):
     host, port, query = split(address)
     check('the address has the token', re.fullmatch(r'\?token=[\w-]{16,}', query), query)
-    check('without it there is no page', ask(address)[0] == 403 and refused(address))
-    check('nor with another', ask(address, '/?token=' + 'x' * 32)[0] == 403)
+    check('an address without the token gives no page', ask(address)[0] == 403 and refused(address))
+    check('a wrong token gives no page', ask(address, '/?token=' + 'x' * 32)[0] == 403)
     status, head, _ = ask(address, '/' + query)
     cookie = re.search(r'set-cookie: ([^;]+); path=/; httponly; samesite=strict', head)
-    check('with it the browser is told to keep it', status == 303 and cookie, head)
+    check('an address with the token sets the cookie', status == 303 and cookie, head)
     cookie = cookie.group(1)
-    check('then there is one', ask(address, Cookie='a=b; ' + cookie)[0] == 200)
-    check('and a websocket', not refused(address, Cookie=cookie))
+    check('the cookie gives the page', ask(address, Cookie='a=b; ' + cookie)[0] == 200)
+    check('the cookie gives a websocket', not refused(address, Cookie=cookie))
     check('a part is not enough', ask(address, Cookie=cookie[:-1])[0] == 403 and refused(address, Cookie=cookie + 'x'))
-    check('nor is it under another name of the host', ask(address, '/' + query, Host='evil.example')[0] == 403)
+    check('a token is refused under another name of the host', ask(address, '/' + query, Host='evil.example')[0] == 403)
 
 
 def read_smv(path):
@@ -201,7 +201,7 @@ def part_values(address, template):
     for number in (0, 2, 1):
         head, data = s.answer(f'tile {number} 0 0 4000 4000 1 max')
         width, height, pixels = read_smv(template % head[3])
-        check(f'frame {number} as in its file', data == pixels.tobytes() and head[6:8] == (width, height), head)
+        check(f'frame {number} has the pixels of its file', data == pixels.tobytes() and head[6:8] == (width, height), head)
     for region in ((0, 0, 1, 1, 1), (5, 7, 3, 2, 1), (2, 1, 4, 6, 7), (0, 0, 999, 999, 7), (0, 0, 9, 9, 100000)):
         for mode, of, code in (('max', max, 'H'), ('mean', lambda v: struct.unpack('f', struct.pack('f', sum(v) / len(v)))[0], 'f')):
             head, data = s.answer('tile 1 %d %d %d %d %d %s' % (*region, mode))
@@ -225,7 +225,7 @@ def part_files(address, template):
         head, data = s.answer(f'tile {number} 0 0 4000 4000 1 max')
         width, height, pixels = read_smv(template % head[3])
         got = list(array.array('fHIi'[head[1]], data))
-        check(f'frame {number} as in its file', got == list(pixels) and head[6:8] == (width, height), head)
+        check(f'frame {number} of the raw file has the pixels of its file', got == list(pixels) and head[6:8] == (width, height), head)
     check('no reflection is known', s.answer('marks 1')[0][10] == 0)
 
 
@@ -325,12 +325,12 @@ def part_hostile(address):
     s.socket.close()
     s = Socket(address)
     s.socket.sendall(b'\xff' * 4096)
-    check('so does what is no frame', s.is_closed())
+    check('a message that is no frame ends the connection', s.is_closed())
     s = Socket(address)
     for text in ('tile 0 4000000 0 1 1 1 max', 'tile 0 0 0 0 0 1 max', 'mask 2147483647 0 1 1 2147483647', 'tile 7 0 0 1 1 1 max'):
         check(f'{text!r}: there is no such', s.answer(text)[0][0] == 4)
     check('a mask without end is cut', s.answer('mask 0 0 2147483647 2147483647 1')[0][6:8] == (61, 40))
-    check('others go on', Socket(address).answer('tile 0 0 0 1 1 1 max')[0][0] == 1)
+    check('other clients go on after a mask without end', Socket(address).answer('tile 0 0 0 1 1 1 max')[0][0] == 1)
 
 
 def part_crowd(address):
@@ -362,8 +362,8 @@ def part_crowd(address):
             live += 1
         except OSError as e:
             print('#', s is stalled, e, file=sys.stderr)
-    check('all of them go on', live == 51, live)
-    check('and 64 at most', len(more) in (12, 13), len(more))
+    check('all of the clients go on', live == 51, live)
+    check('at most 64 clients are served', len(more) in (12, 13), len(more))
 
 
 def part_hoard(address, process):
@@ -376,14 +376,14 @@ def part_hoard(address, process):
         with open(f'/proc/{process}/status') as file:
             high = int(re.search(r'VmHWM:\s*(\d+)', file.read()).group(1))
         time.sleep(0.1)
-    check('they take little memory', high < 150000 or os.environ.get('BRAGG_SANITIZED'), high)
+    check('clients that read nothing take little memory', high < 150000 or os.environ.get('BRAGG_SANITIZED'), high)
     for s in pages:
         s.socket.close()
     last = Socket(address)
     last.say('tile 0 0 0 10 10 1 max')
     while last.message()[0]:
         pass
-    check('and one that reads is served after them', True)
+    check('a client that reads is served after those that do not', True)
 
 
 def part_follow(address):

@@ -49,13 +49,13 @@ check_status "frames differ" 1 bragg-compare one/a_0000.img one/a_0001.img
 is "the preview is 16 x 16" "$(od -An -tu1 -j16 -N8 one/a_0000.png | tr -d ' ')" "0001600016"
 
 cp -r one same
-check "the same run again" write counts 2 7 'same/a_%04d.img' 'same/a_%04d.raw' --preview='same/a_%04d.png' --preview-size=16
+check "a run into the same folder can be repeated" write counts 2 7 'same/a_%04d.img' 'same/a_%04d.raw' --preview='same/a_%04d.png' --preview-size=16
 check_status "leaves the index as it was" 0 cmp one/a.img.index same/a.img.index
-check_status "and gives the same bytes" 0 cmp one/a_0001.img same/a_0001.img
-refused "another lineage" 1 "other options" counts 2 8 'same/a_%04d.img'
+check_status "a repeated run gives the same bytes" 0 cmp one/a_0001.img same/a_0001.img
+refused "another lineage in the same folder is refused" 1 "other options" counts 2 8 'same/a_%04d.img'
 check_status "leaves the files as they were" 0 cmp one/a_0001.img same/a_0001.img
 check "--overwrite replaces them" write counts 1 8 'same/a_%04d.img' --overwrite
-is "and begins the index anew" "$(grep -vc '^[b#]' same/a.img.index)" 1
+is "--overwrite starts a new index" "$(grep -vc '^[b#]' same/a.img.index)" 1
 
 # older FILE: an index as version 2 had it, without the column of hits
 older() {
@@ -65,7 +65,7 @@ cp -r one old
 older one/a.img.index >old/a.img.index
 sed -i '$d' old/a.img.index
 check "an index without hits is resumed" write counts 2 7 'old/a_%04d.img' 'old/a_%04d.raw' --preview='old/a_%04d.png' --preview-size=16 --resume
-is "and stays as it is" "$(sort old/a.img.index)" "$(older one/a.img.index | sort)"
+is "a resumed index without hits stays as it is" "$(sort old/a.img.index)" "$(older one/a.img.index | sort)"
 
 mkdir float
 refused "photons into SMV" 3 "give --scale" photons 1 7 'float/a_%d.img'
@@ -87,7 +87,7 @@ refused "--scale for counts" 3 "the pixels are integers" counts 1 7 'float/b_%d.
 mkdir cbf
 check "CBF beside SMV" write counts 2 7 'cbf/a_%04d.cbf' 'cbf/a_%04d.img' --fsync
 for i in 0 1; do
-	check_status "the same numbers in both, frame $i" 0 bragg-compare "cbf/a_000$i.cbf" "cbf/a_000$i.img"
+	check_status "CBF and SMV hold the same numbers, frame $i" 0 bragg-compare "cbf/a_000$i.cbf" "cbf/a_000$i.img"
 done
 is "CBF: kind" "$(sed -n 's/\r$//; /header_convention/p; /binary/q' cbf/a_0000.cbf)" \
 	'_array_data.header_convention "GENERIC_MINI_1.0"'
@@ -118,20 +118,20 @@ dials 'n%d.smv' ''
 dials still_1.img ''
 dials v3.raw ''
 check "--index names the index" write counts 1 7 'other/b_%d.img' --index=other/list
-is "index by name" "$(grep -vc '^[b#]' other/list)" 1
+is "--index writes the index under its name" "$(grep -vc '^[b#]' other/list)" 1
 
 mkdir bad
 refused "two frames, no number" 2 "more than one frame" counts 2 7 bad/single.img
 is "nothing is written" "$(files bad)" ""
 refused "missing folder" 1 "nowhere: cannot write into this folder: No such file" none 1 7 'nowhere/a_%d.img'
 refused "unknown suffix" 2 "unknown format" none 1 7 'bad/a_%d.xyz'
-refused "two numbers" 2 "must have one number" none 1 7 'bad/a_%d_%d.img'
-refused "%s" 2 "must have one number" none 1 7 'bad/a_%s.img'
-refused "the same name twice" 2 "name the same files" none 1 7 'bad/a_%d.img' 'bad/a_%d.img'
-refused "the same name, spelled otherwise" 2 "name the same files" none 1 7 'bad/a_%d.raw' 'bad/../bad/a_%d.raw'
+refused "two numbers" 2 "expected one number" none 1 7 'bad/a_%d_%d.img'
+refused "%s" 2 "expected one number" none 1 7 'bad/a_%s.img'
+refused "two outputs of the same name are refused" 2 "name the same files" none 1 7 'bad/a_%d.img' 'bad/a_%d.img'
+refused "two spellings of the same name are refused" 2 "name the same files" none 1 7 'bad/a_%d.raw' 'bad/../bad/a_%d.raw'
 refused "names of each other's frames" 2 "'bad/a_1%d.raw' name the same files" none 1 7 'bad/a_%d.raw' 'bad/a_1%d.raw' --overwrite
 refused "pictures and their previews" 2 "name the same files" none 1 7 'bad/a_%d.png' --preview=bad/./a_%d.png
-check "the same name in two folders" write counts 1 7 'other/two_%d.raw' 'one/two_%d.raw'
+check "two folders can hold files of the same name" write counts 1 7 'other/two_%d.raw' 'one/two_%d.raw'
 refused "no template" 2 "" none 1 7
 refused "--scale=0" 2 "scale" none 1 7 'bad/a_%d.img' --scale=0
 mkdir bad/a.raw.index
@@ -139,16 +139,16 @@ refused "the index is a folder" 1 "a.raw.index" counts 1 7 'bad/a_%d.raw'
 rmdir bad/a.raw.index
 echo text >bad/a.raw.index
 refused "the index is something else" 1 "exists and is not an index of frames" counts 1 7 'bad/a_%d.raw'
-is "and stays" "$(cat bad/a.raw.index)" text
+is "a file with the name of the index stays" "$(cat bad/a.raw.index)" text
 rm bad/a.raw.index
 for folder in a_1.raw s_data_000001.h5; do
 	mkdir "bad/$folder"
 	for option in --fsync --overwrite --resume; do
 		case $folder in a_1.raw) template=bad/a_%d.raw ;; *) template=bad/s.nxs offset=--adc-offset=0 ;; esac
 		refused "a folder in the way of $name, $option" 1 "$folder:\? .*[iI]s a \(folder; expected a file\|directory\)" counts 2 7 "$template" $option
-		check "is not to be overwritten: $template, $option" sh -c '! grep -q overwrite message'
+		check "a folder in the way is not offered --overwrite: $template, $option" sh -c '! grep -q overwrite message'
 	done
-	check "and stays" test -d "bad/$folder"
+	check "a folder with the name of an output file stays: $folder" test -d "bad/$folder"
 	rm -r bad/*
 done
 if [ "$(id -u)" = 0 ]; then
@@ -162,7 +162,7 @@ if [ -w /dev/full ]; then
 	refused "full disk, image" 1 "full: cannot write: No space" counts 1 7 /dev/full --format=raw --index=bad/index
 	rm -f bad/index bad/a_0.raw
 	refused "a device, NXmx" 1 "full: not an ordinary file; expected a name for an NXmx file" none 1 7 /dev/full --format=nxmx
-	is "no file of data beside it" "$(ls /dev/full_* 2>/dev/null)" ""
+	is "no data file next to the master" "$(ls /dev/full_* 2>/dev/null)" ""
 else
 	skip "full disk" "no /dev/full"
 fi
@@ -239,7 +239,7 @@ bragg-geometry --quiet --detpixels=32 --pixel=3.2 --ncells=5 | bragg-orient --qu
 is 'a plain rotation needs no warning' "$(cat message)" ''
 bragg-geometry --quiet --detpixels=32 --pixel=3.2 --ncells=5 --rotate=0,5,0 | bragg-orient --quiet --osc=-0.5 | bragg-intensity --quiet |
 	bragg-noise --quiet | bragg-write --format=cbf --index=null.index /dev/null 2>message
-is 'nor does a device' "$(cat message)" ''
+is 'a device as output needs no warning' "$(cat message)" ''
 bragg-geometry --quiet --detpixels=32 --ncells=5 | bragg-orient --quiet | bragg-intensity --quiet | bragg-noise --quiet --gain-switching |
 	bragg-write --overwrite u_%02d.img u_%02d.cbf u.nxs 2>message
 is 'raw words, whose offset and gain calibration files say' "$(cat message)" ''
@@ -248,5 +248,26 @@ printf '{\nHEADER_BYTES=512;\nDIM=2;\nBYTE_ORDER=little_endian;\nTYPE=unsigned_s
 printf '\001\000\000\000\001\000\001\000' >>mask.img
 bragg-geometry --quiet --detpixels=2 --pixel=1 --ncells=5 --mask=mask.img --fluence=1e30 | bragg-orient --quiet | bragg-intensity --quiet |
 	bragg-noise --quiet $none | bragg-write --overwrite 'u_%02d.img' 2>message
-is 'a mask in SMV' "$(grep -c 'SMV cannot store which pixels are masked (gaps, --mask)' message)" 1
+is 'a mask in SMV' "$(grep -c 'SMV cannot store which pixels are masked (gaps, --mask, --roi)' message)" 1
+
+# large images, which several threads compress
+large() {
+	bragg-geometry --quiet --detpixels=900 --ncells=5 | bragg-orient --quiet --random | bragg-intensity --quiet --threads=1 |
+		bragg-noise --quiet --threads=1 | bragg-write --quiet --threads="$1" large.nxs --compression="$2" --overwrite &&
+		mv large_data_000001.h5 "$1.h5"
+}
+for compression in bslz4 lz4; do
+	check "$compression, 1 thread" large 1 $compression
+	check "$compression, 3 threads" large 3 $compression
+	check "$compression: 1 and 3 threads give the same bytes" cmp 1.h5 3.h5
+done
+threads_of() { # OPTION...: threads of a writer on 40 cores that waits for frames
+	OMP_NUM_THREADS=40 bragg-write --quiet "$@" --in="@ipc://$PWD/waits" waits.nxs &
+	soon test -S waits
+	sed -n 's/^Threads:[^0-9]*//p' "/proc/$!/status"
+	kill $!
+	wait $! 2>/dev/null || :
+}
+is 'many cores: 16 threads by default' "$(threads_of)" "$(threads_of --threads=16)"
+is 'many cores: as many threads as are given' "$(threads_of --threads=18)" "$(($(threads_of) + 2))"
 finish

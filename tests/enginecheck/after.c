@@ -1,4 +1,4 @@
-/* Background and noise on the card, against the same by stages on this processor. */
+/* Compares background and noise on the GPU with those of the stages on the CPU. */
 #include <string.h>
 
 #include "../../bench/workload.h"
@@ -110,7 +110,8 @@ static enum status on_card(struct pair *p, bool timed, struct error *e)
     return s;
 }
 
-/* Beside the bandwidth of the card and of the bus: bytes that the kernels read and write. */
+/* Prints the bytes that the kernels read and write, next to the bandwidth of the GPU and of the
+ * bus. */
 static void print_times(const struct pair *p, double frame_ms)
 {
     const struct card_peak *peak = &p->run->peak;

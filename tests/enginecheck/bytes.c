@@ -1,4 +1,4 @@
-/* Whether frames are the same bytes: from run to run, in parts, and as on this processor. */
+/* Tests that frames have the same bytes in every run, in parts, and on the CPU. */
 #include <string.h>
 
 #include "../unit/engine_table.h"

@@ -1,8 +1,7 @@
 /*
- * enginecheck: holds the CUDA engine, on a card or on this processor, against the
- * reference by the gate of engine_gate.h, and times it.  It needs neither sockets nor
- * the file formats of others, so that a machine with nothing but a compiler and the CUDA
- * toolkit can build it.
+ * enginecheck: compares the CUDA engine, on a GPU or on this CPU, with the reference by the gate of
+ * engine_gate.h, and measures it.  It needs neither sockets nor third-party file formats, so that
+ * it can be built on a machine with only a compiler and the CUDA toolkit.
  */
 #ifndef BRAGG_TESTS_ENGINECHECK_CHECK_H
 #define BRAGG_TESTS_ENGINECHECK_CHECK_H
@@ -13,9 +12,9 @@
 #include <stdio.h>
 
 #include "../../bench/workload.h"
+#include "../hostgpu/host_engine.h"
 #include "../unit/engine_case.h"
 #include "engine/engine.h"
-#include "gpu/gpu.h"
 #include "peak.h"
 
 /* All that a run of the program adds up. */
@@ -95,7 +94,8 @@ enum status hold_case(struct run *run, const struct engine_case *c, bool single,
 /* Every case of engine_table.h. */
 enum status check_table(struct run *run, const int64_t *numbers, struct error *e);
 
-/* The same bytes twice; how many are those of the CPU engine is told. */
+/* Tests that two runs give the same bytes, and prints how many pixels equal those of the CPU
+ * engine. */
 enum status check_bytes(struct run *run, const int64_t *numbers, struct error *e);
 
 /* COUNT SEED: cases drawn by chance; the seed and number of a case bring it back. */

@@ -1,4 +1,4 @@
-/* Frames in closed form by the engine against those of the cpu engine, and how long they take. */
+/* Compares frames in closed form with those of the cpu engine, and measures their time. */
 #include <math.h>
 
 #include "../unit/engine_table.h"
@@ -22,8 +22,9 @@ static void spread(struct experiment *x)
     }
 }
 
-/* Relative to a pixel and a hundredth of the brightest: a spot ends where it is e^-20 of its
- * brightest point, which need not be lit, and engines see that end of other wavelengths. */
+/* Returns the largest error, relative to a pixel plus a hundredth of the brightest one. A spot ends
+ * at e^-20 of its brightest point, and the engines apply this end to different groups of
+ * wavelengths. */
 static double worst_of(const float *image, const float *cpu, size_t count)
 {
     double most = 0.0, worst = 0.0;

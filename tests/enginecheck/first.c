@@ -1,4 +1,4 @@
-/* From the start of a process to its first frame. */
+/* Measures the time from the start of a process to its first frame. */
 #include <errno.h>
 #include <string.h>
 #include <sys/wait.h>

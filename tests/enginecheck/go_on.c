@@ -1,5 +1,5 @@
-/* Background and noise from photons on, which lie here or on the card, against the same from the
- * recipe on. */
+/* Compares background and noise of given photons, on the CPU or on the GPU, with those that are
+ * computed from the recipe. */
 #include <string.h>
 
 #include "../unit/after_case.h"

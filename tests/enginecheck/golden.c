@@ -1,4 +1,4 @@
-/* Command lines of nanoBragg. */
+/* Compares images of nanoBragg's command lines. */
 #include "../../stages/nanobragg/nanobragg_options.h"
 #include "check.h"
 #include "engine/reference/recipe_check.h"

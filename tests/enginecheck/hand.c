@@ -1,4 +1,5 @@
-/* The first process, which starts the others and computes photons; and one that does it all. */
+/* The first process, which starts the others and computes photons; and one process that does the
+ * work of all three. */
 #include "hand.h"
 
 #include <errno.h>
@@ -8,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/crc32c.h"
+#include "base/hash.h"
 
 enum { WARM_UP = 20, FRAMES = 200, CHECKED = 5 };
 

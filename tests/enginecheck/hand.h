@@ -1,7 +1,7 @@
 /*
- * Frames that three processes of one card hand on, as bragg-intensity, bragg-background and
- * bragg-noise do: photons and their sum with background stay there, counts come here.  Pipes carry
- * what a link carries.
+ * Frames that three processes on one GPU pass on, as bragg-intensity, bragg-background and
+ * bragg-noise do.  Photons, and photons with background, stay on the GPU, and counts are copied to
+ * main memory.  Pipes carry the messages of a link.
  */
 #ifndef BRAGG_TESTS_ENGINECHECK_HAND_H
 #define BRAGG_TESTS_ENGINECHECK_HAND_H

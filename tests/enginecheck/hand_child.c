@@ -1,7 +1,7 @@
-/* The second and the third process: frames come by stdin and go on by stdout. */
+/* The second and the third process: frames arrive through stdin and leave through stdout. */
 #include <unistd.h>
 
-#include "base/crc32c.h"
+#include "base/hash.h"
 #include "hand.h"
 
 enum status hand_open(struct hand_work *w, const struct run *run, int64_t size, struct error *e)

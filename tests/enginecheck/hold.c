@@ -1,4 +1,4 @@
-/* Frames against the reference. */
+/* Compares frames with the reference. */
 #include "../unit/engine_gate.h"
 #include "../unit/engine_table.h"
 #include "check.h"

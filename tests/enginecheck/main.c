@@ -1,4 +1,4 @@
-/* The command line of enginecheck; what it does stands in check.h. */
+/* The command line of enginecheck, which check.h describes. */
 #include <stddef.h>
 #include <string.h>
 #include <time.h>
@@ -23,9 +23,9 @@ static const char *const ISAS[] = {"baseline", "avx2", "avx512"};
 static const struct opt OPTIONS[] = {
     {"engine", "NAME", "cuda; host: the same on this processor; cpu: the CPU engine (cuda)",
      OPT_CHOICE, AT(engine), .choices = "cuda|host|cpu"},
-    {"isa", "NAME", "Of host and cpu (the best)", OPT_CHOICE, AT(isa),
+    {"isa", "NAME", "Instruction set of host and cpu (the best)", OPT_CHOICE, AT(isa),
      .choices = "baseline|avx2|avx512", .usual = ""},
-    {"label", "NAME", "Of the case that golden computes", OPT_TEXT, AT(label)},
+    {"label", "NAME", "Label of the case that golden computes", OPT_TEXT, AT(label)},
     {"out", "FILE", "Append JSON lines", OPT_TEXT, AT(out)},
     {0},
 };
@@ -76,7 +76,7 @@ static enum status probe(struct run *run, const int64_t *numbers, struct error *
 /* Modes other than golden, with how many numbers follow them. */
 static const struct {
     const char *name;
-    int numbers, more;  // of which so many may be left out
+    int numbers, more;  // number of arguments, of which `more` may be left out
     enum status (*perform)(struct run *run, const int64_t *numbers, struct error *e);
 } MODES[] = {
     {"probe", 0, 0, probe},

@@ -1,4 +1,4 @@
-/* The most that a card does, measured by kernels that do nothing but load it. */
+/* The peak performance of a GPU, measured by kernels that only load it. */
 #ifndef BRAGG_TESTS_ENGINECHECK_PEAK_H
 #define BRAGG_TESTS_ENGINECHECK_PEAK_H
 
@@ -13,7 +13,7 @@ struct card_peak {
     double bus_bytes;            // 1/s: from the card to pinned memory here
 };
 
-/* Of the current card of this thread. */
+/* Returns the peak performance of the current GPU of this thread. */
 struct card_peak card_peak(void);
 
 #ifdef __cplusplus

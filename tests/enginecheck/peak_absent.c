@@ -1,4 +1,4 @@
-/* In place of peak.cu where there is no CUDA. */
+/* Replaces peak.cu in a build without CUDA. */
 #include "peak.h"
 
 struct card_peak card_peak(void)

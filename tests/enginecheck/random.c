@@ -1,4 +1,4 @@
-/* Cases drawn by chance. */
+/* Random cases. */
 #include <math.h>
 
 #include "check.h"

@@ -1,4 +1,4 @@
-/* Reflections of the engine against those of the reference, and how long they take. */
+/* Compares reflections with those of the reference engine, and measures their time. */
 #include <math.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* How often something is timed. */
+/* Number of rounds in which a time is measured. */
 #include <stdlib.h>
 
 #include "base/clock.h"

@@ -1,8 +1,8 @@
 /*
- * A stream of frames, with background and noise by the card, into another process: through the
- * slots of the pool that stages share, which are pinned, so that the card writes where the
- * consumer reads.  Only the descriptors take another way than in a pipeline, a pipe; the
- * consumer forms the checksum of all pixels, as a stage does.
+ * A stream of frames, with background and noise on the GPU, to another process.  The frames pass
+ * through the slots of the pool that stages share.  The slots are pinned, so that the GPU writes to
+ * the place where the consumer reads.  Only the descriptors pass through a pipe, unlike in a
+ * pipeline.  The consumer computes the checksum of all pixels, as a stage does.
  */
 #include <signal.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "../../bench/workload.h"
 #include "../unit/after_case.h"
 #include "base/clock.h"
-#include "base/crc32c.h"
+#include "base/hash.h"
 #include "check.h"
 #include "link/pool.h"
 
@@ -138,7 +138,7 @@ static enum status send_one(struct stream *s, uint64_t id, struct error *e)
     return status;
 }
 
-/* Frames per second that nobody reads, into one slot. */
+/* Measures the frames per second if no process reads them, into one slot. */
 static enum status send_none(struct stream *s, double *rate, struct error *e)
 {
     struct image image;

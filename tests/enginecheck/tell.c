@@ -1,4 +1,4 @@
-/* What is said of a case, and of what is timed. */
+/* Prints a case, and what is measured. */
 #include "check.h"
 
 void tell_case(struct run *run, const char *part, const char *name, double error, double limit)

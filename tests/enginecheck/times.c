@@ -1,4 +1,4 @@
-/* How long frames take. */
+/* Measures the time of frames. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

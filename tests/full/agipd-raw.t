@@ -28,5 +28,5 @@ for k in (0, 5, 31):
     stages |= sum(1 << s for s in range(3) if (stage == s).any())
 assert stages & 3 == 3, stages
 E2
-check 'its words are whole photons in the first stage' /usr/bin/python3 photons.py
+check 'words of the first gain level hold whole photons' /usr/bin/python3 photons.py
 finish

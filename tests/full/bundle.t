@@ -22,7 +22,7 @@ if [ ! "$bundle" ]; then
 fi
 name=$(basename "$bundle" .tar.xz)
 note "$(stat -c %s "$bundle") bytes"
-check 'it has less than 40 MB' test "$(stat -c %s "$bundle")" -lt 40000000
+check 'the bundle has less than 40 MB' test "$(stat -c %s "$bundle")" -lt 40000000
 
 # What programs of this machine make
 bragg-run --quiet --workdir=here lysozyme
@@ -102,26 +102,26 @@ try_libraries() {
 	# shellcheck disable=SC2016 # of the inner shell
 	inside 'find "$B/bin" "$B/libexec" -type f -exec ldd {} +' >libraries 2>&1
 	is "$suite: all libraries are there" "$(grep -c 'not found' libraries)" 0
-	is "$suite: and are those of the bundle, but for the C library" \
+	is "$suite: all libraries are those of the bundle, except the C library" \
 		"$(sed -n 's/.* => \(.*\) (0x.*/\1/p' libraries | grep -v "/$name/" | sed 's/.*\///' | sort -u | paste -sd' ')" \
 		"$(for one in libc.so.6 libdl.so.2 libm.so.6 libpthread.so.0 libresolv.so.2 librt.so.1; do grep -q "/[^ ]*-linux-gnu/$one (" libraries && echo $one; done | paste -sd' ')"
 	mkdir -p "$home/wrong"
 	: >"$home/wrong/libzmq.so.5"
-	check "$suite: whatever LD_LIBRARY_PATH says" inside 'LD_LIBRARY_PATH="$PWD/wrong" "$B/bin/bragg-run" --version'
+	check "$suite: bragg-run starts whatever LD_LIBRARY_PATH says" inside 'LD_LIBRARY_PATH="$PWD/wrong" "$B/bin/bragg-run" --version'
 }
 
 try_files() {
 	check "$suite: braggpipe demo" inside '"$B/bin/braggpipe" demo --quiet'
-	is "$suite: makes the images of this machine" "$(digest "$home/demo")" "$(digest here)"
-	is "$suite: and pictures" "$(find "$home/demo" -name '*.png' | wc -l)" 20
+	is "$suite: braggpipe demo makes the images of this machine" "$(digest "$home/demo")" "$(digest here)"
+	is "$suite: braggpipe demo makes 20 pictures" "$(find "$home/demo" -name '*.png' | wc -l)" 20
 	check "$suite: a pipeline file" inside '"$B/bin/bragg-run" --quiet --workdir=run stills.yaml'
-	is "$suite: makes the images of this machine" "$(digest "$home/run")" "$(digest stills)"
+	is "$suite: a pipeline file makes the images of this machine" "$(digest "$home/run")" "$(digest stills)"
 	rm "$home/run/stills_03.cbf"
 	check "$suite: --resume" inside '"$B/bin/bragg-run" --quiet --resume --workdir=run stills.yaml'
 	is "$suite: makes what is missing" "$(digest "$home/run")" "$(digest stills)"
 	check "$suite: a pipe that makes an NXmx file" inside "PATH=\"\$B/bin:\$PATH\"; $(spotted) --hkl=list.hkl --cell=40,50,60,90,90,90 --spacegroup=P212121 |
 		bragg-orient --frames=2 --random --quiet | bragg-intensity --quiet | bragg-noise --quiet | bragg-write --quiet list.nxs"
-	check "$suite: this machine repeats the file" sh -c 'cd "$1" && bragg-replay --recompute list.nxs:0' repeat "$home"
+	check "$suite: this machine recomputes the NXmx file" sh -c 'cd "$1" && bragg-replay --recompute list.nxs:0' repeat "$home"
 	if has gemmi; then
 		check "$suite: a model of atoms, by the gemmi of the bundle" inside "PATH=\"\$B/bin:\$PATH\"; $(spotted) --model=tiny.pdb | $(photons)"
 		check "$suite: gives the photons that another gemmi gives" bragg-compare --max-error=1e-3 "$home/tiny.raw" tiny.raw
@@ -169,7 +169,7 @@ try_pages() {
 		"$home/$name/share/bash-completion/completions/braggpipe")" '--beam-center='
 	is "$suite: each library has a licence" "$(sed -n 's/^lib\/[^ ]*  \([^ ]*\) .*, source.*/\1/p' "$home/$name/share/doc/braggpipe/LIBRARIES" | sort -u |
 		while read -r package; do test -s "$home/$name/share/doc/braggpipe/licences/$package" || echo "$package"; done)" ''
-	is "$suite: and is listed" "$(sed -n 's/^lib\/\([^ ]*\)  .*/\1/p' "$home/$name/share/doc/braggpipe/LIBRARIES" | sort)" "$(ls "$home/$name/lib" | sort)"
+	is "$suite: the list of libraries names each library" "$(sed -n 's/^lib\/\([^ ]*\)  .*/\1/p' "$home/$name/share/doc/braggpipe/LIBRARIES" | sort)" "$(ls "$home/$name/lib" | sort)"
 }
 
 for suite in ${BRAGG_SUITES-bullseye bookworm trixie}; do

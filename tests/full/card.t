@@ -11,10 +11,10 @@ if ! [ -x "$standin/bragg-noise" ]; then
 fi
 export STANDIN_REPORT="$tap_scratch/report"
 
-# Three frames of 0.26 MB.
+# Three frames of 0.26 MB.  One subpixel is enough: every engine gets the same, and the stand-in is slow.
 recipes() {
 	# shellcheck disable=SC2086 # options are words
-	bragg-geometry --detpixels=256 --pixel=0.4 --distance=120 --ncells=8 ${geometry-} |
+	bragg-geometry --detpixels=256 --pixel=0.4 --distance=120 --ncells=8 --oversample=1 ${geometry-} |
 		bragg-orient --quiet --frames=3 --random ${orient-}
 }
 # chain PREFIX BACKGROUND NOISE: the engines of both behind intensity on the card; with .stats of each
@@ -65,13 +65,13 @@ left_it() {
 alike() {
 	rm -f ./*.img ./*.index report
 	check "$1: on this processor" plain plain
-	check "$1: both on the card" chain both cuda cuda
-	check "$1: the same pixels" same_pixels plain both
+	check "$1: intensity and noise both run on the GPU" chain both cuda cuda
+	check "$1: the GPU gives the same pixels" same_pixels plain both
 	check "$1: nothing is left on the card" nothing_left
 	check "$1: background here" chain second cpu cuda
 	check "$1: noise here" chain first cuda cpu
-	check "$1: neither" chain none cpu cpu
-	check "$1: the same files" sh -c "$(cat <<-'END'
+	check "$1: intensity and noise both run on the CPU" chain none cpu cpu
+	check "$1: the GPU and the CPU write the same files" sh -c "$(cat <<-'END'
 		for i in 0 1 2; do for other in both first second; do cmp none_$i.img ${other}_$i.img || exit 1; done; done
 	END
 	)"
@@ -91,14 +91,14 @@ orient='--shift-jitter=200 --coffset-jitter=100 --spectrum=sase --bandwidth=0.3'
 alike 'a detector that moves, and spectra'
 check 'a detector that moves: images stay on the card' stayed both
 noise='' orient='' intensity=--reflections tables=
-alike 'with tables of reflections'
+alike 'images with tables of reflections are the same'
 is 'tables of reflections' "$(cat both_?.tsv | cksum)" "$(cat none_?.tsv | cksum)"
-check 'they have a background' [ "$(cat both_?.tsv | wc -l)" -gt 9 ]
+check 'tables of reflections have a background' [ "$(cat both_?.tsv | wc -l)" -gt 9 ]
 unset tables
-check 'with tables of reflections images leave it' left_it both
+check 'images with tables of reflections leave the GPU' left_it both
 intensity=--derivatives=rot,scale suffix=raw noise=--calibration=0.2
-check 'with planes: on the card' chain both cuda cuda
-check 'with planes: on this processor' chain none cpu cpu
+check 'with derivative images the chain runs on the GPU' chain both cuda cuda
+check 'with derivative images the chain runs on the CPU' chain none cpu cpu
 is 'planes are counted alike' "$(cat both_?.*raw | cksum)" "$(cat none_?.*raw | cksum)"
 is 'planes' "$(echo both_?.*.raw | wc -w)" 12
 is 'planes: photons leave the card, and the sum is fetched' "$(count both intensity images_given) $([ "$(count both noise images_fetched)" -ge 1 ] && echo some)" '0 some'
@@ -112,7 +112,7 @@ left() {
 	alike "$1"
 	rm -f ./*.img ./*.index
 	said=$(loud='' && chain both cuda cuda 2>&1)
-	is "$1: it is said once" "$(echo "$said" | grep -c "^bragg-$2: warning: --engine=cuda: this stage uses the CPU, because the GPU engine does not support $3")" 1
+	is "$1: one warning says that the stage uses the CPU" "$(echo "$said" | grep -c "^bragg-$2: warning: --engine=cuda: this stage uses the CPU, because the GPU engine does not support $3")" 1
 }
 geometry=--curved
 left 'a curved detector' background 'curved detectors, '
@@ -133,15 +133,15 @@ cards() {
 }
 rm -f report ./*.img ./*.index
 export STANDIN_CARDS=2
-check 'another card for the last' chain both cuda 'cuda --device=1'
-is 'is taken' "$(cards)" '0 0 1 '
+check 'the last stage can use another GPU' chain both cuda 'cuda --device=1'
+is 'the second GPU is taken' "$(cards)" '0 0 1 '
 is 'images stay on the first alone' "$([ "$(count both intensity images_given)" -ge 1 ] && count both background images_given)" 0
 unset STANDIN_CARDS
-check 'on this processor' chain none cpu cpu
-check 'the same files' same_files both none
+check 'another GPU: the chain runs on the CPU' chain none cpu cpu
+check 'another GPU: the files are those of the CPU' same_files both none
 export STANDIN_PINS=0
-check 'without pinned memory' chain unpinned cuda cuda 2>err
-check 'the same files: without' same_files unpinned none
+check 'the chain runs without pinned memory' chain unpinned cuda cuda 2>err
+check 'without pinned memory the files are the same' same_files unpinned none
 check 'images stay on the card' stayed unpinned
 unset STANDIN_PINS
 # without PREFIX NAME=VALUE: images leave the card, and are the same
@@ -150,13 +150,13 @@ without() {
 	export "${2?}"
 	said=$(loud='' && chain "$1" cuda cuda 2>&1)
 	unset "${2%%=*}"
-	check "$2: the same files" same_files "$1" none
+	check "$2: the files are the same" same_files "$1" none
 	check "$2: nothing is left on the card" nothing_left
 }
 without unnamed STANDIN_UNNAMED=1
 check 'memory without a name: images leave the card' left_it unnamed
 without unopened STANDIN_UNOPENED=1
-is 'memory that nobody can open: it is said' "$(echo "$said" | grep -c 'images of bragg-[a-z]* cannot be read on the GPU (.*); they are copied')" 2
+is 'warnings say that memory of the GPU cannot be opened' "$(echo "$said" | grep -c 'images of bragg-[a-z]* cannot be read on the GPU (.*); they are copied')" 2
 without little STANDIN_MEMORY=3000000
 is 'little memory: photons leave the card' "$(count little intensity images_given)" 0
 # refused NAME STATUS PATTERN OPTION...: of bragg-noise's and bragg-background's one line
@@ -191,19 +191,19 @@ rm -f report
 check 'the shipped pipeline' bragg-run --quiet --workdir=run --stats gpu.yaml
 is 'images stay on the card there' "$(grep -c 'opened [1-9]' report)" 2
 sed 's/--engine=cuda, //; s/--engine=cuda//; /program:/d; s|run_%d|cpu_%d|' gpu.yaml >cpu.yaml
-check 'on this processor' bragg-run --quiet --workdir=cpu cpu.yaml
+check 'the shipped pipeline runs on the CPU' bragg-run --quiet --workdir=cpu cpu.yaml
 same_run() {
 	for i in $(seq 0 39); do body run_$i.img >one && body cpu_$i.img >other && cmp one other || return 1; done
 }
-check 'the same pixels' same_run
+check 'pixels of the shipped pipeline are those of the CPU' same_run
 # --- what is run where there is a card
 PATH=$standin:$PATH SIZE=256 FRAMES=20 ROUNDS=1 RESULTS=$tap_scratch/stages "$BRAGG_TESTS/../scripts/gpu-stages" >out
 is 'gpu-stages: images stay on the card' "$(grep -c 'at least [1-9][0-9]* of 20 images stayed' out)" 2
-is 'three programs beside one' "$(grep -c '^{"part": "stages", "size": 256, "three_ms": [0-9.]*, "one_ms": [0-9.]*}$' stages)" 1
+is 'three programs compared with one' "$(grep -c '^{"part": "stages", "size": 256, "three_ms": [0-9.]*, "one_ms": [0-9.]*}$' stages)" 1
 
 for stage in background noise; do
 	check_status "a GPU for the processor: $stage" 2 bragg-$stage --device=1
-	is 'is refused' "$tap_output" "bragg-$stage: --device has an effect only with --engine=cuda"
+	is "$stage: --device is refused on the CPU" "$tap_output" "bragg-$stage: --device has an effect only with --engine=cuda"
 	check_status "an engine in a fused $stage" 2 bragg-intensity --fuse="$stage --engine=cuda --water=1" 2>err
 done
 finish

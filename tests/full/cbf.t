@@ -45,9 +45,9 @@ sold() {
 check 'a Pilatus 300K' sold pilatus pilatus --detpixels=487,619 --pixel=0.172 --thickness=320 --layers=1
 check 'an Eiger2 1M' sold eiger eiger --detpixels=1028,1062 --pixel=0.075
 check 'an Eiger 16M of 32 modules, thick' sold thick eiger --detector=eiger-16m --layers=3
-check 'the Pilatus: readers know it and its sensor of one layer' /usr/bin/python3 "$BRAGG_TESTS/full/cbf_readers.py" pilatus FormatCBFMiniPilatus 0.32
-check 'the Eiger2: readers know it and agree' /usr/bin/python3 "$BRAGG_TESTS/full/cbf_readers.py" eiger FormatCBFMiniEiger 0
-check 'the Eiger: readers know it and its sensor' /usr/bin/python3 "$BRAGG_TESTS/full/cbf_readers.py" thick FormatCBFMiniEiger 0.45
+check 'the Pilatus: readers support it and its sensor of one layer' /usr/bin/python3 "$BRAGG_TESTS/full/cbf_readers.py" pilatus FormatCBFMiniPilatus 0.32
+check 'the Eiger2: readers support it and agree' /usr/bin/python3 "$BRAGG_TESTS/full/cbf_readers.py" eiger FormatCBFMiniEiger 0
+check 'the Eiger: readers support it and its sensor' /usr/bin/python3 "$BRAGG_TESTS/full/cbf_readers.py" thick FormatCBFMiniEiger 0.45
 check 'DIALS imports' sh -c 'dials.import plain_*.cbf output.experiments=imported.expt >import.log 2>&1'
 check 'one sweep of three frames' sh -c 'grep -q "num images: 3" import.log && grep -q "sweep: *1" import.log'
 

@@ -52,14 +52,14 @@ def run(line):
 
 def rows():
     """Returns photons and position of each reflection."""
-    lines = [line.split() for line in open("key.tsv")][1:]
+    lines = [line.split() for line in open("truth.tsv")][1:]
     return {tuple(row[:5]): numpy.array(row[6:9], float) for row in lines}
 
 
 def answer(engine):
     """Returns images and reflections; the message if a program refuses the options."""
     wrong = run(f"bragg-replay --quiet recipes.brg | bragg-intensity --quiet --engine={ENGINES[engine]} --reflections=1 | "
-                "bragg-write --quiet --overwrite --reflections=key.tsv %d.raw")
+                "bragg-write --quiet --overwrite --reflections=truth.tsv %d.raw")
     return wrong or ([numpy.fromfile(f"{k}.raw", "f4").astype(float) for k in range(FRAMES)], rows())
 
 

@@ -35,6 +35,6 @@ check 'a list of the 25 brightest peaks, where the geometry has them' \
 note "$tap_output"
 wait
 pipeline 5 sub --socket=pub
-check 'published: likewise' client "ipc://$PWD/sub.socket" sub 5 sub/lyso.geom sub/truth sub/a_%d.img
+check 'a published stream, where the geometry has it' client "ipc://$PWD/sub.socket" sub 5 sub/lyso.geom sub/truth sub/a_%d.img
 wait
 finish

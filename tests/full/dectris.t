@@ -32,8 +32,13 @@ done
 pipeline channels 16 --thresholds=6000,20000 --rate=50 --series=7
 check 'two channels, the second above the energy of the beam' client bslz4 16 channels 2
 wait
-pipeline basic 16 --header-detail=basic --header-appendix=beamline --rate=50 --series=7
-check 'a brief start message with an appendix' client bslz4 16 basic 1 beamline
+for detail in basic none; do
+	pipeline $detail 16 --header-detail=$detail --header-appendix=beamline --image-appendix='image 1' --rate=50 --series=7
+	check "detail $detail: a brief start message, with appendices" client bslz4 16 $detail 1 beamline
+	wait
+done
+pipeline json 16 --header-detail=basic --header-appendix='{"scan":[1,2.5]}' --image-appendix='image 1' --rate=50 --series=7
+check 'an appendix in JSON' client bslz4 16 json 1 '{"scan":[1,2.5]}'
 wait
 
 frames=2

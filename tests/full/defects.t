@@ -32,13 +32,13 @@ shots good.nxs
 shots dead_%d.raw --dead=0.01
 shots dead.nxs --dead=0.01
 holds 'a share of the pixels is dead' "n = (a('dead_0.raw') == 0).sum(); near(n, 320, 90)"
-holds 'the same in all frames' "assert ((a('dead_0.raw') == 0) == (a('dead_1.raw') == 0)).all()"
+holds 'dead pixels are the same in all frames' "assert ((a('dead_0.raw') == 0) == (a('dead_1.raw') == 0)).all()"
 holds 'no other pixel knows' "g, d = a('good_0.raw'), a('dead_0.raw'); assert g.min() > 0 and (d[d > 0] == g[d > 0]).all()"
 holds 'files mask them, and say why' "assert ((data('dead.nxs')[0] == 0) == (mask('dead.nxs') == 2)).all() and set(mask('dead.nxs').ravel()) == {0, 2}"
 shots other_%d.raw --dead=0.01 --calibration-seed=2
-holds 'another seed, other pixels' "assert ((a('dead_0.raw') == 0) & (a('other_0.raw') == 0)).sum() < 20"
+holds 'another seed gives other dead pixels' "assert ((a('dead_0.raw') == 0) & (a('other_0.raw') == 0)).sum() < 20"
 shots open.nxs --dead=0.01 --unmasked
-holds 'or do not' "assert (data('open.nxs') == data('dead.nxs')).all() and 'pixel_mask' not in h5py.File('open.nxs')['/entry/instrument/detector']"
+holds '--unmasked leaves dead pixels without a mask' "assert (data('open.nxs') == data('dead.nxs')).all() and 'pixel_mask' not in h5py.File('open.nxs')['/entry/instrument/detector']"
 shots hot.nxs --hot=0.02 --hot-photons=3000
 holds 'hot ones count more, each at its own rate' "
 d, g, hot = data('hot.nxs'), data('good.nxs'), mask('hot.nxs') != 0
@@ -49,7 +49,7 @@ near(((more[0] - more[1]) ** 2 / more.sum(0)).mean(), 1, 0.3)"
 shots blurred.nxs --dead=0.01 --psf=gauss --psf-fwhm=600
 holds 'a blurred image leaves them dead' "
 d, hidden = data('blurred.nxs')[0], mask('blurred.nxs') != 0; assert hidden.any() and (d[hidden] == 0).all() and d[~hidden].min() > 0"
-check 'recomputed from its file' bragg-replay --recompute hot.nxs:1
+check 'hot pixels are recomputed from their file' bragg-replay --recompute hot.nxs:1
 
 # --- as a file says
 /usr/bin/python3 -c "
@@ -64,12 +64,12 @@ holds 'bad pixels of a file' "
 d, g, hidden = data('file.nxs')[0], data('good.nxs')[0], mask('file.nxs')
 assert (hidden != 0).sum() == 2 and hidden[3, 5] == 2 and hidden[7, 11] == 16 and d[3, 5] == 0 and d[7, 11] > g[7, 11] + 500"
 check 'a name is not what counts' sh -c 'cp bad.img same.img'
-check 'recomputed with that file' bragg-replay --recompute file.nxs:1
+check 'a frame is recomputed with the file of bad pixels' bragg-replay --recompute file.nxs:1
 shots file2_%d.img --bad-pixels=bad.img
 shots same_%d.img --bad-pixels=same.img
 lineage() { grep -aho '^BRAGG_LINEAGE=[0-9a-f]*' "$1"; }
-is 'but what the file holds' "$(lineage file2_0.img)" "$(lineage same_0.img)"
-check_status 'another value than 0 to 2' 3 sh -c "bragg-noise --bad-pixels=odd.img --in=ipc:///nowhere"
+is 'the lineage depends on the content of the file of bad pixels' "$(lineage file2_0.img)" "$(lineage same_0.img)"
+check_status 'a file of bad pixels with a value above 2 is refused' 3 sh -c "bragg-noise --bad-pixels=odd.img --in=ipc:///nowhere"
 refused() {
 	shots refused_%d.raw --bad-pixels=bad.img 2>&1 | grep 'bragg-noise: --bad-pixels: the file has 200 x 160 pixels; expected 100 x 320'
 }
@@ -96,7 +96,7 @@ edge 1
 edge 9
 check 'a shadow does not depend on the number of layers of a sensor' cmp edge1.raw edge9.raw
 shots dim_%d.raw $light --gain=8 --beamstop=10 --beamstop-transmission=0.25
-holds 'it may let some light pass' "
+holds 'the beam stop may let some light pass' "
 p, d, t = a('plain_0.raw'), a('disc_0.raw'), a('dim_0.raw'); assert abs(t - (0.25 * p + 0.75 * d)).max() <= 1.5"
 shots arm.nxs $light --beamstop=6,4 --beamstop-shape=rectangle --beamstop-offset=5,-3 --beamstop-arm=1 --beamstop-angle=90
 shots bare.nxs $light
@@ -150,19 +150,19 @@ print('shadow 0'); [print(5 * math.cos(i * math.pi / 180), 5 * math.sin(i * math
 shots round_%d.raw $light --gain=8 --shadow=disc.txt
 holds 'a disc of 360 corners is the disc' "assert abs(a('round_0.raw') - a('disc_0.raw')).max() <= 0.04 * a('plain_0.raw').max()"
 shots cast.nxs --shadow=shadow.txt --beamstop=3
-holds 'and is masked' "assert set(mask('cast.nxs').ravel()) == {0, 256} and (mask('cast.nxs') != 0).sum() > 640"
-check 'recomputed with that file' bragg-replay --recompute cast.nxs:1
+holds 'the shadow of the file is masked' "assert set(mask('cast.nxs').ravel()) == {0, 256} and (mask('cast.nxs') != 0).sum() > 640"
+check 'a frame is recomputed with the file of the shadow' bragg-replay --recompute cast.nxs:1
 cp shadow.txt named.txt
 shots cast_%d.img --shadow=shadow.txt
 shots named_%d.img --shadow=named.txt
-is 'what counts is what the file holds' "$(lineage cast_0.img)" "$(lineage named_0.img)"
+is 'the lineage depends on the content of the file of the shadow' "$(lineage cast_0.img)" "$(lineage named_0.img)"
 shots both.nxs --beamstop=6 --dead=0.01 --unmasked
-check 'recomputed from its file' bragg-replay --recompute both.nxs:1
+check 'a frame with beam stop and dead pixels is recomputed' bragg-replay --recompute both.nxs:1
 geometry='--cut=2,2'
 shots cut.nxs $light --beamstop=10
 holds 'over four panels' "assert (data('cut.nxs')[0] == 0).sum() == (a('disc_0.raw') == 0).sum() > 250"
 shots disc.nxs $light --beamstop=10
-holds 'and so does the mask' "m = mask('cut.nxs'); assert (m == 256).sum() == (mask('disc.nxs') == 256).sum() == (m != 0).sum() > 250"
+holds 'the mask of the shadow is the same over four panels' "m = mask('cut.nxs'); assert (m == 256).sum() == (mask('disc.nxs') == 256).sum() == (m != 0).sum() > 250"
 geometry=--cut=2,1
 check_status 'a file of another size' 0 refused
 # --- counters that miss photons: dead for 1e-4 of the exposure
@@ -178,7 +178,7 @@ near(a('paralysable_0.raw').mean() / (n * numpy.exp(-r)).mean(), 1, 0.005)
 assert r.max() > 0.1"
 holds 'a pulse gives one count at most' "p = a('pulse_0.raw'); n = a('sure_0.raw'); assert p.max() == 1; near(p.mean(), (1 - numpy.exp(-n)).mean(), 0.005)"
 shots threads_%d.raw --seed=4 --counter=paralysable --dead-time=100 --count-time=1 --threads=1
-check 'the same counts on one thread' cmp threads_1.raw paralysable_1.raw
+check 'one thread gives the same counts' cmp threads_1.raw paralysable_1.raw
 bad_counter() { # WANTED OPTION...
 	wanted=$1
 	shift

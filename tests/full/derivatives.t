@@ -6,10 +6,13 @@
 check 'planes are the differences of images' \
 	timeout 100 /usr/bin/python3 "$BRAGG_TESTS/python/derivatives.py" images
 
+check 'planes of a rotation that is exposed in part are differences' \
+	timeout 100 /usr/bin/python3 "$BRAGG_TESTS/python/derivatives.py" exposed
+
 check 'the model of Python has the derivatives of its images' \
 	timeout 100 /usr/bin/python3 "$BRAGG_TESTS/python/derivatives.py" model
 
-check 'those by structure factors are differences near spots' \
+check 'derivatives by structure factors are differences near spots' \
 	timeout 100 /usr/bin/python3 "$BRAGG_TESTS/python/derivatives.py" structure_factors
 
 # --- on their way: two panels, pixels left out by resolution
@@ -68,9 +71,9 @@ bend --near-spots=2 | bragg-tap --quiet --record=near.rec
 bend --near-spots=2 --threads=3 --fuse='background --water=20' --fuse=noise | bragg-tap --quiet --record=near_fused.rec
 bragg-geometry --quiet --geom=two.geom --ncells=8 | bragg-orient --quiet --random --hit-rate=0 |
 	bragg-intensity --quiet --derivatives=rot,panel.1.tilt_s,scale --near-spots=2 | bragg-tap --quiet --record=near_blank.rec
-check 'near spots they are the same, and 0 elsewhere' /usr/bin/python3 "$BRAGG_TESTS/python/derivatives.py" near_spots
-check 'they are computed again so' bragg-replay --recompute near.rec:1
-is 'bragg-tap tells of how many pixels' "$(bragg-replay --quiet near.rec | bragg-tap --print | grep -c ' planes=rot_x,rot_y,rot_z,panel.1.tilt_s,scale listed=[1-9]')" 3
+check 'derivatives near spots are the same there, and 0 elsewhere' /usr/bin/python3 "$BRAGG_TESTS/python/derivatives.py" near_spots
+check 'derivatives near spots are recomputed' bragg-replay --recompute near.rec:1
+is 'bragg-tap prints the number of pixels' "$(bragg-replay --quiet near.rec | bragg-tap --print | grep -c ' planes=rot_x,rot_y,rot_z,panel.1.tilt_s,scale listed=[1-9]')" 3
 bragg-replay --quiet near.rec | "$top/pipelines/vignette.py" --quiet | bragg-tap --quiet --record=near_vignette.rec
 bragg-replay --quiet near.rec | bragg-write --quiet 'near_%d.raw' near.nxs
 bragg-replay --quiet near.rec | bragg-noise --quiet --psf=gauss --psf-fwhm=1000 --calibration=0.1 | bragg-tap --quiet --record=near_psf.rec
@@ -84,20 +87,20 @@ for threads in 1 3; do
 	recipes | bragg-intensity --quiet --threads=$threads --derivatives=scale,F | bragg-background --quiet --water=20 | bragg-tap --quiet --record=F$threads.rec
 done
 bragg-replay --quiet F1.rec | "$top/pipelines/vignette.py" --quiet | bragg-tap --quiet --record=Fv.rec
-check 'those by F, too' /usr/bin/python3 "$BRAGG_TESTS/python/derivatives.py" kept_F
+check 'derivatives by F are those of Python' /usr/bin/python3 "$BRAGG_TESTS/python/derivatives.py" kept_F
 bragg-replay --quiet F1.rec 2>/dev/null | {
 	bragg-noise --quiet --psf=gauss 2>said
 	echo $? >status
 } | bragg-tap --quiet --record=none.rec 2>/dev/null
-is 'but they are not spread' "$(cat status) $(wc -l <said) $(grep -c 'Remove F from' said)" '3 1 1'
+is 'derivatives by F with a point spread are refused' "$(cat status) $(wc -l <said) $(grep -c 'Remove F from' said)" '3 1 1'
 bragg-replay --quiet F1.rec | bragg-write 'lone_F_%d.raw' 2>&1 | grep -c 'by F are not stored' >said
-is 'nor kept in files' "$(cat said)" 1
+is 'derivatives by F in files are refused' "$(cat said)" 1
 
 # --- pixels and lineage are the same without
 recipes | bragg-intensity --quiet --threads=2 | bragg-write --quiet 'without_%d.raw'
 bragg-replay --quiet photons.rec | bragg-write --quiet 'with_%d.raw'
 for i in 0 1 2; do
-	check "pixels of frame $i do not know of them" cmp with_$i.raw without_$i.raw
+	check "pixels of frame $i do not depend on them" cmp with_$i.raw without_$i.raw
 done
 # --- files
 bragg-replay --quiet photons.rec | bragg-write --quiet --frames-per-file=2 with.nxs
@@ -105,15 +108,15 @@ window=1
 bend | bragg-write --quiet --frames-per-file=3 one.nxs # the file is written anew for each frame
 window=
 check 'a file for each plane' /usr/bin/python3 "$BRAGG_TESTS/python/derivatives.py" files
-is 'their names' "$(ls with_1.*)" "$(printf 'with_1.%s\n' panel.1.tilt_s.raw raw rot_x.raw rot_y.raw rot_z.raw scale.raw)"
+is 'each derivative has a file with its name' "$(ls with_1.*)" "$(printf 'with_1.%s\n' panel.1.tilt_s.raw raw rot_x.raw rot_y.raw rot_z.raw scale.raw)"
 printf mine >mine_1.rot_y.raw
 bragg-replay --quiet photons.rec 2>/dev/null | bragg-write --quiet 'mine_%d.raw' 2>said
 is 'a file that was there stays' "$(cat mine_1.rot_y.raw) $(grep -c 'mine_1.rot_y.raw exists' said) $(test -e mine_1.raw; echo $?)" 'mine 1 1'
 bragg-replay --quiet photons.rec | bragg-write --quiet --overwrite 'mine_%d.raw'
-check 'and is replaced where that is asked for' cmp mine_1.rot_y.raw with_1.rot_y.raw
+check '--overwrite replaces an existing derivative' cmp mine_1.rot_y.raw with_1.rot_y.raw
 : >with_2.scale.raw.part-abcdef
 bragg-replay --quiet photons.rec | bragg-write --quiet 'with_%d.raw'
-is 'what a killed process left goes' "$(echo ./*.part-*)" './*.part-*'
+is 'files of a killed process are removed' "$(echo ./*.part-*)" './*.part-*'
 bragg-geometry --quiet --detpixels=16 --pixel=3 | bragg-orient --quiet --frames=2 |
 	bragg-intensity --quiet --derivatives=scale | bragg-write 'lone_%d.pgm' 2>&1 | grep -c 'derivative images are not stored' >said
 is 'where no file keeps them a warning says so' "$(cat said)" 1
@@ -130,14 +133,14 @@ done
 cp two.geom part
 (cd part && bend | bragg-noise --quiet | bragg-write --quiet --resume --frames-per-file=2 whole.nxs)
 check 'NXmx: resumed, the same bytes' cmp part/whole_data_000002.h5 whole_data_000002.h5
-check 'and the same master' cmp part/whole.nxs whole.nxs
+check 'a resumed NXmx series has the same master' cmp part/whole.nxs whole.nxs
 (cd part && bend | bragg-noise --quiet | bragg-write --quiet --resume --frames-per-file=2 other.nxs 2>said)
-is 'other derivatives do not go into one series' "$(grep -c 'other derivatives' part/said)" 1
+is 'a series refuses other derivatives' "$(grep -c 'other derivatives' part/said)" 1
 
 lineage() {
 	sed -n 's/^bragg-index [0-9]* //p' "$1"
 }
-is 'nor does the lineage' "$(lineage with.raw.index)" "$(lineage without.raw.index | grep .)"
+is 'the lineage does not depend on derivatives' "$(lineage with.raw.index)" "$(lineage without.raw.index | grep .)"
 
 bragg-geometry --quiet --detpixels=16 --pixel=3 | bragg-orient --quiet --hit-rate=0 |
 	bragg-intensity --quiet --derivatives=share.3,mosaic | bragg-write --quiet 'blank_%d.raw'
@@ -156,7 +159,7 @@ spoils name photons.rec 'or have missing or equal names'
 spoils twice photons.rec 'missing or equal names'
 spoils behind near.rec 'does not ascend within its image'
 spoils falls near.rec 'does not ascend within its image'
-spoils less near.rec 'payload of another size than its metadata state'
+spoils less near.rec 'payload whose size differs from its metadata'
 spoils nan near.rec 'values that are not finite'
 
 # --- what there is not
@@ -173,7 +176,7 @@ refuses() {
 	is "$refuses_name" "$(cat status) $(wc -l <said) $(grep -c -e "$refuses_text" said)" "$refuses_status 1 1"
 }
 refuses 'a name that there is not: what is allowed' 2 "'foo'; expected rot cell" '' --derivatives=rot,foo
-refuses 'twice the same' 2 'twice' '' --derivatives=rot,rot_x
+refuses 'a parameter named twice' 2 'twice' '' --derivatives=rot,rot_x
 refuses 'no name' 2 'empty' '' --derivatives=
 refuses 'F between reflections' 3 'interpolated' --interpolate=on --derivatives=F
 refuses 'F twice' 2 "'F'; expected" '' --derivatives=F,F

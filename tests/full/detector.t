@@ -62,5 +62,5 @@ for filter in 32008 32004; do
 	/usr/bin/python3 "$BRAGG_TESTS/cli/nxmx_chains.py" pack one.nxs packed_$filter.nxs $filter
 	is "a mask that is packed by filter $filter" "$(bad packed_$filter.nxs)" "$(bad one.nxs)"
 done
-check 'and there is one' grep -q '^bad' one.nxs.geom
+check 'the geometry file has bad regions' grep -q '^bad' one.nxs.geom
 finish

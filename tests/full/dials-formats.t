@@ -16,17 +16,17 @@ spots() {
 	mkdir "$1" && cd "$1" || return
 	shift
 	check "DIALS imports $(basename "$PWD")" quiet dials.import "$@" output.experiments=imported.expt
-	check 'as one sweep of twelve' sh -c 'grep -q "num images: 12" dials.import.log && grep -q "sweep: *1" dials.import.log'
-	check 'and finds spots' find_spots
+	check 'DIALS imports twelve images as one sweep' sh -c 'grep -q "num images: 12" dials.import.log && grep -q "sweep: *1" dials.import.log'
+	check 'DIALS finds spots in the images' find_spots
 	found=$(sed -n 's/^Saved \([0-9]*\) reflections.*/\1/p' dials.find_spots.log)
 	cd ..
 }
 spots nxmx "$PWD/rot.nxs"
 as_nxmx=$found
 spots cbf "$PWD"/rot_*.cbf
-is 'as many in CBF as in NXmx' "$found" "$as_nxmx"
+is 'DIALS finds as many spots in CBF as in NXmx' "$found" "$as_nxmx"
 spots smv "$PWD"/rot_*.img
-is 'as many in SMV' "$found" "$as_nxmx"
+is 'DIALS finds as many spots in SMV as in NXmx' "$found" "$as_nxmx"
 
 # Two writers of one series: files that take turns are one sweep of the same pixels.
 mkdir run two
@@ -36,8 +36,8 @@ for i in 1 2; do
 done
 wait
 spots shared "$PWD/two/rot.nxs"
-is 'as many in a series of two writers' "$found" "$as_nxmx"
-check 'of the same pixels' /usr/bin/python3 -c '
+is 'DIALS finds as many spots in a series of two writers' "$found" "$as_nxmx"
+check 'DIALS reads the same pixels from all files' /usr/bin/python3 -c '
 from dxtbx.model.experiment_list import ExperimentListFactory
 one, two = (ExperimentListFactory.from_json_file(f"{n}/imported.expt")[0].imageset for n in ("nxmx", "shared"))
 assert len(one) == len(two) == 12
@@ -47,11 +47,11 @@ for i in range(12):
 measure dials_formats.py nxmx/imported.expt cbf/imported.expt
 above 'a thousand reflections are predicted' reflections 1000
 near 'CBF has them where NXmx has them' largest_px 0 0.001
-near 'without parallax as well' largest_flat_px 0 0.001
-near 'and in phi' largest_phi_deg 0 1e-4
+near 'CBF has reflections without parallax where NXmx has them' largest_flat_px 0 0.001
+near 'CBF has reflections at the phi of NXmx' largest_phi_deg 0 1e-4
 measure dials_formats.py nxmx/imported.expt smv/imported.expt
 near 'SMV, which knows of no sensor, has them there without parallax' largest_flat_px 0 0.001
-near 'and in phi' largest_phi_deg 0 1e-4
+near 'SMV has reflections at the phi of NXmx' largest_phi_deg 0 1e-4
 above 'the sensor moves them by more than that' largest_px 0.1
 
 # Detectors that count photons, as they are without options: what dxtbx takes from the files of each format.

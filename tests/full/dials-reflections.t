@@ -6,10 +6,10 @@ scratch
 needs DIALS dials.import
 crystal --fluence=3e26 | bragg-orient --frames=6 --phi0=10 --osc=0.5 --phi-steps=10 --misset=10,5,3 |
 	bragg-intensity --reflections=10 | bragg-background --water=0.002 | bragg-noise --seed=3 --adc-offset=0 |
-	bragg-write --compression=gzip --reflections='key_%04d.refl' key.nxs 2>write.log || complain "$(cat write.log)"
-check 'DIALS imports the images' quiet dials.import key.nxs output.experiments=imported.expt
-check 'its models predict the reflections where they are' /usr/bin/python3 "$BRAGG_TESTS/full/dials_reflections.py" key 6
-check 'dials.show shows them' sh -c 'dials.show key_0002.expt key_0002.refl >shown && grep -q "Reflection list contains" shown'
-check 'dials.report reports them' quiet dials.report key_0002.expt key_0002.refl
-check 'dials.combine_experiments puts frames together' quiet dials.combine_experiments key_000?.expt key_000?.refl
+	bragg-write --compression=gzip --reflections='truth_%04d.refl' truth.nxs 2>write.log || complain "$(cat write.log)"
+check 'DIALS imports the images' quiet dials.import truth.nxs output.experiments=imported.expt
+check 'models of DIALS predict the reflections of the table' /usr/bin/python3 "$BRAGG_TESTS/full/dials_reflections.py" truth 6
+check 'dials.show shows them' sh -c 'dials.show truth_0002.expt truth_0002.refl >shown && grep -q "Reflection list contains" shown'
+check 'dials.report reports them' quiet dials.report truth_0002.expt truth_0002.refl
+check 'dials.combine_experiments puts frames together' quiet dials.combine_experiments truth_000?.expt truth_000?.refl
 finish

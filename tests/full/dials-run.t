@@ -11,7 +11,7 @@ check 'dials.show shows it, with its images' \
 	sh -c 'dials.show run.expt run.refl >shown && grep -q "number of images:   60" shown'
 check 'dials.report reports it' quiet dials.report run.expt run.refl
 check 'dials.image_viewer reads it' quiet /usr/bin/python3 "$BRAGG_TESTS/full/dials_viewer.py" run.expt run.refl
-check 'its corrections are those that DIALS computes' /usr/bin/python3 -c '
+check 'corrections of the table are those that DIALS computes' /usr/bin/python3 -c '
 from dials.array_family import flex
 from dxtbx.model.experiment_list import ExperimentListFactory
 table = flex.reflection_table.from_file("run.refl")
@@ -33,7 +33,7 @@ assert (abs(np.median(away, axis=0)) < 0.02).all() and np.median(abs(away)) < 0.
 check 'dials.reindex sets the symmetry' quiet dials.reindex run.expt run.refl space_group=P212121
 check 'dials.merge merges the table as it is' quiet dials.merge reindexed.expt reindexed.refl
 check 'dials.scale scales it' quiet dials.scale reindexed.expt reindexed.refl
-check 'and dials.merge merges that' quiet dials.merge scaled.expt scaled.refl output.mtz=scaled.mtz
+check 'dials.merge merges the scaled table' quiet dials.merge scaled.expt scaled.refl output.mtz=scaled.mtz
 for name in merged scaled; do
 	measure dials_run.py "$BRAGG_TESTS/../common/io/structure_factors/lysozyme.f32" $name.mtz
 	above "$name: thousands of reflections" merged 3500

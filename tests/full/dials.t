@@ -12,23 +12,24 @@ factors=$BRAGG_TESTS/../common/io/structure_factors/lysozyme.f32
 # A quarter of a turn, in which each axis of the crystal comes through the Ewald sphere: all three
 # screws can be told.
 bits=32
-crystal --fluence=1e28 | bragg-orient --frames=180 --phi0=10 --osc=0.5 --phi-steps=10 --misset=10,5,3 --truth=truth.tsv |
+crystal --fluence=1e28 --exposure=0.0625 | bragg-orient --frames=180 --phi0=10 --osc=0.5 --phi-steps=10 --misset=10,5,3 --truth=truth.tsv |
 	images rot.nxs
 
 measure dials_truth.py rot.nxs
 if [ -n "$(value polarization_fraction)" ]; then
-	near 'the file tells the polarization' polarization_fraction $polarized_fraction 0.0005
+	near 'the file contains the polarization' polarization_fraction $polarized_fraction 0.0005
 else
-	skip 'the file tells the polarization' 'NXmx says nothing of it'
+	skip 'the file contains the polarization' 'NXmx says nothing of it'
 	printf 'polarization_fraction %s\npolarization_normal 0,1,0\n' $polarized_fraction >figures
 fi
 check 'DIALS imports one sweep' quiet dials.import rot.nxs output.experiments=imported.expt \
 	geometry.beam.polarization_fraction="$(value polarization_fraction)" geometry.beam.polarization_normal="$(value polarization_normal)"
+is 'with the exposure' "$(tr -d ' \n' <imported.expt | grep -o '"exposure_time":\[[0-9.]*')" '"exposure_time":[0.0625'
 check 'finds spots at both ends of it' find_spots spotfinder.scan_range=1,40 spotfinder.scan_range=141,180
-check 'indexes with the cell unknown' quiet dials.index imported.expt strong.refl
-check 'refines' quiet dials.refine indexed.expt indexed.refl scan_varying=False
-check 'integrates' quiet dials.integrate refined.expt refined.refl nproc=2 profile.fitting=False
-check 'finds the symmetry' quiet dials.symmetry integrated.expt integrated.refl
+check 'DIALS indexes with the cell unknown' quiet dials.index imported.expt strong.refl
+check 'DIALS refines' quiet dials.refine indexed.expt indexed.refl scan_varying=False
+check 'DIALS integrates' quiet dials.integrate refined.expt refined.refl nproc=2 profile.fitting=False
+check 'DIALS finds the symmetry' quiet dials.symmetry integrated.expt integrated.refl
 check 'scales' quiet dials.scale symmetrized.expt symmetrized.refl nproc=2
 check 'merges' quiet dials.merge scaled.expt scaled.refl
 
@@ -42,7 +43,7 @@ near 'mean dy below 0.01 px' mean_dy 0 0.01
 near 'angle of the spots within 0.003 degrees' mean_dphi_deg 0 0.003
 near 'no radial shift: the sensor is what the file says' radial_px 0 0.03
 above 'over 98 % of the spots lie there' kept 0.98
-above 'of thousands' spots 5000
+above 'thousands of spots lie there' spots 5000
 near 'orientation within 0.005 degrees' misorientation_deg 0 0.005
 near 'about the spindle within 0.003 degrees' spindle_deg 0 0.003
 near 'lengths within 0.02 %' strain 0 0.0002
@@ -50,15 +51,15 @@ near 'lengths within 0.02 %' strain 0 0.0002
 measure dials_models.py imported.expt
 near 'the file says the distance' distance_mm $distance_mm 1e-6
 near 'the file says where the beam is, along fast' beam_fast_px $beam_fast_px 1e-4
-near 'and along slow' beam_slow_px $beam_slow_px 1e-4
+near 'the file says where the beam is, along slow' beam_slow_px $beam_slow_px 1e-4
 measure dials_models.py refined.expt refined.refl
 near 'refined distance within 0.01 mm' distance_mm $distance_mm 0.01
 near 'refined beam within 0.02 px, along fast' beam_fast_px $beam_fast_px 0.02
-near 'and along slow' beam_slow_px $beam_slow_px 0.02
+near 'refined beam within 0.02 px, along slow' beam_slow_px $beam_slow_px 0.02
 above 'over 95 % of the spots indexed' indexed 0.95
 near 'RMSD below 0.05 px along fast' rmsd_x_px 0 0.05
 near 'along slow' rmsd_y_px 0 0.05
-near 'and 0.05 degrees in phi' rmsd_phi_deg 0 0.05
+near 'RMSD below 0.05 degrees in phi' rmsd_phi_deg 0 0.05
 measure dials_models.py scaled.expt
 is 'space group' "$(value space_group)" 'P 21 21 21'
 
@@ -69,7 +70,7 @@ measure dials_intensities.py scaled.expt scaled.refl "$factors" merged.mtz
 above 'thousands of whole reflections' whole 10000
 above 'CC(I, F^2) > 0.999' cc 0.999
 near 'I lp/F^2 is flat in azimuth within 1 %' azimuth 0 0.01
-near 'and in 2 theta within 2 %' two_theta 0 0.02
+near 'I lp/F^2 is flat in 2 theta within 2 %' two_theta 0 0.02
 above 'lp matters' raw_azimuth 0.1
 above 'thousands of merged reflections' merged 5000
 above 'CC(merged, F^2) > 0.999' merged_cc 0.999
@@ -105,5 +106,5 @@ bragg-geometry --expt=refined.expt --matrix=refined.expt $same |
 	bragg-orient --only=7 --scan=refined.expt --phi-steps=10 | bragg-intensity | bragg-write 'refined_%d.raw' 2>>write.log
 correlation=$(bragg-compare said_7.raw refined_7.raw | sed -n 's/^correlation *//p')
 note "correlation $correlation"
-check 'what DIALS refined has its spots where they were' awk -v x="$correlation" 'BEGIN {exit !(x > 0.99)}'
+check 'spots of the model refined by DIALS are those of the image' awk -v x="$correlation" 'BEGIN {exit !(x > 0.99)}'
 finish

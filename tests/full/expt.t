@@ -34,7 +34,7 @@ for kind in smv nxmx; do
 	# the start of a scan goes through radians in DIALS
 	# shellcheck disable=SC2086
 	bragg-geometry --expt=$kind.expt $crystal | frames "--scan=$kind.expt --phi0=30" "${kind}_%d.raw"
-	is "$kind: as many frames" "$(ls ${kind}_*.raw | wc -l)" 3
+	is "$kind: as many frames are made as DIALS imported" "$(ls ${kind}_*.raw | wc -l)" 3
 	for i in 0 1 2; do
 		check "$kind: the bytes of frame $i" cmp said_$i.raw ${kind}_$i.raw
 	done
@@ -48,7 +48,7 @@ bragg-geometry --detpixels=200,160 --pixel=0.4 --cut=2,4 --rotate=3,5,7 --twothe
 check 'DIALS imports eight panels' import panels.expt "$PWD/panels.nxs"
 # shellcheck disable=SC2086
 bragg-geometry --expt=panels.expt $crystal | frames --scan=panels.expt again.nxs
-check 'and what was made of its list' import again.expt "$PWD/again.nxs"
+check 'DIALS imports the list that was written from a list' import again.expt "$PWD/again.nxs"
 check 'panels, beam, spindle and scan are the same' same panels.expt again.expt
 note "$tap_output"
 

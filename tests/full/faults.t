@@ -56,9 +56,9 @@ kill -CONT "$frozen"
 settle
 rm -f out/000[6789]*
 is 'a long freeze: the others end well' "$(statuses source work sink)" '0 0 0'
-is 'a long freeze: the thawed one is told' "$(cat errors.make1)" 'test-make: the source presumed this process dead and excluded it. See --dead-after and --hang of the source'
+is 'a long freeze: the thawed process is reported' "$(cat errors.make1)" 'test-make: the source presumed this process dead and excluded it. See --dead-after and --hang of the source'
 is 'a long freeze: the source says so' "$(cat errors.source)" \
-	"test-source: warning: test-make (process $frozen) no longer answers; the run continues without it"
+	"test-source: warning: test-make (process $frozen) no longer answers; the run continues"
 is 'a long freeze: the same files' "$(digest out)" "$expected"
 
 # Two makers that bind, two workers that connect to both: every neighbour must find the new one.
@@ -125,7 +125,7 @@ victim=$(cat make.pid)
 kill -9 "$victim"
 settle
 is 'nothing takes the place of the dead: all end with 1' "$(statuses source sink)" '1 1'
-is 'nothing takes the place of the dead: it is named' "$(tail -n 1 errors.source)" \
+is 'nothing takes the place of the dead: the last line names the dead stage' "$(tail -n 1 errors.source)" \
 	"test-source: test-make (process $victim) died, and no process replaced it"
 is 'nothing takes the place of the dead: complete files only' "$(find out -size 0 -o -name '*.part')" ''
 
@@ -160,9 +160,9 @@ stage sink sink out --in="ipc://$d/x" &
 flowing
 stage make2 make --in="ipc://$d/s" --out="ipc://$d/w" --sleep=2 &
 settle
-is 'who stands still is left behind' "$(statuses source make1 make2 work sink)" '0 1 0 0 0'
-is 'who stands still: the same files' "$(digest out)" "$expected"
-is 'who stands still is named' "$(grep -c 'hangs; the run continues without it' errors.source)" '1'
+is 'a process that hangs is left behind' "$(statuses source make1 make2 work sink)" '0 1 0 0 0'
+is 'a process that hangs: the same files' "$(digest out)" "$expected"
+is 'a process that hangs is named' "$(grep -c 'hangs; the run continues' errors.source)" '1'
 
 # What vanishes on a link that lives: nobody dies of it, and no later frame tells.
 # lossy FAULT FRAMES OUT IN: the maker loses what FAULT says; @ in OUT or IN tells who binds
@@ -192,7 +192,7 @@ stage source source --in="ipc://$d/g" --out="@ipc://$d/s" --frames=20 &
 stage make make --in="ipc://$d/s" --out="@ipc://$d/w" &
 stage sink sink out --in="ipc://$d/w" &
 settle
-is 'who takes the experiment dies: the next one gets it' "$(statuses first source make sink) $(find out -type f | wc -l)" '0 0 0 0 20'
+is 'the receiver of the experiment dies: the next process gets it' "$(statuses first source make sink) $(find out -type f | wc -l)" '0 0 0 0 20'
 
 # Who is to give the experiment dies before it has; @ in OUT or IN tells who binds.
 # unfed OUT IN
@@ -204,7 +204,7 @@ unfed() {
 	soon test -e lost
 	kill -9 "$(cat first.pid)"
 	wait
-	is "who gives the experiment to $2ipc dies: that ends" "$(cat errors.source) $(statuses source)" \
+	is "the process that sends the experiment to $2ipc dies: the run ends" "$(cat errors.source) $(statuses source)" \
 		'test-source: no stage is connected to the input of this program 1'
 }
 unfed @ ''
@@ -244,7 +244,7 @@ soon test -e lost
 stage first first --out="ipc://$d/g" &
 done_source source &
 settle
-is 'all is done before a worker begins anew' "$(statuses source make work1 work2 sink) $(find out -type f | wc -l) $(ls slow)" \
+is 'all frames are done before a worker starts again' "$(statuses source make work1 work2 sink) $(find out -type f | wc -l) $(ls slow)" \
 	'0 0 0 0 0 20 slow'
 
 # Connections of this host that break under processes that live, whoever connects; images are in

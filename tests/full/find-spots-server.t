@@ -26,7 +26,7 @@ soon test -s server.port
 check 'the server answers for every file' sh -c "timeout 300 /usr/bin/python3 '$full/find_spots_client.py' \
 	$(head -n 1 server.port) $asked live_%04d.cbf >answers"
 check 'while the pipeline runs' kill -0 "$(cat camera.pid)"
-check 'and goes on' soon test -s "$(printf 'live_%04d.cbf' $((asked + 2)))"
+check 'the pipeline goes on after a request' soon test -s "$(printf 'live_%04d.cbf' $((asked + 2)))"
 kill -INT "$(cat camera.pid)"
 status=0
 wait $camera || status=$?
@@ -44,7 +44,7 @@ from dials.array_family import flex
 table = flex.reflection_table.from_file('strong.refl')
 for frame in range($asked):
     print(frame, (table['id'] == frame).count(True))" >found
-is 'the same number of spots for every frame' "$(cat answers)" "$(cat found)"
+is 'the server finds as many spots as dials.find_spots in each frame' "$(cat answers)" "$(cat found)"
 note "$(tr '\n' ';' <found)"
 
 # What the beam met: over ten spots of a crystal, none of water.

@@ -24,10 +24,10 @@ found point --fluence=1e27
 found crystal --crystal-size=0.3 --fluence=3.65e16
 measure footprint_truth.py
 check 'most spots are those of points' awk -v x="$(value matched)" 'BEGIN {exit !(x > 0.8)}'
-check 'they have not moved' awk -v x="$(value moved_fast)" -v y="$(value moved_slow)" \
+check 'spots of extended crystals have not moved' awk -v x="$(value moved_fast)" -v y="$(value moved_slow)" \
 	'BEGIN {exit !(x != "" && x * x < 4e-4 && y * y < 4e-4)}'
 check 'DIALS gives them more pixels' awk -v x="$(value pixels)" 'BEGIN {exit !(x > 1.5)}'
-check 'their widths are those of the geometry within 5 %' awk -v x="$(value width)" \
+check 'widths of spots are those of the geometry within 5 %' awk -v x="$(value width)" \
 	'BEGIN {exit !(x > 0.95 && x < 1.05)}'
 is 'NXmx has the edges of the crystal and the beam' "$(value sizes)" '0.0003 0.0003 0.0003 0.001 0.001'
 finish

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Short fuzzing: no parser of ours, no message decoder and no stage (its I/O side) crashes, hangs
-# or allocates without reason on 100,000 made inputs each, from a fixed seed; scripts/soak gives
+# or allocates without reason on many made inputs (100,000, or BRAGG_FUZZ_OTHERS) each, from a fixed seed; scripts/soak gives
 # more of both.
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
 top=$BRAGG_TESTS/..

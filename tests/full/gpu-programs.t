@@ -43,14 +43,14 @@ pass_the_gate() {
 	done
 }
 check 'frames' frames plain
-check 'are those of the reference' pass_the_gate
+check 'frames are those of the reference' pass_the_gate
 check 'nothing is left on the card, and places are unpinned while they are mapped' nothing_left
 note "$(cat report)"
 is 'structure factors and detector are copied once, and found by each frame' \
 	"$(count tables_made) $(count tables_found)" '1 4'
 is 'buffers of recipe and pixels, likewise' "$(count buffers_made) $(count buffers_found)" '2 6'
 check 'slots of the pool are pinned' [ "$(count places_pinned)" -ge 1 ]
-is 'all of them, each once' "$(sed 's/.*pinned \([0-9]*\),.*/\1/' report)" "$(count places_pinned)"
+is 'all slots of the pool are pinned once' "$(sed 's/.*pinned \([0-9]*\),.*/\1/' report)" "$(count places_pinned)"
 recipes | "$intensity" --engine=cuda --threads=2 | bragg-background --water=1 | bragg-noise --quiet |
 	bragg-write --quiet 'counts_%d.img'
 frames_after() {
@@ -68,16 +68,16 @@ same_counts() {
 	done
 }
 check 'counts' frames_after
-check 'are those of three programs' same_counts
-check 'of these nothing is left either' nothing_left
+check 'counts are those of three programs' same_counts
+check 'no file of them is left either' nothing_left
 is 'the background is made once' "$(count backgrounds_made) $(count backgrounds_found)" '1 3'
 
 # --- with arrays apart, of frames and of all that follows: whoever reads beyond one ends the program
 together=$(sed 's/.*most \([0-9]*\),.*/\1/' report)
 export BRAGG_GPU_APART=1 STANDIN_EDGE=1
 check 'arrays apart' frames_after
-check 'are the same' same_counts
-is 'of these nothing is left, and they were more' \
+check 'counts with arrays apart are those of three programs' same_counts
+is 'counts with arrays apart leave nothing on the GPU' \
 	"$(nothing_left && test "$(sed 's/.*most \([0-9]*\),.*/\1/' report)" -gt $((together + 9)) && echo yes)" yes
 
 # --- derivatives
@@ -98,15 +98,15 @@ rm -f report
 export STANDIN_REPORT=$PWD/report
 number=1
 check 'planes' planes "$intensity" cuda
-check 'of these nothing is left' nothing_left
+check 'no file of them is left' nothing_left
 check 'planes of the cpu engine' planes bragg-intensity cpu
-check 'are the same' same_planes
+check 'derivative images are those of the CPU engine' same_planes
 bars() {
 	recipes | "$1" --quiet "--engine=$2" --parameters=rot,scale --background=1 >"$2.bars"
 }
 check 'error bars' bars "$(dirname "$intensity")/bragg-fisher" cuda
 check 'error bars of the cpu engine' bars bragg-fisher cpu
-check 'are the same' awk '
+check 'error bars are those of the CPU engine' awk '
 	/^#/ { next }
 	{ getline other <"cpu.bars"; n = split(other, value) }
 	{ for (i = 1; i <= NF; i++) if ($i != value[i] && !($i / value[i] > 0.9999 && $i / value[i] < 1.0001)) exit 1 }
@@ -119,9 +119,9 @@ closed() {
 		"$1" --quiet "--engine=$2" | bragg-write --quiet "closed_$2_%d.raw"
 }
 check 'closed form' closed "$intensity" cuda
-check 'of it nothing is left' nothing_left
+check 'no file of it is left' nothing_left
 check 'closed form of the cpu engine' closed bragg-intensity cpu
-check 'is the same' sh -c '/usr/bin/python3 near.py closed_cuda_0.raw closed_cpu_0.raw && /usr/bin/python3 near.py closed_cuda_1.raw closed_cpu_1.raw'
+check 'the closed form of the CPU engine gives the same images' sh -c '/usr/bin/python3 near.py closed_cuda_0.raw closed_cpu_0.raw && /usr/bin/python3 near.py closed_cuda_1.raw closed_cpu_1.raw'
 rm -f report
 # frames with their tables, in bytes
 sizes() {
@@ -130,20 +130,20 @@ sizes() {
 number=3
 want=$(sizes bragg-intensity cpu)
 is 'tables of reflections have the length of those of the cpu engine' "$(sizes "$intensity" cuda)" "$want"
-check 'they are some' [ "$(echo "$want" | sort -k2,2 -u | wc -l)" -gt 2 ]
-check 'of reflections nothing is left' nothing_left
+check 'tables of reflections have some reflections' [ "$(echo "$want" | sort -k2,2 -u | wc -l)" -gt 2 ]
+check 'no file of reflections is left' nothing_left
 unset STANDIN_REPORT number BRAGG_GPU_APART STANDIN_EDGE
 
 # --- memory
 export STANDIN_PINS=0
-check 'without pinned slots' frames unpinned 2>err
-check 'frames are the same' same unpinned plain
-is 'they passed through a ring' "$(sed 's/.*block \([0-9]*\),.*/\1/' report)" 65536
+check 'frames are made without pinned slots' frames unpinned 2>err
+check 'without pinned slots the frames are the same' same unpinned plain
+is 'frames without pinned slots pass through a ring' "$(sed 's/.*block \([0-9]*\),.*/\1/' report)" 65536
 export STANDIN_EAGER=1
-check 'with copies that are made at once' frames eager 2>err
-check 'frames are the same' same eager plain
+check 'frames are made with copies that are made at once' frames eager 2>err
+check 'frames are the same if copies are made at once' same eager plain
 unset STANDIN_EAGER
-is 'it is said once' "$(frames again 2>&1 | grep -c 'pinning memory: out of memory; pixels are copied once more')" 1
+is 'one warning says that pixels are copied once more' "$(frames again 2>&1 | grep -c 'pinning memory: out of memory; pixels are copied once more')" 1
 # one frame of two parts, which the card computes one after the other
 halves() {
 	bragg-geometry --detpixels=771 --pixel=0.13 --distance=120 --ncells=8 | bragg-orient --quiet --random |
@@ -151,17 +151,17 @@ halves() {
 }
 check 'a frame in two parts' halves "$intensity" cuda unpinned 2>err
 unset STANDIN_PINS
-check 'and straight to where it is wanted' halves "$intensity" cuda pinned
-check 'by the cpu engine' halves bragg-intensity cpu cpu
-check 'frames are the same' sh -c 'cmp halves_unpinned.raw halves_pinned.raw && cmp halves_pinned.raw halves_cpu.raw'
+check 'a frame in two parts is copied straight to its place' halves "$intensity" cuda pinned
+check 'a frame in two parts is made by the CPU engine' halves bragg-intensity cpu cpu
+check 'a frame in two parts has the pixels of the CPU engine' sh -c 'cmp halves_unpinned.raw halves_pinned.raw && cmp halves_pinned.raw halves_cpu.raw'
 export STANDIN_MEMORY=2245000
-check 'with memory for a part of a frame' frames parts
+check 'frames are made with memory for a part of a frame' frames parts
 check 'frames are the same, too' same parts plain
-check 'they were made in parts' [ "$(count tables_found)" -gt 4 ]
+check 'frames are made in parts if memory is short' [ "$(count tables_found)" -gt 4 ]
 note "$(count tables_found) parts"
 export STANDIN_MEMORY=2500000 STANDIN_TAKEN=290000
-check 'with another process that takes memory between asking and taking' frames taken
-check 'frames are the same' same taken plain
+check 'frames are made while another process takes memory' frames taken
+check 'frames are the same if another process takes memory' same taken plain
 unset STANDIN_MEMORY STANDIN_TAKEN
 
 # --- what is missing: one line each, no file
@@ -196,7 +196,7 @@ geometry=
 STANDIN_CARDS=2 refused 'a GPU that is not there' 2 '--device: this machine has no GPU 2; expected 0 to 1' --device=2
 BRAGG_WORKER=some refused 'a worker without a number' 2 "BRAGG_WORKER: 'some' is not a whole number"
 check_status 'a GPU for the cpu engine' 2 bragg-intensity --device=1
-is 'is refused' "$tap_output" 'bragg-intensity: --device has an effect only with --engine=cuda'
+is 'a run that is not possible is refused' "$tap_output" 'bragg-intensity: --device has an effect only with --engine=cuda'
 
 # --- several cards
 cards() {

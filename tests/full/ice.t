@@ -20,10 +20,10 @@ rings() {
 	/usr/bin/python3 "$BRAGG_TESTS/full/ice.py" "$@"
 }
 check 'rings' frames fine --detpixels=1400 --pixel=0.1 -- --ice=10
-check 'have the photons of the formula' rings photons fine_000.raw 1400 0.1
+check 'rings have the photons of the formula' rings photons fine_000.raw 1400 0.1
 note "$tap_output"
 check 'rings of large crystals on coarse pixels' frames coarse --detpixels=280 --pixel=0.5 -- --ice=10 --ice-crystal=5000
-check 'are as wide as a pixel, with the same photons' rings photons coarse_000.raw 280 0.5
+check 'sharp rings are as wide as a pixel, with the same photons' rings photons coarse_000.raw 280 0.5
 note "$tap_output"
 
 # --- a ring and a spot of the same spacing, in a sensor of 1 mm, at 20 keV: the reflection 10 0 0 of a
@@ -46,16 +46,16 @@ deep() {
 }
 for layers in 1 16; do
 	check "a spot in a thick sensor of $layers layers" deep spot.raw --layers=$layers -- --water=1e-6
-	check "and rings of ice over it, $layers" deep both.raw --layers=$layers -- --ice=10 --ice-crystal=5000
+	check "a thick sensor of $layers layers has rings of ice" deep both.raw --layers=$layers -- --ice=10 --ice-crystal=5000
 	check "the ring and the spot stand where photons stop in the sensor, $layers" rings depth spot.raw both.raw $layers
 	note "$tap_output"
 done
 
 count=400
 check 'ice in some frames, in jets' frames jet --detpixels=40 --pixel=3 -- --water=20 --ice=5 --ice-frames=0.25 --jitter=30
-check 'as often and as thick as they should' rings frames 400 0.25 0.3 jet_%03d.raw
+check 'rings in a jet are as frequent and as strong as requested' rings frames 400 0.25 0.3 jet_%03d.raw
 note "$tap_output"
-check 'without them' frames still --detpixels=40 --pixel=3 -- --water=20 --ice=5
+check 'a pipeline without jets has rings in all frames' frames still --detpixels=40 --pixel=3 -- --water=20 --ice=5
 is 'all are alike' "$(sha256sum still_*.raw | cut -d' ' -f1 | sort -u | wc -l)" 1
 
 # --- in one process, the same bytes

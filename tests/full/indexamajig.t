@@ -64,12 +64,12 @@ is 'a mirror image is another lattice' "$(truth mirror.stream hand.truth | awk '
 head -n 50 hand.stream >short.stream
 check_status 'one that ends in the middle is refused' 1 truth short.stream hand.truth
 sed 's/frame_id = 1/frame_id = 7/' hand.stream >other.stream
-check_status 'and one of other frames' 1 truth other.stream hand.truth
+check_status 'a stream of other frames is refused' 1 truth other.stream hand.truth
 sed 's/frame_id = 1/frame_id = 0/' hand.stream >twice.stream
-check_status 'and one that has a frame twice' 1 truth twice.stream hand.truth
+check_status 'a stream with a frame twice is refused' 1 truth twice.stream hand.truth
 grep -v frame_id hand.stream >nameless.stream
-check_status 'and one without the numbers of frames' 1 truth nameless.stream hand.truth
-check 'which is said' grep -q 'indexamajig needs --copy-header=frame_id' <<END
+check_status 'a stream without the numbers of frames is refused' 1 truth nameless.stream hand.truth
+check 'the message about missing numbers of frames names --copy-header' grep -q 'indexamajig needs --copy-header=frame_id' <<END
 $tap_output
 END
 
@@ -146,7 +146,7 @@ run() {
 ended() {
 	status=0
 	wait $pipe || status=$?
-	is "$name: it took all frames" "$status" 0
+	is "$name: indexamajig took all frames" "$status" 0
 }
 value() {
 	awk -v name="$1" -v column="$2" '$1 == name { print $column }' found
@@ -160,12 +160,29 @@ found_all() {
 	check "$name: all within 0.2 degrees" below turned 4 0.2
 }
 
+# --- files: CXI with the true reflections as peaks
+mkdir cxi
+(
+	cd cxi || exit
+	bragg-geometry --detector=jungfrau-1m --distance=100 --ncells=10 --fluence=1e26 --write-geom=lyso.geom |
+		bragg-orient --frames=12 --random --hit-rate=0.5 --seed=7 --truth=lyso.tsv | bragg-intensity --reflections=10 |
+		bragg-noise --adc-offset=0 | bragg-write --frames-per-file=5 --compression=gzip run.cxi
+	echo run.cxi >files
+	timeout 300 indexamajig -i files -g lyso.geom -o stream --peaks=cxi --min-peaks=15 --indexing=none -j 1 \
+		--copy-header=/entry_1/frame_id >log 2>&1
+	bragg-score run.cxi stream
+) >scored
+is 'cxi: hits and blanks' "$(sed -n 's/^hits *true_positive \([0-9]*\)  false_positive \([0-9]*\)  false_negative \([0-9]*\) .*/\1 \2 \3/p' scored)" \
+	"$(awk -F'\t' '$2 == 1' cxi/lyso.tsv | wc -l) 0 0"
+check 'cxi: peaks lie within 0.02 pixels of the ground truth' awk '$1 == "found_px" { exit !(NR && $3 < 0.02 && $3 > -0.02 && $5 < 0.02 && $5 > -0.02) }' scored
+check 'cxi: every peak is a reflection' grep -q '^spots .* precision 1 ' scored
+
 run shipped 20
 index shipped 20 --peaks=msgpack
 ended
 found_all 20
-check 'shipped: peaks lie where the truth has them, fast' below offset 2 0.04
-check 'shipped: and slow' below offset 3 0.04
+check 'shipped: peaks lie where the ground truth has them, fast' below offset 2 0.04
+check 'shipped: peaks lie where the ground truth has them, slow' below offset 3 0.04
 
 run half 10
 sed -i 's/corner_x = -513.0/corner_x = -513.5/' half/lyso.geom
@@ -198,7 +215,7 @@ ended
 found_all 4
 is 'gaps: nothing is found or integrated in them' "$(awk '/^ *fs.px/ { f = 1 } /^ *h +k/ { f = 8 } /^End of/ { f = 0 }
 	f && $f + 0 == $f { n++; bad += int($f) % 494 >= 487 || int($(f + 1)) % 212 >= 195 } END { print (n > 1000), bad + 0 }' gaps/stream)" '1 0'
-is 'gaps: the truth is in the stream' "$(sed -n 's/^header.float.cstar_x = //p' gaps/stream | sort)" \
+is 'gaps: the ground truth is in the stream' "$(sed -n 's/^header.float.cstar_x = //p' gaps/stream | sort)" \
 	"$(awk -F '\t' 'NR > 1 { printf "%.6f\n", 10 * $26 }' gaps/lyso.tsv | sort)"
 
 # --- files: NXmx of many panels whose frames have energies of their own, by the geometry that is written with them
@@ -210,7 +227,7 @@ echo files.nxs >files.lst
 check 'files: indexamajig takes them' sh -c 'timeout 300 indexamajig -i files.lst -g files.geom -p shipped/lyso.cell -o files.stream \
 	--indexing=asdf --peaks=peakfinder8 --threshold=20 --min-snr=5 --min-pix-count=2 -j 2 >log 2>&1'
 bragg-score --json=score.json files.nxs files.stream >score
-check 'files: all lattices are found, and where the truth has them' /usr/bin/python3 "$BRAGG_TESTS/cli/score_figures.py" score.json frames=4 \
+check 'files: all lattices are found, and where the ground truth has them' /usr/bin/python3 "$BRAGG_TESTS/cli/score_figures.py" score.json frames=4 \
 	lattices.right=4 lattices.wrong=0 angle_deg.max=0~0.1 cell.a.relative_error=0~0.003 geometry_px.fast=0~1e-4 geometry_px.slow=0~1e-4 \
 	found_px.fast=0~0.06 found_px.slow=0~0.06
 is 'files: each with its energy' "$(sed -n 's/^photon_energy_eV = //p' files.stream | sort -u | wc -l)" 4
@@ -222,7 +239,7 @@ bragg-geometry --quiet --detpixels=512 --pixel=0.2 --distance=120 --ncells=20 | 
 	bragg-intensity --quiet --reflections | bragg-background --quiet --water=0.1 | bragg-noise --quiet | bragg-tap --quiet --record=fire.rec
 mkdir fire
 bragg-replay fire.rec | bragg-serve --protocol=crystfel --bind="ipc://$PWD/socket" --dtype=float32 --peaks=100 \
-	--geom=fire/lyso.geom --cell=fire/lyso.cell --key=fire/sent.tsv --inject-seed=3 \
+	--geom=fire/lyso.geom --cell=fire/lyso.cell --sent=fire/sent.tsv --inject-seed=3 \
 	--inject=duplicate:.07,drop:.07,swap:.07,truncate:.07,header:.1,nan:.07,type:.07,shape:.07,empty:.07,large:.07 >said 2>&1 &
 pipe=$!
 soon grep -q ipc: said
@@ -237,7 +254,7 @@ sleep 5
 kill -INT $indexer
 wait $indexer 2>/dev/null
 bragg-score --json=score.json --sent=fire/sent.tsv fire.rec fire/stream >score
-check 'fire: damaged messages are not answered, others are, and rightly' /usr/bin/python3 "$BRAGG_TESTS/cli/score_figures.py" score.json frames=58 \
+check 'faults: corrupt messages get no result, and all others get the right one' /usr/bin/python3 "$BRAGG_TESTS/cli/score_figures.py" score.json frames=58 \
 	lattices.wrong=0 faults.truncate.answered=0 faults.empty.answered=0 faults.shape.answered=0 faults.drop.answered=0 \
 	faults.swap.ignored=0 faults.duplicate.ignored=0 faults.large.ignored=0 lost.by_sender="$(grep -c 'withheld' fire/sent.tsv)"
 note "$(grep -E '^(faults|answers|lost)' score | tr -s ' ' | tr '\n' ';')"

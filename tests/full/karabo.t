@@ -69,7 +69,7 @@ check 'karabo_bridge.Client, PULL: 200 frames as written' client pull PULL 200
 wait
 pipeline 200 sub --socket=pub
 check 'karabo_bridge.Client, SUB, without loss when the policy is to wait' client sub SUB 200
-is 'SUB: all of them' "$(cat taken)" 200
+is 'SUB: all frames arrive' "$(cat taken)" 200
 wait
 pipeline 200 lossy --socket=pub --policy=drop-old --queue=200 --rate=200
 check 'SUB, dropping: gaps, but what comes is as written' client lossy SUB 200

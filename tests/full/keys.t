@@ -25,8 +25,8 @@ teststage first | teststage source --frames=1000 | teststage make | teststage si
 expected=$(digest out)
 begin 1000 20
 flowing
-check_status 'other server keys end a stage' 1 timeout 25 teststage make --in="$at:$source" --out="@ipc://$d/o" --keys=other
-check 'which says so' sh -c 'echo "$1" | grep -q "Are the keys those of this run?$"' - "$tap_output"
+check_status 'a stage with other server keys ends' 1 timeout 25 teststage make --in="$at:$source" --out="@ipc://$d/o" --keys=other
+check 'the message asks whether the keys are those of this run' sh -c 'echo "$1" | grep -q "Are the keys those of this run?$"' - "$tap_output"
 # who died and comes back has the keys, too
 for round in 1 2; do
 	kill -9 "$(cat source.pid)"
@@ -37,7 +37,7 @@ done
 rm -f source.status
 settle
 is 'a source that was started again: all end well' "$(statuses first source make sink)" '0 0 0 0'
-is 'with all frames' "$(digest out)" "$expected"
+is 'a source that was started again: the run has all frames' "$(digest out)" "$expected"
 
 # hostile bytes, and connections without keys as fast as they come
 begin 300 20
@@ -59,7 +59,7 @@ done
 settle
 kill $bytes 2>/dev/null
 is 'strangers in numbers: all end well' "$(statuses first source make sink)" '0 0 0 0'
-is 'with all frames and none stolen' "$(find out -type f | wc -l) $(find out2 -type f | wc -l)" '300 0'
-check 'and are counted' grep -q 'refused [1-9][0-9]* connections' errors.source
+is 'strangers in numbers: all frames arrive and none is stolen' "$(find out -type f | wc -l) $(find out2 -type f | wc -l)" '300 0'
+check 'refused connections are counted' grep -q 'refused [1-9][0-9]* connections' errors.source
 note "$(grep -h refused errors.*)"
 finish

@@ -10,11 +10,13 @@ done
 for script in $scripts "$top"/tests/*/*.t; do
 	check "$(basename "$script") can be run" test -x "$script"
 done
+# The first python3 on PATH may be one without Debian's modules.
+is "tests call Debian's Python by its path" "$(cd "$top" && grep -lE '(^|[|;&(] |[(\t])python3 ' tests/*/*.t tests/*.sh | paste -sd' ')" ''
 house='.ci .clang-format .editorconfig .gitignore CHANGELOG.md CITATION.cff CONTRIBUTING.md LICENSE Makefile README.md bench common gpu pipelines scripts stages tests '
 if names=$(cd "$top" && git ls-files --error-unmatch . 2>/dev/null); then
-	is 'nothing else stands at the top' "$(echo "$names" | cut -d/ -f1 | LC_ALL=C sort -u | tr '\n' ' ')" "$house"
+	is 'nothing else is in the top folder' "$(echo "$names" | cut -d/ -f1 | LC_ALL=C sort -u | tr '\n' ' ')" "$house"
 else
-	skip 'nothing else stands at the top' 'this is no checkout of git'
+	skip 'nothing else is in the top folder' 'this is no checkout of git'
 fi
 
 # absent PAGE: files that a page names and that do not exist.  A name counts from the folder of the
@@ -43,10 +45,12 @@ guided() {
 	lines=$(wc -l <"$top/$1/README.md")
 	case $1 in common | common/engine) [ "$lines" -ge 20 ] ;; *) [ "$lines" -ge 20 ] && [ "$lines" -le 60 ] ;; esac || echo "$lines lines"
 }
-for folder in $(cd "$top" && ls -d bench common common/* common/*/* gpu pipelines scripts stages stages/shared stages/skeleton stages/nanobragg tests); do
+for folder in $(cd "$top" && ls -d bench common common/* common/*/* gpu pipelines scripts stages stages/* tests); do
 	[ -d "$top/$folder" ] || continue
+	sources=$(ls "$top/$folder" | grep -c '\.[ch]$')
 	case $folder in
-	common/*/*) [ "$(ls "$top/$folder" | grep -c '\.[ch]$')" -gt 10 ] || continue ;;
+	common/*/*) [ "$sources" -gt 10 ] || continue ;;
+	stages/*) [ "$sources" -gt 1 ] || continue ;;
 	esac
 	is "$folder has a guide" "$(guided "$folder")" ''
 done

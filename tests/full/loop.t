@@ -48,7 +48,7 @@ PATH=$PWD/path:$PATH
 crystfel 'a stream that was recorded'
 printf '#!/bin/sh\nexit 7\n' >path/indexamajig
 run crystfel.yaml
-is 'CrystFEL, which fails at once: so does the loop' "$((status != 0))" 1
+is 'the loop fails if CrystFEL fails at once' "$((status != 0))" 1
 PATH=$real_path
 if has indexamajig; then
 	crystfel indexamajig

@@ -83,7 +83,7 @@ processes() {
 
 behind two
 bragg-top --once --json two >top.json
-is 'bragg-top tells where they run' "$(grep -o '"host":"n[123]"' top.json | sort | uniq -c | tr -s ' ' | tr '\n' ' ')" ' 5 "host":"n1"  2 "host":"n2"  1 "host":"n3" '
+is 'bragg-top prints the hosts of processes' "$(grep -o '"host":"n[123]"' top.json | sort | uniq -c | tr -s ' ' | tr '\n' ' ')" ' 5 "host":"n1"  2 "host":"n2"  1 "host":"n3" '
 ended 'three hosts' two 'started again' 0
 behind three --set=slow.sleep=100
 kill -9 $(processes n2 bragg-intensity) $(processes n2 bragg-noise)
@@ -97,7 +97,7 @@ behind away --set=slow.sleep=400
 ip link set bragg-n3 down
 sleep 30
 ip link set bragg-n3 up
-ended 'and for thirty' away nothing 0
+ended 'the run goes on after thirty seconds without a host' away nothing 0
 if tc qdisc add dev bragg-n2 root netem delay 2ms 1ms loss 2% reorder 25% duplicate 1% 2>/dev/null &&
 	tc qdisc add dev bragg-n3 root netem delay 5ms loss 5% 2>/dev/null; then
 	behind bad-links
@@ -114,9 +114,9 @@ behind six --set=slow.sleep=100
 kill -9 "$(cat n3.pid)"
 ended 'a host that dies: its worker goes to the next' six 'intensity.3 lost the connection to its host: started again' 1
 bragg-run --launcher=ssh --hosts=n1,n3 --workdir=bad p.yaml >said 2>&1
-is 'and is named when it is wanted again' "$? $(cat said)" "1 bragg-run: host 'n3' does not answer: ssh: connect to host n3 port 22: No route to host"
+is 'a missing host is named when it is needed again' "$? $(cat said)" "1 bragg-run: host 'n3' does not answer: ssh: connect to host n3 port 22: No route to host"
 bragg-run --launcher=ssh --hosts=.,n1,n2 --workdir=seven --quiet p.yaml
-is 'this host and two more' "$? $(digest seven)" "0 $expected"
+is 'this host and two more finish the run' "$? $(digest seven)" "0 $expected"
 hosts=n1,n2
 behind eight --set=slow.sleep=100
 check 'bragg-run is killed' kill -9 $runner

@@ -26,9 +26,9 @@ for kind in c t d f ctdf keys; do
 	network 600 "$seed" $kind 100
 	settle
 	is "$what: all end well" "$(statuses first source make1 make2 work sink)" '0 0 0 0 0 0'
-	is "$what: the same files" "$(digest out)" "$expected"
+	is "$what: the files are the same" "$(digest out)" "$expected"
 	note "$(tr '\n' ' ' <harm)"
-	check "$what: often" awk '{sum += $2} END {exit !(sum >= 3)}' harm
+	check "$what: the fault occurs often" awk '{sum += $2} END {exit !(sum >= 3)}' harm
 	is "$what: no death" "$(grep -h -e 'going on' -e 'waiting' -e 'died' errors.*)" ''
 	[ $kind != f ] || check "$what: counted" grep -q 'dropped [1-9][0-9]* messages that were corrupt' errors.*
 done

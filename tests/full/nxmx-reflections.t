@@ -26,10 +26,10 @@ for i in 1 2 3; do
 done
 counts --in="@ipc://$d/i" | write workers/s.nxs
 wait
-check 'three workers, frames in any order: the same bytes' diff -r -x '*.index' whole workers
+check 'three workers, frames in any order: the same content' same_series whole workers
 recipes --frames=6 | photons | counts | write resumed/s.nxs
 recipes --frames=14 | photons | counts | write --resume resumed/s.nxs
-check 'resumed in the middle of a file: the same bytes' diff -r -x '*.index' whole resumed
+check 'resumed in the middle of a file: the same content' same_series whole resumed
 recipes --frames=14 | bragg-intensity --quiet | counts | write plain/s.nxs
 check 'nobody asked: no reflections' /usr/bin/python3 -c 'import h5py, sys
 for name in sys.argv[1:]:
@@ -66,7 +66,7 @@ altered() {
 	rm -rf changed
 	cp -r back changed
 	/usr/bin/python3 "$BRAGG_TESTS/python/nxmx_back.py" "$1" changed/a_data_000001.h5
-	is "$1: is told" "$(bragg-replay --recompute changed/a.nxs:0)" "changed/a.nxs: the same image, but $2"
+	is "$1: the message is printed" "$(bragg-replay --recompute changed/a.nxs:0)" "changed/a.nxs: the same image, but $2"
 }
 altered label '1 of 4096 labels differ'
 altered plane 'its derivatives differ: cell_b'
@@ -102,7 +102,7 @@ bragg-replay --quiet all.rec | bragg-write --quiet --resume --scale=1 --reflecti
 check 'resumed, one was gone: the same bytes' diff -r -x '*.index' text again
 recipes | bragg-intensity --quiet | bragg-write --quiet --reflections='none.tsv' none.raw 2>message
 check 'frames without reflections are refused' grep -q 'frame 0 has no reflections' message
-is 'and nothing is there' "$(ls none* 2>/dev/null)" ''
+is 'no file is left without reflections' "$(ls none* 2>/dev/null)" ''
 bragg-geometry --quiet --detpixels=256 --pixel=0.4 --cut=2,2 --ncells=40 --fluence=1e27 |
 	bragg-orient --quiet --random --lattices=2 --frames=4 --only=3 | bragg-intensity --quiet --reflections=20 |
 	bragg-tap --quiet --record=four.rec
@@ -111,7 +111,7 @@ for suffix in stream refl tsv; do
 done
 check 'in a stream of CrystFEL the lattice predicts the reflections of the table' \
 	/usr/bin/python3 "$BRAGG_TESTS/python/reflections_stream.py" four.stream four.tsv
-check 'so it does in a table of DIALS and its experiments' \
+check 'tables of DIALS and their experiments predict the same reflections' \
 	/usr/bin/python3 "$BRAGG_TESTS/python/reflections_dials.py" four.refl four.expt four.tsv
-check_status 'another suffix' 2 bragg-write --reflections=x.txt x.raw </dev/null
+check_status 'a table of another suffix is refused' 2 bragg-write --reflections=x.txt x.raw </dev/null
 finish

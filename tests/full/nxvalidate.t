@@ -53,5 +53,5 @@ if sys.argv[1] == "hdf5plugin":
 print([[int(image.sum()) for image in h5py.File(name + ".nxs")["entry/data/data"]] for name in ("still", "rotation")])' "$2" 2>&1
 }
 is 'hdf5plugin reads bslz4 and LZ4' "$(HDF5_PLUGIN_PATH=$tap_scratch sums "$nexus/python3" hdf5plugin)" "$(sums /usr/bin/python3 plugins)"
-check 'as numbers' sh -c 'echo "$1" | grep -q "^\[\[[1-9][0-9]*, .*[1-9][0-9]*\]\]$"' sh "$(sums /usr/bin/python3 plugins)"
+check 'hdf5plugin reads numbers' sh -c 'echo "$1" | grep -q "^\[\[[1-9][0-9]*, .*[1-9][0-9]*\]\]$"' sh "$(sums /usr/bin/python3 plugins)"
 finish

@@ -16,9 +16,9 @@ monitor() {
 	mkdir "$detector" && cd "$detector" || exit 1
 	bragg-geometry --detector="$detector" --distance="$distance" --energy=12400 --ncells=15 --fluence=1e27 --write-geom=om.geom 2>upstream |
 		bragg-orient --quiet --frames=20 --random --seed=3 --hit-rate=0.6 | bragg-intensity --quiet --reflections |
-		bragg-background --quiet --water=0.1 | bragg-noise --quiet --bits=32 --adc-offset=0 | bragg-tap --quiet --record=key.rec
+		bragg-background --quiet --water=0.1 | bragg-noise --quiet --bits=32 --adc-offset=0 | bragg-tap --quiet --record=truth.rec
 	# shellcheck disable=SC2086 # none or one
-	bragg-replay key.rec | bragg-write $option "$files"
+	bragg-replay truth.rec | bragg-write $option "$files"
 	find "$PWD" -name '*.cbf' -o -name '*_master.h5' | sort >files
 	mkdir out
 	cat >monitor.yaml <<-END
@@ -38,10 +38,10 @@ monitor() {
 	status=0
 	timeout 60 "$om" -n 2 -c monitor.yaml files >log 2>&1 || status=$?
 	is "$detector: OM takes the frames" "$status" 0
-	is "$detector: and finds the hits" "$(sed -n 's/^Frames processed: //p; s/^Number of hits: //p' out/status.txt | tr '\n' ' ')" '20 11 '
+	is "$detector: OM finds the hits" "$(sed -n 's/^Frames processed: //p; s/^Number of hits: //p' out/status.txt | tr '\n' ' ')" '20 11 '
 	sh ../convert.sh
-	bragg-score --json=score.json key.rec peaks.tsv >score
-	check "$detector: those of the key, and spots where they are" /usr/bin/python3 "$BRAGG_TESTS/cli/score_figures.py" score.json \
+	bragg-score --json=score.json truth.rec peaks.tsv >score
+	check "$detector: the number of lattices and the spots agree with the ground truth" /usr/bin/python3 "$BRAGG_TESTS/cli/score_figures.py" score.json \
 		hits.true_positive=11 hits.false_positive=0 hits.false_negative=0 hits.true_negative=9 found_px.fast=0~0.05 found_px.slow=0~0.05
 	note "$(grep -E '^(spots|found_px) ' score | tr -s ' ')"
 	cd ..

@@ -18,7 +18,7 @@ for size in 1 2 4; do
 		check "$name: ours reads the reference's" sh -c "packed unbslz4 $size $count <theirs | cmp - items"
 	done
 done
-check 'damaged chunks are refused' sh -c '! head -c 5000 theirs | packed unbslz4 4 100003 2>message && grep -q "truncated" message'
+check 'corrupt chunks are refused' sh -c '! head -c 5000 theirs | packed unbslz4 4 100003 2>message && grep -q "truncated" message'
 for count in 1 15 16 100003; do
 	check "byte offsets of $count pixels: made" reference make 4 "$count"
 	check "byte offsets of $count pixels: packed" sh -c 'packed byte-offset <items >ours'

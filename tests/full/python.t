@@ -4,8 +4,8 @@
 . "$BRAGG_TESTS/python.sh"
 loop 'a pipeline file runs without its last stages' file
 loop 'an exception in a loop stops its pipeline' raised
-loop 'and Ctrl-C' interrupted
-loop 'and a kill of the process' killed
+loop 'a loop that Ctrl-C interrupts ends well' interrupted
+loop 'a loop that is killed ends well' killed
 loop 'two loops at once have their own frames' two
 loop 'a loop slower than the pipeline gets all frames' slow
 loop 'images that are kept do not change' kept
@@ -65,7 +65,7 @@ check 'labels: nothing is left' soon sh -c '[ -z "$(ls tmp)" ]'
 
 if has python:torch; then
 	check 'gradients: gradcheck accepts them, PyTorch finds the crystal again' sh -c 'timeout 100 "$1" --check >said' sh "$top/pipelines/gradient.py"
-	is 'and has looked' "$(grep -c 'gradcheck: accepted' said)" 1
+	is 'gradcheck has run once' "$(grep -c 'gradcheck: accepted' said)" 1
 else
 	skip 'gradients' "$lack is missing"
 fi
@@ -82,7 +82,7 @@ if has mypy; then
 	}
 	check 'types of the module' types "$top/pipelines/braggpipe"
 	check 'types of the options: what is right is accepted' types "$BRAGG_TESTS/python/typed.py"
-	is 'and a mistake in a name or a value is found' "$(types "$BRAGG_TESTS/python/typos.py" | sed -n 's/^[^:]*typos.py:\([0-9]*\): error: .*/\1/p' | xargs)" '3 4 5 6 7 8 9'
+	is 'types of the options: each wrong name or value is found' "$(types "$BRAGG_TESTS/python/typos.py" | sed -n 's/^[^:]*typos.py:\([0-9]*\): error: .*/\1/p' | xargs)" '3 4 5 6 7 8 9'
 else
 	skip 'types' "$lack is missing"
 fi
@@ -92,13 +92,13 @@ cp -r "$top/pipelines" source
 find source -name __pycache__ -prune -exec rm -r {} +
 if has python:setuptools python:wheel python:pip; then
 	check 'pip installs the module' /usr/bin/python3 -m pip install -q --no-index --no-deps --no-build-isolation --target installed ./source
-	is 'with its version' "$(basename installed/braggpipe-*.dist-info)" "braggpipe-$(bragg-run --version | sed 's/.*) \([^,]*\),.*/\1/').dist-info"
-	check 'which gives frames' env PYTHONPATH="$PWD/installed" /usr/bin/python3 -c '
+	is 'the installed module has its version' "$(basename installed/braggpipe-*.dist-info)" "braggpipe-$(bragg-run --version | sed 's/.*) \([^,]*\),.*/\1/').dist-info"
+	check 'the installed module gives frames' env PYTHONPATH="$PWD/installed" /usr/bin/python3 -c '
 import braggpipe, os
 assert os.path.dirname(os.path.dirname(braggpipe.__file__)) == os.path.abspath("installed")
 assert len(list(braggpipe.open("x.rec"))) == len(braggpipe.Dataset("x.rec")) == 3
 assert all(os.path.exists("installed/braggpipe/" + name) for name in ("py.typed", "_options.pyi", "torch.py", "residual.py"))'
-	is 'and leaves no build/ and *.egg-info in the clone' "$(diff -rq -x __pycache__ "$top/pipelines" source)" ''
+	is 'pip leaves no build/ and *.egg-info in the clone' "$(diff -rq -x __pycache__ "$top/pipelines" source)" ''
 else
 	skip 'pip installs the module' "$lack is missing"
 fi

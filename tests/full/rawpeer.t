@@ -52,6 +52,6 @@ soon test -s make2.pid
 kill -9 "$(cat make1.pid)"
 settle
 is 'good stages are served: all end well' "$(statuses first source make2 work sink)" '0 0 0 0 0'
-is 'with the same files' "$(digest out)" "$expected"
+is 'good stages are served: the files are the same' "$(digest out)" "$expected"
 note "$(grep -h 'dropped [0-9]* messages' errors.* | tr '\n' ' ')"
 finish

@@ -7,10 +7,10 @@ top=$(cd "$BRAGG_TESTS/.." && pwd)
 scratch
 check 'README.md has at most 150 lines' test "$(wc -l <"$top/README.md")" -le 150
 # all in fences but the drawing, which has arrows
-is 'its commands have at most 100 columns' "$(awk '/^```/ { if (inside && !drawing) printf "%s", wide; inside = !inside; drawing = 0; wide = ""; next }
+is 'commands of README.md have at most 100 columns' "$(awk '/^```/ { if (inside && !drawing) printf "%s", wide; inside = !inside; drawing = 0; wide = ""; next }
 	inside && / -> / { drawing = 1 }
 	inside && length > 100 { wide = wide $0 "\n" }' "$top/README.md")" ''
-check 'it shows a picture' grep -q '^!\[' "$top/README.md"
+check 'README.md shows a picture' grep -q '^!\[' "$top/README.md"
 for picture in $(sed -n 's/^!\[.*](\([^)]*\)).*/\1/p' "$top/README.md"); do
 	check "$picture shows something" picture "$top/$picture"
 done
@@ -28,5 +28,5 @@ while IFS=$tab read -r number file text; do
 	awk -v number="$number" '{ while (at = index($0, number)) $0 = substr($0, 1, at - 1) substr($0, at + length(number)); print }' words >rest
 	mv rest words
 done <rows
-is 'it says no other number' "$(grep -oE '([^ ]+ ){0,3}[^ ]*[0-9][^ ]*( [^ ]+)?' words)" ''
+is 'README.md has no other number' "$(grep -oE '([^ ]+ ){0,3}[^ ]*[0-9][^ ]*( [^ ]+)?' words)" ''
 finish

@@ -7,7 +7,7 @@ commands=$PWD/commands
 # Its commands, one a line: what ends in | or \ goes on in the next.
 awk '/^```/ { inside = !inside; next } inside { if (sub(/\\$/, "") || /[|]$/) printf "%s ", $0; else print }' \
 	"$top/README.md" >commands
-grep -E '^bragg-[a-z]+ -[-a-z]' commands | grep -v '^bragg-run --\(workdir\|view\)' >lines
+grep -E '^bragg-[a-z]+ -[-a-z]' commands | grep -v -e '^bragg-run --\(workdir\|view\)' -e '^bragg-eiger' >lines
 is 'README.md shows its pipelines' "$(wc -l <lines)" 4
 # A crystal in P 43 21 2 with as many atoms as a small protein has, anywhere: its mine.pdb.
 awk 'BEGIN { srand(1); print "CRYST1   79.000   79.000   38.000  90.00  90.00  90.00 P 43 21 2    8"
@@ -35,12 +35,12 @@ while read -r line; do
 done <lines
 bragg-geometry --quiet --detpixels=64 --cell=50,50,50,90,90,90 --default-F=0 | bragg-orient --quiet |
 	bragg-intensity --quiet | bragg-write --quiet blank.png
-check_status 'as a blank one would not' 1 picture blank.png
+check_status 'a blank picture is refused' 1 picture blank.png
 
 cd "$(dirname */photons.rec)" || exit 1
 grep '^for seed' "$commands" >again
 check 'the recorded photons are played thrice' sh again
-is 'into as many files' "$(ls seed?_*.img | wc -l)" 60
+is 'the played photons give as many files' "$(ls seed?_*.img | wc -l)" 60
 check 'a frame of them is made again as README.md says' sh -c "$(grep -o 'bragg-replay --recompute [^`]*' "$top/README.md")"
 cd ..
 
@@ -70,7 +70,7 @@ for i in range(3):
 	status=0
 	wait $run || status=$?
 	is 'the second ends well, without a warning' "$status $(cat warnings)" '0 '
-	check 'and wrote what CrystFEL wants beside the frames' test -s live/lyso.geom -a -s live/lyso.cell
+	check 'the pipeline writes geometry and cell files for CrystFEL' test -s live/lyso.geom -a -s live/lyso.cell
 else
 	skip 'a worker asks the second' "$lack is missing"
 fi
@@ -83,4 +83,26 @@ else
 	skip 'the client of the third shows a series' "$lack is missing"
 fi
 wait $run
+
+# The scan of bragg-eiger, as it stands but for the ports
+if has curl python:cbor2 python:zmq; then
+	set -- $(/usr/bin/python3 -c '
+import socket
+sockets = [socket.socket() for _ in range(3)]
+for s in sockets:
+    s.bind(("127.0.0.1", 0))
+    print(s.getsockname()[1])')
+	sed -n '/^bragg-eiger/,/trigger$/p' "$commands" | sed "s/:8081/:$1/g; s/:31001/:$3/; s/ *# .*//; s|pipelines/watch|$top/&|; s/\.py .*[0-9]/& >seen/" >scan
+	is 'the scan has a detector, a client and three curl lines' "$(grep -c '^bragg-eiger' scan) $(grep -c watch_dectris scan) $(grep -c '^curl' scan)" '1 1 3'
+	sh -c "exec $(head -n 1 scan) --bind=127.0.0.1:$1 --legacy-port=$2 --cbor-port=$3" >address 2>warnings &
+	detector=$!
+	soon test -s address
+	(sed 1d scan && echo wait) >control
+	check 'the scan runs as README.md shows it' timeout 120 sh -e control
+	is 'the client sees the scan' "$(sed -n '1p; 2p; $p' seen | tr -s ' \n' ' ')$(wc -l <seen)" 'start image 0 end 42'
+	kill $detector
+	wait $detector
+else
+	skip 'the scan runs as README.md shows it' "$lack is missing"
+fi
 finish

@@ -44,40 +44,40 @@ is 'a CBF image with the header of a maker, by its own and by the index' "$(agai
 is 'all files of a frame, by the index' "$(again x.img.index:5)" '0 x_0005.img: the same bytes
 x_0005.cbf: the same bytes
 x_0005.raw: the same bytes'
-is 'by the index, scaled' "$(again s.cbf.index:4)" '0 s_0004.cbf: the same bytes'
-is 'by the index, with a header of nanoBragg' "$(again f.img.index:1)" '0 f_0001.img: the same bytes'
+is 'a scaled frame is recomputed by its index' "$(again s.cbf.index:4)" '0 s_0004.cbf: the same bytes'
+is 'a frame with a header of nanoBragg is recomputed by its index' "$(again f.img.index:1)" '0 f_0001.img: the same bytes'
 is 'a frame of recorded photons' "$(again photons.rec:4)" '0 photons.rec: frame 4: the same bytes'
 is 'a frame of recorded counts' "$(again counts.rec:1)" '0 counts.rec: frame 1: the same bytes'
 is 'a recorded recipe' "$(again recipes.rec:1)" '0 recipes.rec: frame 1: the same bytes'
 is 'hits and blanks were among them' \
 	"$(for k in 0 1 2 3 4 5; do strings x_000$k.img | sed -n 's/^BRAGG_LATTICES=\([0-9]*\);/\1/p'; done | sort -u | tr '\n' ' ')" '0 2 '
-is 'the index tells them apart' "$(grep '^[0-9]' x.img.index | sort -n | cut -f4 | tr '\n' ' ')" \
+is 'the index distinguishes them' "$(grep '^[0-9]' x.img.index | sort -n | cut -f4 | tr '\n' ' ')" \
 	"$(for k in 0 1 2 3 4 5; do strings x_000$k.cbf | sed -n 's/^# BRAGG_LATTICES 0.*/blank/p; s/^# BRAGG_LATTICES [1-9].*/hit/p'; done | tr '\n' ' ')"
 older() { sed 's/^bragg-index 3/bragg-index 2/; s/\t\(hit\|blank\)\t/\t/' "$1"; }
 older s.cbf.index >old.index
-is 'by an index without that' "$(again old.index:4)" '0 s_0004.cbf: the same bytes'
+is 'a frame is recomputed by an index without a scale' "$(again old.index:4)" '0 s_0004.cbf: the same bytes'
 
 is 'a frame of NXmx, by the master' "$(again n.nxs:2)" '0 n.nxs: the same bytes'
-is 'by the file that holds it, in another folder' "$(mkdir else && cp n_data_000002.h5 else && again else/n_data_000002.h5:5)" \
+is 'a frame is recomputed by its file in another folder' "$(mkdir else && cp n_data_000002.h5 else && again else/n_data_000002.h5:5)" \
 	'0 else/n_data_000002.h5: the same bytes'
-is 'by the index' "$(again n.nxs.index:3)" '0 n_data_000001.h5: the same bytes'
+is 'a frame of a series is recomputed by the index' "$(again n.nxs.index:3)" '0 n_data_000001.h5: the same bytes'
 is 'the only one, however packed' "$(for c in lz4 gzip none; do again $c.nxs; done)" '0 lz4.nxs: the same bytes
 0 gzip.nxs: the same bytes
 0 none.nxs: the same bytes'
 is 'photons in NXmx' "$(again float_master.h5:1)" '0 float_master.h5: the same bytes'
-is 'and as whole numbers' "$(again scaled.nxs:1)" '0 scaled.nxs: the same bytes'
+is 'counts in NXmx are recomputed' "$(again scaled.nxs:1)" '0 scaled.nxs: the same bytes'
 
 # --- reflections in NXmx
 bragg-geometry --detpixels=64 --pixel=1 --ncells=5 --cell=50,60,70,90,90,90 --default-F=100 | bragg-orient --frames=3 --random --seed=5 |
-	bragg-intensity --threads=1 --reflections=0.001 | bragg-write key.nxs
+	bragg-intensity --threads=1 --reflections=0.001 | bragg-write truth.nxs
 # turn FILE: one value of its last reflections is another one
 turn() { /usr/bin/python3 -c 'import h5py, sys
 with h5py.File(sys.argv[1], "r+") as f: f["/entry/reflections/photons"][-1] += 1' "$1"; }
 if has python:h5py; then
-	is 'reflections are compared' "$(again key.nxs:2)" '0 key.nxs: the same bytes, and reflections'
-	turn key_data_000001.h5
-	is 'one that differs' "$(again key.nxs:2 | sed 's/of [0-9]* /of N /')" '1 key.nxs: the same image, but 1 of N reflections differ'
-	is 'that of another frame does not count' "$(again key_data_000001.h5:1)" '0 key_data_000001.h5: the same bytes, and reflections'
+	is 'reflections are compared' "$(again truth.nxs:2)" '0 truth.nxs: the same bytes, and reflections'
+	turn truth_data_000001.h5
+	is 'one that differs' "$(again truth.nxs:2 | sed 's/of [0-9]* /of N /')" '1 truth.nxs: the same image, but 1 of N reflections differ'
+	is 'a table of another frame does not count' "$(again truth_data_000001.h5:1)" '0 truth_data_000001.h5: the same bytes, and reflections'
 else
 	skip 'reflections that differ' "$lack is missing"
 fi
@@ -90,26 +90,27 @@ is 'the first pixel that differs is named' "$(again pixel.img | sed 's/ is [0-9]
 serial=$(grep -abo 'DETECTOR_SN=' x_0001.img | cut -d: -f1)
 cp x_0001.img header.img
 flip header.img "$serial"
-is 'or the byte of a header' "$(again header.img)" "1 header.img: the same pixels, but byte $serial differs"
+is 'a header with one changed byte differs' "$(again header.img)" "1 header.img: the same pixels, but byte $serial differs"
 cp x_0001.img type.img
 flip type.img 60
-is 'or that its type of pixels is damaged' "$(again type.img | sed 's/=[^ ]* c/=X c/')" \
+is 'a corrupt pixel type is reported' "$(again type.img | sed 's/=[^ ]* c/=X c/')" \
 	'3 bragg-replay: type.img: header: TYPE=X cannot be read; expected unsigned_short, unsigned_long, signed_long, long_integer or float'
 for cut in 3 100 4100 4500; do
 	head -c -$cut x_0001.cbf >short.cbf
-	is "or that $cut bytes are missing, once and on stderr" "$(again short.cbf; wc -c <out)" \
+	is "$cut missing bytes are reported once on stderr" "$(again short.cbf; wc -c <out)" \
 		"3 bragg-replay: short.cbf: ends too early, after $(wc -c <short.cbf) bytes
 0"
 done
-# place FILE NAME: where the raw image NAME stands in it
-place() { perl -e 'local $/; open F, $ARGV[0]; open I, $ARGV[1]; print index(<F>, <I>)' "$1" "$2"; }
+# place FILE NAME: where the bytes of NAME are in FILE.  Before the tables an NXmx file also has the
+# rows of its frames as they arrived, which nobody reads: the last place counts.
+place() { perl -e 'local $/; open F, $ARGV[0]; open I, $ARGV[1]; print rindex(<F>, <I>)' "$1" "$2"; }
 tail -c 8192 x_0004.img >image4
 flip none_data_000001.h5 $(($(place none_data_000001.h5 image4) + 2 * (3 * 64 + 7)))
-is 'or of NXmx' "$(again none.nxs | sed 's/ is [0-9]*, recomputed [0-9]*;/ differs;/')" \
+is 'a missing image of NXmx is reported' "$(again none.nxs | sed 's/ is [0-9]*, recomputed [0-9]*;/ differs;/')" \
 	'1 none.nxs: pixel 7,3 differs; 1 of 4096 pixels differ'
 perl -e 'print pack("Q<2", 4, 5)' >row4 # number, seed; the wavelength is the sixth
 flip lz4_data_000001.h5 $(($(place lz4_data_000001.h5 row4) + 5 * 8))
-is 'or what the tables say of a frame' "$(again lz4.nxs)" '1 lz4.nxs: the same image, but its metadata differ'
+is 'tables of a frame that differ are reported' "$(again lz4.nxs)" '1 lz4.nxs: the same image, but its metadata differ'
 is 'a lost file is named' "$(mv x_0001.raw lost && again x.img.index:1 | tail -n 1)" \
 	'bragg-replay: x_0001.raw: cannot open: No such file or directory'
 
@@ -128,7 +129,7 @@ edited() {
 	LC_ALL=C sed "$2" x_0001.img >"$1"
 	again "$1" | sed 's/^\([0-9]\) bragg-replay: /\1 /'
 }
-is 'other physics' "$(edited e.img 's/physics version~[0-9]*/physics version~1/' | sed 's/ this version has physics.*//')" \
+is 'another version of physics is reported' "$(edited e.img 's/physics version~[0-9]*/physics version~1/' | sed 's/ this version has physics.*//')" \
 	'3 e.img: cannot be recomputed: bragg-geometry was run with physics 1;'
 is 'an unknown stage' "$(edited e.img 's/=bragg-noise/=bragg-tap/')" \
 	"3 e.img: cannot be recomputed: stage 'bragg-tap' cannot be run again; expected stages from bragg-geometry to bragg-noise"
@@ -137,23 +138,23 @@ is 'an option that writes' "$(edited e.img 's/--random/--truth~T/')" \
 is 'nothing was written' "$(ls T 2>/dev/null)" ''
 is 'options that are no words' "$(edited e.img 's/--random/`id`/')" \
 	'3 e.img: cannot be recomputed: the stored options of bragg-orient are malformed'
-is 'another option' "$(edited e.img 's/--hit-rate~0.5/--hit-rate~0.6/' | sed 's/ was [0-9a-f]* and is [0-9a-f]*[.] Did.*$//')" \
+is 'another option is reported' "$(edited e.img 's/--hit-rate~0.5/--hit-rate~0.6/' | sed 's/ was [0-9a-f]* and is [0-9a-f]*[.] Did.*$//')" \
 	'3 e.img: cannot be recomputed: the lineage'
-is 'without a header' "$(again f_0000.img)" \
+is 'a file without a header is refused' "$(again f_0000.img)" \
 	'3 bragg-replay: f_0000.img: does not contain its options. Use its index, as in NAME.index:K'
 sed 's/history/hiztory/' n_data_000001.h5 >old.h5
 is 'NXmx of a version that did not say' "$(again old.h5:0)" \
 	'3 bragg-replay: old.h5: does not contain its options. Use its index, as in NAME.index:K'
 head -c 2000 n.nxs >torn.nxs
-is 'damaged NXmx' "$(again torn.nxs:0)" '3 bragg-replay: torn.nxs: cannot be read as HDF5: truncated or corrupt'
+is 'corrupt NXmx' "$(again torn.nxs:0)" '3 bragg-replay: torn.nxs: cannot be read as HDF5: truncated or corrupt'
 is 'NXmx without the frame' "$(again n.nxs:6) $(again n_data_000002.h5:3)" \
 	'3 bragg-replay: n.nxs: frame 6 not found 3 bragg-replay: n_data_000002.h5: frame 3 not found'
 is 'a master without its file' "$(rm n_data_000002.h5 && again n.nxs:5)" \
 	'3 bragg-replay: n_data_000002.h5: cannot open: No such file or directory'
 is 'NXmx without a number' "$(again n.nxs)" '2 bragg-replay: n.nxs contains 6 frames. Name one, as in n.nxs:0'
 is 'a frame that is not there' "$(again photons.rec:6)" '3 bragg-replay: photons.rec: frame 6 not found'
-is 'nor in the index' "$(again x.img.index:6)" '3 bragg-replay: x.img.index: frame 6 not found'
-is 'another frame' "$(again x_0001.img:2)" '3 bragg-replay: x_0001.img: contains frame 1; expected frame 2'
+is 'a frame that is not in the index is reported' "$(again x.img.index:6)" '3 bragg-replay: x.img.index: frame 6 not found'
+is 'a file of another frame is reported' "$(again x_0001.img:2)" '3 bragg-replay: x_0001.img: contains frame 1; expected frame 2'
 is 'no number' "$(again photons.rec)" '2 bragg-replay: photons.rec contains 6 frames. Name one, as in photons.rec:0'
 # --- loops
 bragg-replay --loop=3 --frames=1-2,5 photons.rec | bragg-tap --record=loop.rec
@@ -162,12 +163,12 @@ sums() { bragg-replay "$1" | bragg-tap | sed -n 's/^frame id=\([0-9]*\) .* \(min
 sums photons.rec >recorded
 is 'a list three times, numbered from 0' "$(sums loop.rec)" \
 	"$(for k in 0 1 2 3 4 5 6 7 8; do sed -n "s/^$(echo 1 2 5 1 2 5 1 2 5 | cut -d' ' -f$((k + 1))) /$k /p" recorded; done)"
-is 'as a lineage of its own' "$(bragg-replay --loop=1 photons.rec | bragg-noise --seed=3 | bragg-write 'x_%04d.img' --resume 2>&1)" \
+is 'a repeated list has a lineage of its own' "$(bragg-replay --loop=1 photons.rec | bragg-noise --seed=3 | bragg-write 'x_%04d.img' --resume 2>&1)" \
 	'bragg-write: x.img.index lists frames that were made with other options (bragg-replay is new in the pipeline). Use --overwrite to replace them, or another name'
-is 'and one for each list' "$(bragg-replay --loop=2 photons.rec | bragg-tap --record=loop.rec --resume 2>&1 | sed 's/(bragg-replay: --frames was .*, is .*)/(list)/')" \
+is 'each list has a lineage of its own' "$(bragg-replay --loop=2 photons.rec | bragg-tap --record=loop.rec --resume 2>&1 | sed 's/(bragg-replay: --frames was .*, is .*)/(list)/')" \
 	'bragg-tap: loop.rec.part: has frames that were made with other options (list). Use --overwrite to replace them'
-is 'but not for each number of rounds' "$(bragg-replay --loop=4 --frames=1-2,5 photons.rec | bragg-tap --record=loop.rec --resume --count | cut -d' ' -f1)" frames=3
-is 'which says so to --recompute' "$(again loop.rec:7)" \
+is 'the number of rounds does not change the lineage' "$(bragg-replay --loop=4 --frames=1-2,5 photons.rec | bragg-tap --record=loop.rec --resume --count | cut -d' ' -f1)" frames=3
+is '--recompute reports that a list was repeated' "$(again loop.rec:7)" \
 	"3 bragg-replay: loop.rec:7: cannot be recomputed: stage 'bragg-replay' cannot be run again; expected stages from bragg-geometry to bragg-noise"
 setsid env --default-signal=INT bragg-replay --loop=forever --rate=50 --out=@ipc://$tap_scratch/run/r photons.rec 2>said &
 pid=$!
@@ -181,8 +182,8 @@ kill -INT $pid
 wait $pid
 status=$?
 wait
-is 'forever ends at Ctrl-C, without a word' "$status $([ "$(grep -c '^frame' counted)" -ge 19 ] && echo yes) $(cat said)" '130 yes '
+is '--loop=forever ends at Ctrl-C without a message' "$status $([ "$(grep -c '^frame' counted)" -ge 19 ] && echo yes) $(cat said)" '130 yes '
 bragg-replay --speed=1000 --loop=5 photons.rec | bragg-tap --count >counted
-is 'at recorded times' "$(cut -d' ' -f1 counted)" frames=30
+is 'frames are recomputed at recorded times' "$(cut -d' ' -f1 counted)" frames=30
 is 'nothing is left' "$(ls tmp; find run -mindepth 1)" ''
 finish

@@ -8,5 +8,5 @@ teststage first | teststage source --frames=3 | teststage make | bragg-tap --rec
 is 'the example of bragg-recording(5) reads a recording' "$(/usr/bin/python3 sums.py x.rec | sort | tr '\n' ' ')" \
 	'0 2016.0 1 2080.0 2 2144.0 '
 head -c -500 x.rec >torn.rec
-is 'and what is left of one' "$(/usr/bin/python3 sums.py torn.rec | wc -l)" 2
+is 'the example reads what is left of a recording' "$(/usr/bin/python3 sums.py torn.rec | wc -l)" 2
 finish

@@ -43,7 +43,7 @@ refined() { # OPTION...
 ALL=rot,cell,ncells,mosaic,scale,background
 check 'frames are refined' sh -c 'bragg-replay --quiet noisy.rec |
 	bragg-refine --quiet --readout=0.6667 --start=start.rec --parameters='$ALL' --table=all.tsv >said'
-is 'all of them' "$(head -1 said | sed 's/ good.*//')" "$FRAMES of $FRAMES frames"
+is 'all frames are refined' "$(head -1 said | sed 's/ good.*//')" "$FRAMES of $FRAMES frames"
 # columns TABLE NAME VALUE ...: errors over error bars of all frames against the known values
 cat >bars.awk <<'AWK'
 BEGIN { FS = "\t"; n = split(known, k, " "); for (i = 1; i < n; i += 2) want[k[i]] = k[i + 1] }
@@ -69,7 +69,7 @@ note "$(bars seeds.tsv "$truth")"
 check 'chi2 is 1' awk -F'\t' 'NR > 1 && ($7 < 0.95 || $7 > 1.05) { exit 1 }' all.tsv
 OMP_THREAD_LIMIT=3 refined --parameters=$ALL --threads=3 --table=one.tsv --expt=all.expt >one
 is 'any number of threads' "$(cat one one.tsv)" "$(cat said all.tsv)"
-# the whole set of names: in tests/full/refine.t
+# the whole set of names: in tests/long/refine.t
 bragg-replay --quiet --first=1 noisy.rec | bragg-tap --record=one.rec
 for engine in cpu reference; do
 	bragg-replay --quiet one.rec | bragg-refine --quiet --readout=0.6667 --start=start.rec --parameters=scale,background \
@@ -83,7 +83,7 @@ apart() {
 }
 is 'the reference engine finds the same' "$(apart cpu.tsv reference.tsv)" same
 bragg-replay --quiet noisy.rec | bragg-refine --quiet --readout=0.6667 --parameters=$ALL --table=truth_start.tsv >own
-is 'so does a start at the truth' "$(bars truth_start.tsv 'cell_a_A 70 ncells_c 12 mosaic 1 scale 1 rot_z_deg 0' | awk '{ print ($1 < 1.4 && $2 < 4) }')" 1
+is 'a start at the ground truth stays within its error bars' "$(bars truth_start.tsv 'cell_a_A 70 ncells_c 12 mosaic 1 scale 1 rot_z_deg 0' | awk '{ print ($1 < 1.4 && $2 < 4) }')" 1
 
 # --- a detector that is not where it was said to be
 distance=100.2 centre=45.08,44.94
@@ -98,15 +98,15 @@ check 'frames share it' sh -c 'bragg-replay --quiet noisy.rec | bragg-refine --q
 is 'all frames are good' "$(head -1 shared | sed 's/ good.*//')" "$FRAMES of $FRAMES frames"
 found="$(bars shared.tsv "cell_a_A 70 cell_b_A 80 cell_c_A 90 ncells_a 12 ncells_b 12 ncells_c 12 mosaic 2 scale 2") $(sed 2q shared.tsv >first_frame
 	bars first_frame 'distance_mm 100 beam_x_mm 45 beam_y_mm 45')"
-check 'and are right about it' awk -v b="$found" 'BEGIN { split(b, v, " "); exit !(v[1] < 1.4 && v[2] < 4.5 && v[5] < 3.5 && v[6] == 3) }'
+check 'frames that share parameters are right within their error bars' awk -v b="$found" 'BEGIN { split(b, v, " "); exit !(v[1] < 1.4 && v[2] < 4.5 && v[5] < 3.5 && v[6] == 3) }'
 note "$found"
-is 'it is where it is for all' "$(tail -n +2 shared.tsv | cut -f33-38 | sort -u | wc -l)" 1
-check 'together they know more' awk -F'\t' -v shared="$(sed -n 's/^distance .* //p' shared)" 'BEGIN { exit !(shared < 0.05 && shared > 0) }'
+is 'the fitted detector is the same for all crystals' "$(tail -n +2 shared.tsv | cut -f33-38 | sort -u | wc -l)" 1
+check 'frames together determine the distance better' awk -F'\t' -v shared="$(sed -n 's/^distance .* //p' shared)" 'BEGIN { exit !(shared < 0.05 && shared > 0) }'
 together --parameters=rot,cell,scale,background --prior=distance:1e-6 --recipes=shared.rec >held
-check 'unless one is known' awk '$1 == "distance" { exit !($4 < 1e-6) }' held
+check 'a known distance separates the parameters' awk '$1 == "distance" { exit !($4 < 1e-6) }' held
 together --parameters=rot,scale,background --recipes=moved_back.rec --expt=moved.expt >back
 bragg-replay --quiet moved_back.rec | bragg-intensity --quiet --threads=1 2>others | bragg-write --quiet --scale=100 'back_%d.img'
-check 'their recipes know where' sh -c 'strings back_0.img | grep -q "^DISTANCE=\(99.9\|100.0\)"'
+check 'recipes have the refined distance' sh -c 'strings back_0.img | grep -q "^DISTANCE=\(99.9\|100.0\)"'
 
 refined --parameters=rot,cell,scale,background --prior=cell_a:70.02:1e-7 --prior=cell_b:80:1e-7 --table=held.tsv >held
 check 'priors hold a cell at their centres' awk -F'\t' 'NR > 1 && (($15 - 70.02) ^ 2 > 1e-8 || ($17 - 80) ^ 2 > 1e-8) { exit 1 } END { exit NR != 7 }' held.tsv
@@ -123,16 +123,16 @@ check 'a second time finds nothing new' awk -F'\t' 'NR == 1 { for (i = 1; i <= N
 paste first.tsv second.tsv >both.tsv
 check 'cells stay, within a tenth of their error bars' awk -F'\t' 'NR > 1 { half = NF / 2
 	for (i = 15; i < 21; i += 2) if (($i - $(i + half)) ^ 2 > 1e-2 * $(i + 1) ^ 2) exit 1 }' both.tsv
-check 'their images are computed' sh -c 'bragg-replay --quiet refined.rec | bragg-intensity --quiet | bragg-write --quiet r_%d.raw'
-is 'for each frame' "$(ls r_*.raw | wc -l)" $FRAMES
-is 'the history tells' "$(bragg-replay --quiet refined.rec | bragg-tap --print 2>&1 | grep -c '^frame')" $FRAMES
+check 'images of refined recipes are computed' sh -c 'bragg-replay --quiet refined.rec | bragg-intensity --quiet | bragg-write --quiet r_%d.raw'
+is 'each refined recipe has an image' "$(ls r_*.raw | wc -l)" $FRAMES
+is 'the history names it' "$(bragg-replay --quiet refined.rec | bragg-tap --print 2>&1 | grep -c '^frame')" $FRAMES
 
 # --- recipes that flow on
 check 'frames pass through' sh -c 'bragg-replay --quiet noisy.rec | bragg-refine --quiet --readout=0.6667 --start=start.rec --pass \
 	--parameters=rot,cell,scale,background --prior=cell_a:0.5 | bragg-intensity --quiet | bragg-write --quiet p_%d.raw'
 is 'the bytes of recorded recipes' "$(for i in 0 1 2 3 4 5; do cmp p_$i.raw r_$i.raw && echo same; done | sort | uniq -c | tr -s ' ')" ' 6 same'
 # brightness has an error bar of 1 %; the steepest flanks move most
-check 'what flows on is close to the truth' sh -c 'bragg-replay --quiet true.rec | bragg-intensity --quiet | bragg-write --quiet "t_%d.raw" &&
+check 'refined images are close to the ground truth' sh -c 'bragg-replay --quiet true.rec | bragg-intensity --quiet | bragg-write --quiet "t_%d.raw" &&
 	flows() { bragg-replay --quiet noisy.rec | bragg-refine --quiet --readout=0.6667 --start=same.rec --pass --parameters=rot,cell,scale,background; }
 	bragg-replay --quiet true.rec | bragg-tap --record=same.rec && flows | bragg-intensity --quiet | bragg-write --quiet "s_%d.raw" &&
 	bragg-compare --floor-fraction=1 --percentile-error=99.9:0.2 --sum-tolerance=0.04 s_0.raw t_0.raw'
@@ -147,8 +147,8 @@ stages:
   - name: write
     args: [p_%d.raw]
 YAML
-check 'with three processes' bragg-run --quiet --workdir=passed pass.yaml
-is 'the same' "$(for i in 0 1 2 3 4 5; do cmp passed/p_$i.raw r_$i.raw && echo same; done | sort | uniq -c | tr -s ' ')" ' 6 same'
+check 'three processes pass frames on' bragg-run --quiet --workdir=passed pass.yaml
+is 'three processes make the same images' "$(for i in 0 1 2 3 4 5; do cmp passed/p_$i.raw r_$i.raw && echo same; done | sort | uniq -c | tr -s ' ')" ' 6 same'
 bragg-replay --quiet --first=4 start.rec | bragg-tap --record=four.rec
 bragg-replay --quiet noisy.rec | bragg-refine --start=four.rec --pass --parameters=rot,scale 2>told | bragg-intensity --quiet | bragg-tap --count >passed.count
 is 'a frame without a start flows on as a blank' "$(cut -d' ' -f1 passed.count) $(cat told)" 'frames=6 bragg-refine: warning: 4 of 6 frames good, 2 no start'
@@ -188,16 +188,16 @@ geometry --cell=70.1,79.9,90.1,90,90,90 --ncells=8 --fluence=1.5e26 |
 	bragg-orient --quiet --random --seed=99 --mosaic=0.1 --mosaic-domains=8 | bragg-tap --record=model.rec
 for file in found.expt found.stream named; do
 	check "$file" indexed "$file.start" $file
-	is 'is as good as its orientations' "$(apart all.tsv $file.start.tsv)" same
+	is "$file: orientations are as good as those of the file" "$(apart all.tsv $file.start.tsv)" same
 done
 awk '{ print } /End chunk/ { exit }' found.stream >first.stream
 indexed only first.stream
 is 'frames that were not indexed have no start' "$(cut -f3 only.tsv | sed 1d | sort | uniq -c | tr -s ' ' | tr -d '\n')" ' 1 good 5 no start'
 sed 's/\("real_space_a": *\[ *-*\)/\19/' found.expt >other.expt
 cp found.refl other.refl
-check_status 'nor have those of another cell' 1 sh -c 'bragg-replay --quiet noisy.rec |
+check_status 'a start with another cell is refused' 1 sh -c 'bragg-replay --quiet noisy.rec |
 	bragg-refine --quiet --start=model.rec --indexed=other.expt >other 2>err'
-is 'in one line' "$(cat err)" 'bragg-refine: no frame is good; frame 0: no start'
+is 'one line says that no frame has a start' "$(cat err)" 'bragg-refine: no frame is good; frame 0: no start'
 # frames that turn, in axes of which DIALS and CrystFEL make different ones
 turning() { # SEED
 	geometry --cell=70,80,90,90,90,90 --ncells=12 --fluence=3e26 --convention=dials |
@@ -217,9 +217,9 @@ done
 # --- images from files
 bragg-replay --quiet noisy.rec | bragg-write --quiet 'n_%d.img' noisy.nxs
 bragg-replay --quiet noisy.nxs | bragg-refine --quiet --readout=0.6667 --gain=1.5 --adc-offset=40 --start=start.rec --parameters=$ALL --table=nxs.tsv >nxs
-is 'of NXmx' "$(apart all.tsv nxs.tsv)" same
+is 'images of NXmx are refined alike' "$(apart all.tsv nxs.tsv)" same
 bragg-replay --quiet n_?.img 2>others | bragg-refine --quiet --readout=0.6667 --gain=1.5 --start=start.rec --parameters=$ALL --table=smv.tsv >smv
-is 'of SMV' "$(apart all.tsv smv.tsv)" same
+is 'images of SMV are refined alike' "$(apart all.tsv smv.tsv)" same
 
 # --- light of a pixel that comes to others: 33 errors, whose rms is known to 12 %
 bragg-replay --quiet --first=3 photons.rec | bragg-noise --quiet --gain=100 --bits=32 --seed=7 --psf=gauss --psf-fwhm=300 | bragg-tap --record=spread.rec
@@ -231,13 +231,13 @@ check 'a point spread is in the model' awk -v b="$(bars psf_told.tsv "$truth")" 
 	'BEGIN { split(b, v, " "); exit !(v[1] > 0.4 && v[1] < 1.3 && v[3] == 33 && without > 3) }'
 bragg-replay --quiet --first=1 spread.rec | bragg-write --quiet spread_0.cbf
 bragg-replay --quiet spread_0.cbf | bragg-refine --quiet --start=start.rec --parameters=$ALL --gain=100 --adc-offset=40 --psf=gauss --psf-fwhm=300 --table=psf_cbf.tsv >psf
-is 'of a file by options' "$(apart psf_told.tsv psf_cbf.tsv)" same
+is 'options state what a CBF file does not' "$(apart psf_told.tsv psf_cbf.tsv)" same
 
 # --- each of two would have half of the frames
 for name in refine fisher; do
 	printf 'stages:\n- {name: replay, args: [start.rec]}\n- {name: %s, args: [--parameters=scale, --table=half.tsv], count: 2}\n' $name >half.yaml
 	check "$name in two processes" sh -c '! bragg-run --quiet half.yaml 2>said'
-	check 'is refused' says "bragg-$name: this program combines all frames and must run as one process. Set" said
+	check "$name: two processes are refused" says "bragg-$name: this program combines all frames and must run as one process. Set" said
 	check 'before there is a table' test ! -e half.tsv
 done
 
@@ -245,13 +245,13 @@ done
 bragg-replay --quiet --first=4 start.rec | bragg-tap --record=few.rec
 bragg-replay --quiet noisy.rec | bragg-refine --quiet --start=few.rec --parameters=rot,scale --table=few.tsv >few
 is 'frames without a start' "$(cut -f3 few.tsv | sort | uniq -c | tr -s ' ' | tr -d '\n')" ' 4 good 2 no start 1 verdict'
-is 'are counted' "$(head -1 few | sed 's/;.*//')" '4 of 6 frames good, 2 no start'
+is 'frames without a start are counted' "$(head -1 few | sed 's/;.*//')" '4 of 6 frames good, 2 no start'
 geometry --cell=70,80,90,90,90,90 --ncells=12 --fluence=3e26 | bragg-orient --quiet --frames=6 --random --hit-rate=0.5 |
 	bragg-intensity --quiet | bragg-noise --quiet | bragg-refine --quiet --parameters=rot,scale --background=0.1 --table=blank.tsv >blank
 is 'blanks' "$(grep -c blank blank.tsv) $(head -1 blank | sed 's/;.*//')" "$(sed 1d blank.tsv | grep -vc good) $(grep -c good blank.tsv) of 6 frames good, $(grep -c blank blank.tsv) blank"
 start dark.rec $FRAMES --cell=70,80,90,90,90,90 --ncells=8 --fluence=1e20
 check_status 'frames without spots' 1 sh -c 'bragg-replay --quiet noisy.rec | bragg-refine --quiet --start=dark.rec 2>dark >dark.out'
-check 'it says so' says 'bragg-refine: no frame is good; frame 0: no spots' dark
+check 'the message says that no frame has spots' says 'bragg-refine: no frame is good; frame 0: no spots' dark
 
 # --- bad input
 # refuses NAME STATUS TEXT OPTION...
@@ -259,8 +259,8 @@ refuses() {
 	what=$1 want=$2 text=$3
 	shift 3
 	check_status "$what" "$want" sh -c 'bragg-replay --quiet noisy.rec 2>others | bragg-refine --quiet "$@" 2>err >out' sh "$@"
-	check 'in one line' says "^bragg-refine: .*$text" err
-	is 'and no other' "$(wc -l <err)" 1
+	check "$what: the message gives the reason" says "^bragg-refine: .*$text" err
+	is "$what: the message is one line" "$(wc -l <err)" 1
 }
 refuses 'a name that there is not' 2 "'rott'" --start=start.rec --parameters=rott
 refuses 'one that is not refined' 2 "'polarization' is not refined" --start=start.rec --parameters=polarization
@@ -284,16 +284,16 @@ refuses 'an indexed list that is not there' 3 'gone.expt' --start=model.rec --in
 : >empty.stream
 refuses 'an empty one' 3 'empty.stream: ' --start=model.rec --indexed=empty.stream
 awk '/Begin chunk/ { exit } { print }' found.stream >none.stream
-refuses 'one without a lattice' 3 'none.stream: no lattice found' --start=model.rec --indexed=none.stream
+refuses 'a start without a lattice is refused' 3 'none.stream: no lattice found' --start=model.rec --indexed=none.stream
 refuses 'a table of peaks' 3 'truth.tsv' --start=model.rec --indexed=truth.tsv
 refuses 'a start without recipes' 3 'no frame parameters found' --start=experiment.rec
 bragg-geometry --quiet --detpixels=20 --default-F=1 --cell=70,80,90,90,90,90 | bragg-orient --quiet | bragg-tap --record=small.rec
 refuses 'a start of another detector' 3 'has 1 panels with 400 pixels' --start=small.rec
 start long.rec 1 --cell=70,80,90,90,90,90 --wavelength=1.1
-refuses 'of another wavelength' 3 'has a wavelength of 1.1 A, but the frames have 1 A' --start=long.rec
+refuses 'a start of another wavelength is refused' 3 'has a wavelength of 1.1 A, but the frames have 1 A' --start=long.rec
 echo mine >mine
 refuses 'a table in the way' 1 'mine' --start=start.rec --parameters=scale --table=mine
-is 'it stays' "$(cat mine)" mine
+is 'a file that is no report stays' "$(cat mine)" mine
 check_status 'images without a model' 3 sh -c 'bragg-replay --quiet n_0.img 2>others | bragg-refine --quiet --parameters=scale 2>err'
 check 'says what to give' says 'has no structure factors. Give --start=RECORDING' err
 finish

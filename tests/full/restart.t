@@ -74,7 +74,7 @@ for number in $(awk 'BEGIN { srand(1); for (i = 0; i < 400; i++) print 1 + int(3
 done
 end_of "$hits kills of workers"
 is '200 kills of workers' $hits 200
-is '200 kills of workers: each is told' "$(grep -c 'make[.][123] was killed by signal 9: started again$' said)" 200
+is '200 kills of workers: each is reported' "$(grep -c 'make[.][123] was killed by signal 9: started again$' said)" 200
 
 # --- a frame is not to blame for who was frozen at work on it
 small 4 1000
@@ -135,9 +135,9 @@ if [ "$group" ]; then
 	sed -i 's/{name: make,.*/{name: make, restart: 0, program: sh, args: [-c, "exec perl -e \x27\$x = q(x) x 1e9\x27"]}/' p.yaml
 	status=0
 	sh -c 'echo $$ >"$0/cgroup.procs" && exec bragg-run p.yaml' "$group" 2>said || status=$?
-	is 'lack of memory is called that' "$status $(tail -n 1 said)" '1 bragg-run: stage make was killed because the memory was full'
+	is 'the error says that memory is missing' "$status $(tail -n 1 said)" '1 bragg-run: stage make was killed because the memory was full'
 	rmdir "$group"
 else
-	skip 'lack of memory is called that' 'no group of processes can be made'
+	skip 'the error says that memory is missing' 'no group of processes can be made'
 fi
 finish

@@ -26,8 +26,8 @@ file "$WRITE" '{name: count, program: sh, args: [-c, "ls a_*.img | wc -l >counte
 	'{name: say, program: sh, args: [-c, "cat counted --in=x 2>/dev/null; cp counted said; echo \"found $(cat counted)\"", --in=x], after: count}' >after.yaml
 run --workdir=w after.yaml
 is 'a program runs after a stage has ended, in the workdir' "$status $(cat w/counted)" '0 4'
-is 'and one after that' "$(cat w/said)" 4
-check 'what it says is shown' grep -q '^say| found 4' message
+is 'a program runs after a program that runs after a stage' "$(cat w/said)" 4
+check 'output of a program that runs after a stage is shown' grep -q '^say| found 4' message
 check 'a dry run names it' sh -c 'bragg-run --dry-run after.yaml | grep "^# after write: sh -c"'
 
 # a client, which starts when it may connect, and has work left when all frames are gone
@@ -42,10 +42,10 @@ if has python:zmq python:msgpack python:numpy; then
 	cp "$BRAGG_TESTS/../pipelines/find_hits.py" files
 	run --frames=60 --set=serve.ramp=10:50:1 --workdir=loop files/loop.yaml
 	is 'loop-karabo: the end' "$status" 0
-	check 'loop-karabo: it says what is sustained' grep -q '^serve| .*--ramp: clients sustained [0-9.]* frames/s' message
-	check 'loop-karabo: and what was found' grep -q '^find-hits| 60 frames, .* hits, 0 damaged' message
-	check 'loop-karabo: and how right that is' grep -q '^score| hits .* score_roc_area 1$' message
-	check 'loop-karabo: with a page' test -s loop/report.html
+	check 'loop-karabo: a message has the sustained rate' grep -q '^serve| .*--ramp: clients sustained [0-9.]* frames/s' message
+	check 'loop-karabo: a message counts the hits' grep -q '^find-hits| 60 frames, .* hits, 0 damaged' message
+	check 'loop-karabo: a message scores the hits' grep -q '^score| hits .* score_roc_area 1$' message
+	check 'loop-karabo: the loop writes a page' test -s loop/report.html
 	cut -f1,2 loop/sent.tsv | awk 'NR > 1 { print $1, ($2 > 0) }' | sort -u >true
 	awk 'NR > 1 { print $1, $3 }' loop/hits.tsv | sort >found
 	is 'loop-karabo: hits and blanks are those of the messages' "$(comm -12 true found | wc -l) $(cut -d' ' -f2 true | sort -u | tr '\n' ' ')" '60 0 1 '
@@ -66,9 +66,9 @@ fi
 # its status
 file "$WRITE" '{name: score, program: sh, args: [-c, "echo too bad; exit 3"], after: write}' >score.yaml
 run --workdir=s score.yaml
-is 'its status is that of the run' "$status" 3
-is 'and it is named' "$(tail -n 1 message)" 'bragg-run: stage score ended with status 3'
-check 'with its last words' grep -q '^score| too bad' message
+is 'the status of a failed program is that of the run' "$status" 3
+is 'the last message names the failed program' "$(tail -n 1 message)" 'bragg-run: stage score ended with status 3'
+check 'the last words of the failed program are shown' grep -q '^score| too bad' message
 is 'the frames are there' "$(ls s/a_*.img | wc -l)" 4
 sed 's/exit 3/exit 1/' score.yaml >one.yaml
 run --quiet --workdir=s1 one.yaml
@@ -81,7 +81,7 @@ run --workdir=wait waited.yaml
 is 'the last lines of the stage that it waited for come first' "$status $(grep '^find|\|^score|' message | tr '\n' ' ')" \
 	'3 find| line_3 find| line_4 find| line_5 find| line_6 find| line_7 score| no spots '
 run --verbose --workdir=wait2 waited.yaml
-is 'which --verbose has shown already' "$(grep -c '^find|' message)" 7
+is '--verbose has shown the last lines already' "$(grep -c '^find|' message)" 7
 
 # it dies
 file "$WRITE" '{name: fragile, program: sh, args: [-c, "echo x >>tries; [ $(wc -l <tries) = 3 ] || kill -9 $$"], after: write, restart: 2}' >fragile.yaml
@@ -89,7 +89,7 @@ run --workdir=f fragile.yaml
 is 'one that died is started again' "$status $(wc -l <f/tries)" '0 3'
 sed 's/, restart: 2//' fragile.yaml >brittle.yaml
 run --workdir=b brittle.yaml
-is 'but not unless that is said' "$status $(wc -l <b/tries)" '1 1'
+is 'a program that died is not started again without an option' "$status $(wc -l <b/tries)" '1 1'
 
 # a stage fails: what comes after it does not start
 file '{name: write, args: [/no/where_%d.img]}' '{name: never, program: touch, args: [never], after: write}' >never.yaml

@@ -1,5 +1,5 @@
 #!/bin/sh
-# bragg-score: memory does not grow with what it follows, nor with the number of keys.
+# bragg-score: memory does not grow with what it follows, nor with the number of ground truth files.
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
 needs 'memory of a score' /usr/bin/python3
 scratch
@@ -7,7 +7,7 @@ scratch
 # 4000 frames of 100 spots, 100 to a file
 bragg-geometry --quiet --detpixels=128 --pixel=0.8 --distance=120 --ncells=20 --oversample=1 | bragg-orient --quiet --frames=100 --random --seed=3 |
 	bragg-intensity --quiet --reflections=5 | bragg-tap --quiet --record=some.rec
-bragg-replay --quiet --loop=40 some.rec | bragg-write --quiet --reflections=all.stream key.nxs
+bragg-replay --quiet --loop=40 some.rec | bragg-write --quiet --reflections=all.stream truth.nxs
 
 cat >grow.py <<'END_OF_FILE'
 """grow.py FRAMES: a file that grows to so many frames"""
@@ -42,12 +42,12 @@ within() {
 	note "$1: $2 and $3 kB"
 	check "$1" test "$(($3 * 100))" -le "$(($2 * 108))"
 }
-few=$(followed 200 key.nxs)
+few=$(followed 200 truth.nxs)
 check '200 frames were followed' /usr/bin/python3 "$BRAGG_TESTS/cli/score_figures.py" score.json frames=200 frames_without_answer=3800 lattices.wrong=0
-many=$(followed 4000 key.nxs)
+many=$(followed 4000 truth.nxs)
 check '4000 frames were followed' /usr/bin/python3 "$BRAGG_TESTS/cli/score_figures.py" score.json frames=4000 frames_without_answer=0 lattices.right=4000
 within '4000 frames need no more memory than 200' "$few" "$many"
-parts=$(followed 4000 key_data_*.h5)
-is '40 keys say the same' "$(/usr/bin/python3 "$BRAGG_TESTS/cli/score_figures.py" score.json frames=4000 frames_without_answer=0 lattices.right=4000 2>&1)" ''
-within '40 keys need no more memory than one' "$many" "$parts"
+parts=$(followed 4000 truth_data_*.h5)
+is '40 ground truth files give the same metrics' "$(/usr/bin/python3 "$BRAGG_TESTS/cli/score_figures.py" score.json frames=4000 frames_without_answer=0 lattices.right=4000 2>&1)" ''
+within '40 ground truth files need no more memory than one' "$many" "$parts"
 finish

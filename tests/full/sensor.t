@@ -29,7 +29,7 @@ for wavelength in 1.0 1.55; do
 	for file in s${wavelength}_0.cbf s$wavelength.nxs; do
 		read_by_dxtbx $file $wavelength
 		is "$file: the sensor's thickness" "$(value thickness_mm)" 0.32
-		is "$file: its material" "$(value material)" Si
+		is "$file: the material of the sensor" "$(value material)" Si
 		within "$file: dxtbx's mu is the simulation's" "$(value mu_ratio)" 0.99 1.01
 		within "$file: spots are found" "$(value spots)" 20 1000
 		within "$file: caught photons are where they belong" "$(value caught)" -0.03 0.03

@@ -48,7 +48,7 @@ ended() {
 behind two
 is 'workers are spread' "$(for pid in $(pgrep -x bragg-intensity); do tr '\0' '\n' <"/proc/$pid/environ" | grep SLURMD_NODENAME; done | sort | tr '\n' ' ')" \
 	'SLURMD_NODENAME=n1 SLURMD_NODENAME=n2 SLURMD_NODENAME=n3 '
-ended 'in an allocation' two 'started again' 0
+ended 'a run in an allocation ends without restart' two 'started again' 0
 is 'eight workers' "$(salloc --quiet --nodes=3 --ntasks-per-node=4 bragg-run --quiet --launcher=slurm --count=intensity=8 --workdir=eight p.yaml 2>&1
 	digest eight)" "$expected"
 behind three
@@ -74,9 +74,9 @@ is 'scancel ends a run, with a line' "$status $(tail -n 1 said | grep -c '^bragg
 nothing_left() {
 	[ -z "$(find . -maxdepth 2 -name 'bragg-run-*'; pgrep bragg-)" ] && idle_nodes
 }
-check 'and leaves nothing' soon nothing_left
+check 'scancel leaves no process' soon nothing_left
 salloc --quiet --nodes=3 --ntasks-per-node=4 bragg-run --quiet --launcher=slurm --resume --workdir=lost p.yaml
-is 'which goes on later' "$? $(digest lost)" "0 $expected"
+is 'the run goes on later after scancel' "$? $(digest lost)" "0 $expected"
 for folder in left right; do
 	salloc --quiet --nodes=3 --ntasks-per-node=2 bragg-run --quiet --launcher=slurm --workdir=$folder p.yaml &
 done
@@ -89,23 +89,23 @@ is 'a full workdir is named' "$? $(grep -c 'No space left on device' said)" '1 1
 grep -q 'No space left on device' said || complain "$(cat said)"
 mount -o remount,size=40m full
 salloc --quiet --nodes=3 --ntasks-per-node=4 bragg-run --quiet --launcher=slurm --resume --workdir=full p.yaml
-is 'and filled once there is room' "$? $(digest full)" "0 $expected"
+is 'the full workdir is filled once there is room' "$? $(digest full)" "0 $expected"
 umount full
 sed 's/name: intensity,/&cpus: 2,/' p.yaml >cpus.yaml
 salloc --quiet --nodes=3 --ntasks-per-node=4 bragg-run --quiet --launcher=slurm --workdir=cpus cpus.yaml &
 soon grown cpus 5
-is 'srun is told how many processors a worker has' "$(for pid in $(pgrep -x bragg-intensity); do tr '\0' '\n' <"/proc/$pid/environ" | grep -e SLURM_CPUS_PER_TASK -e OMP_NUM; done | sort | uniq -c | tr -s ' \n' ' ')" \
+is 'srun gets the number of CPUs of a worker' "$(for pid in $(pgrep -x bragg-intensity); do tr '\0' '\n' <"/proc/$pid/environ" | grep -e SLURM_CPUS_PER_TASK -e OMP_NUM; done | sort | uniq -c | tr -s ' \n' ' ')" \
 	' 3 OMP_NUM_THREADS=2 3 SLURM_CPUS_PER_TASK=2 '
 bragg-run --add=intensity=1 cpus >said 2>&1
 wait
-is 'and one more joins' "$(cat said) $(digest cpus)" "intensity: 4 processes $expected"
+is 'one more worker joins the job' "$(cat said) $(digest cpus)" "intensity: 4 processes $expected"
 
 # --- as a job
 bragg-run --launcher=slurm --slurm='--nodes=3 --time=5' --workdir=five --dry-run p.yaml >script
 check 'the script is one for sh' sh -n script
-is 'and is short' "$(grep -c -e '^#SBATCH --time=5$' -e '^exec .*bragg-run .*--launcher=slurm --workdir=five p.yaml$' script) $(($(wc -l <script) < 12)) $(ls -d five 2>/dev/null)" '2 1 '
+is 'the script of sbatch is short' "$(grep -c -e '^#SBATCH --time=5$' -e '^exec .*bragg-run .*--launcher=slurm --workdir=five p.yaml$' script) $(($(wc -l <script) < 12)) $(ls -d five 2>/dev/null)" '2 1 '
 bragg-run --launcher=slurm --slurm='--nodes=3 --ntasks-per-node=4 --time=5' --workdir=five p.yaml >said 2>&1
-is 'it is given to sbatch' "$? $(grep -c '^Submitted batch job [0-9]*$' said)" '0 1'
+is 'bragg-run gives the script to sbatch' "$? $(grep -c '^Submitted batch job [0-9]*$' said)" '0 1'
 job=$(grep -o '[0-9]*$' said)
 soon grown five 20
 scontrol requeue "$job"
@@ -136,7 +136,7 @@ is 'Ctrl-C and yes end the job' "$(tr -d '\r' <said | grep -c 'cancel job [0-9]*
 bragg-run --launcher=slurm --slurm='--nodes=3 --ntasks-per-node=4' --workdir=untimed p.yaml >said 2>&1
 is 'a job without a time has that of its partition' "$? $(grep -c '^Submitted' said) $(squeue -h -o %l)" '0 1 1:00:00'
 soon over
-is 'and does its work' "$(digest untimed)" "$expected"
+is 'the job without a time does its work' "$(digest untimed)" "$expected"
 
 # --- bad input
 sed '/name: noise/d' p.yaml >q.yaml

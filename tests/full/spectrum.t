@@ -13,15 +13,20 @@ turned() {
 	shift
 	bragg-geometry --quiet --detpixels=9,12400 --pixel=0.1 --distance=1000 --beam-center=620,0.4 --cell=100,100,100,90,90,90 --hkl=one.hkl \
 		--ncells=150 --shape=gauss --oversample=3 --no-polarization --roi=0,8,560,780 --fluence=1e24 |
-		bragg-orient --quiet --misset=0,0,104.4775 --osc=0.5 --phi-steps=600 "$@" |
+		bragg-orient --quiet --misset=0,0,104.4775 --osc=0.5 "$@" |
 		bragg-intensity --quiet --precision=double | bragg-write --quiet "$name"
 }
-check 'three bumps, text' turned bumps.raw --phi0=-0.25 --spectra=bumps.txt --channels=1000
-check 'are three bumps, in photons' /usr/bin/python3 "$BRAGG_TESTS/full/spectrum.py" profile bumps.raw bumps.txt
+check 'three bumps, text' turned bumps.raw --phi-steps=600 --phi0=-0.25 --spectra=bumps.txt --channels=1000
+check 'spectra of the file are three bumps, in photons' /usr/bin/python3 "$BRAGG_TESTS/full/spectrum.py" profile bumps.raw bumps.txt
 note "$tap_output"
-check 'one of many shots, HDF5' turned shots_%d.raw --phi0=-1.25 --spectra=shots.h5 --channels=1000 --frames=3 --only=2
-check 'is that shot, without what the spectrometer added' /usr/bin/python3 "$BRAGG_TESTS/full/spectrum.py" profile shots_2.raw bumps.txt
+check 'one of many shots, HDF5' turned shots_%d.raw --phi-steps=600 --phi0=-1.25 --spectra=shots.h5 --channels=1000 --frames=3 --only=2
+check 'the selected shot is without what the spectrometer added' /usr/bin/python3 "$BRAGG_TESTS/full/spectrum.py" profile shots_2.raw bumps.txt
 note "$tap_output"
+# short NAME FILE: the shot of a file, in a fiftieth of the steps: for comparing files
+short() {
+	turned "$1" --phi0=-1.25 --spectra="$2" --channels=1000 --frames=3 --only=2 --phi-steps=12
+}
+check 'the shot, in few steps' short few_%d.raw shots.h5
 
 # --- a sensor under two wavelengths: 10 and 20 keV
 printf -- '-10 0 0 1 6.19921e-11\n-10 0 0 1 1.239842e-10\n' >two.txt
@@ -50,10 +55,10 @@ for how in dense double closed layer; do
 	note "$tap_output"
 done
 
-check 'energies in keV, as their attribute says' turned keV_%d.raw --phi0=-1.25 --spectra=keV.h5 --channels=1000 --frames=3 --only=2
-check 'are that shot, too' cmp keV_2.raw shots_2.raw
-check 'energies in joules' turned joules_%d.raw --phi0=-1.25 --spectra=joules.h5 --channels=1000 --frames=3 --only=2
-check 'are that shot, but for rounding' bragg-compare --max-error=1e-5 joules_2.raw shots_2.raw
+check 'energies in keV, as their attribute says' short keV_%d.raw keV.h5
+check 'compressed spectra are those of the shot' cmp keV_2.raw few_2.raw
+check 'energies in joules' short joules_%d.raw joules.h5
+check 'spectra of integers are those of the shot, except for rounding' bragg-compare --max-error=1e-5 joules_2.raw few_2.raw
 # refused FILE WANTED
 refused() {
 	check_status "$1 is refused" 3 bragg-orient --out='ipc:///tmp/nobody' --in='ipc:///tmp/nobody' --spectra="$1"
@@ -63,9 +68,9 @@ refused packed.h5 '/weights is compressed with filter 32000 (LZF), which cannot 
 refused watts.h5 "/weights: units are 'W'; expected relative numbers of photons, without units, or in photons or counts"
 refused words.h5 '/weights has no numbers; expected integers or floats'
 refused below.h5 'negative weights of spectrum 0 amount to 18.9 % of the positive ones; expected noise of at most 10 %. Subtract the background, or leave this spectrum out'
-is 'noise below 0 is told' "$(bragg-geometry --quiet --detpixels=8 --energy=12398.42 | bragg-orient --spectra=noise.h5 2>&1 >/dev/null | grep -c 'warning: noise.h5: .* of 1924 weights are negative and are set to 0; in spectrum')" 1
+is 'noise below 0 is reported' "$(bragg-geometry --quiet --detpixels=8 --energy=12398.42 | bragg-orient --spectra=noise.h5 2>&1 >/dev/null | grep -c 'warning: noise.h5: .* of 1924 weights are negative and are set to 0; in spectrum')" 1
 check_status 'energies of an unknown unit are refused' 3 bragg-orient --out='ipc:///tmp/nobody' --in='ipc:///tmp/nobody' --spectra=angstrom.h5
-is 'and named' "$tap_output" "bragg-orient: angstrom.h5: /energies: unknown units 'angstrom'; expected eV, keV, MeV or J"
+is 'the message names the unknown unit' "$tap_output" "bragg-orient: angstrom.h5: /energies: unknown units 'angstrom'; expected eV, keV, MeV or J"
 
 # --- NXmx, as dxtbx reads it: the spectrum of each frame
 # frames NAME GEOMETRY [ORIENT...]: five, two a file
@@ -96,7 +101,7 @@ cut() { # BYTES: the file, cut off
 }
 for bytes in 100 1000 3000 9000; do
 	check_status "$bytes bytes of it are refused" 3 cut "$bytes"
-	is "in one line: $bytes" "$(printf '%s\n' "$tap_output" | wc -l)" 1
+	is "the refusal of $bytes bytes is one line" "$(printf '%s\n' "$tap_output" | wc -l)" 1
 done
-check_status 'another HDF5 file is refused' 3 bragg-orient --out='ipc:///tmp/nobody' --in='ipc:///tmp/nobody' --spectra=other.h5
+check_status 'an HDF5 file without spectra is refused' 3 bragg-orient --out='ipc:///tmp/nobody' --in='ipc:///tmp/nobody' --spectra=other.h5
 finish

@@ -9,7 +9,7 @@ needs stills dials.stills_process python:bitshuffle.h5
 crystal --fluence=1e27 | bragg-orient --frames=4 --random --seed=5 --truth=truth.tsv |
 	images still.nxs
 check 'DIALS imports them' quiet dials.import still.nxs output.experiments=imported.expt
-check 'as stills' grep -q 'num stills: 4' dials.import.log
+check 'DIALS imports the images as stills' grep -q 'num stills: 4' dials.import.log
 check 'dials.stills_process takes them' quiet dials.stills_process still.nxs mp.nproc=2 output.composite_output=False \
 	indexing.stills.indexer=sequences indexing.known_symmetry.unit_cell=59.062,68.451,30.517,90,90,90 \
 	indexing.known_symmetry.space_group=P212121 spotfinder.filter.min_spot_size=3 spotfinder.filter.max_spot_size=1000 \

@@ -86,16 +86,16 @@ async def look(page):
     names = await page.run("[...document.querySelectorAll('button, input, select, canvas:not([aria-hidden])')].filter((e) => "
                            "!(e.getAttribute('aria-label') || e.textContent.trim() || e.labels?.[0]?.textContent.trim())).length")
     check('all controls have names', names == 0, names)
-    check('it says which frame that is', (await page.run(text('frame'))).startswith('Frame 3, 2 lattices'), await page.run(text('frame')))
-    check('and that the stream has ended', 'ended. 4 frames' in await page.run(text('message')))
+    check('the page says which frame is shown', (await page.run(text('frame'))).startswith('Frame 3, 2 lattices'), await page.run(text('frame')))
+    check('the page says that the stream has ended', 'ended. 4 frames' in await page.run(text('message')))
     wide = await page.run('document.documentElement.scrollWidth <= innerWidth')
-    check('it fits the window', wide)
+    check('the image fits the window', wide)
     check('the page has the name of the crystal', await page.run("document.title") == 'lysozyme · bragg-view')
     await page.run("document.getElementById('close').click()")
     check('the message can be closed', await page.run("document.getElementById('message').getBoundingClientRect().height") == 0)
     await page.run("for (const id of ['showStrip', 'showPipeline']) document.getElementById(id).click()")
     check('the history of an ended stream is shown', await page.run("document.querySelectorAll('#strip path.area').length") == 3)
-    check('and the last state of the pipeline', 'Last state' in await page.run(text('pipeline')), await page.run(text('pipeline')))
+    check('the last state of the pipeline is shown', 'Last state' in await page.run(text('pipeline')), await page.run(text('pipeline')))
     await page.run("for (const id of ['showStrip', 'showPipeline']) document.getElementById(id).click()")
     await picture(page, 'whole')
 
@@ -210,12 +210,12 @@ async def long_stream(port):
         check('each of ten frames a second is there', frames > 9 * seconds, (frames, seconds))
         check('the page holds no more than before', heap < 1.1 * heap_before + 2e5 and nodes < nodes_before + 50,
               (heap_before, heap, nodes_before, nodes))
-        check('nor does the server', server_b < 1.05 * server_before + 2e6, (server_before, server_b))
+        check('the server holds no more than before', server_b < 1.05 * server_before + 2e6, (server_before, server_b))
         server.stop()
         server = Server(PANELS, port)  # the same page gets another detector
         await page.wait(SHOWN.format(1))
         check('a page gets another detector', await page.run(text('frame')), await page.run(text('message')))
-        check('and complains of nothing', not page.complaints, page.complaints)
+        check('the page with another detector has no errors', not page.complaints, page.complaints)
     server.stop()
 
 
@@ -277,9 +277,9 @@ async def killed(port):
             check('no process is excluded', 'excluded' not in order, order)
             subprocess.run(['pkill', '-KILL', '-o', '-P', str(run.pid), 'bragg-noise'], check=True)
             await page.wait(shown + ".includes('1 process was excluded')")
-            check('who was killed is named', re.search(r'process \d+: \w.* s ago', await page.run(shown)), await page.run(shown))
+            check('the page names the killed process', re.search(r'process \d+: \w.* s ago', await page.run(shown)), await page.run(shown))
             await page.wait(shown + ".includes('noise × 2')")
-            check('and is back', True)
+            check('the page shows that the process is back', True)
             await picture(page, 'killed')
     finally:
         run.send_signal(signal.SIGINT)
@@ -299,7 +299,7 @@ async def main():
         check('the page says that the server is gone', True)
         server = Server(RECORDING, port, '--first=2')
         await page.wait(SHOWN.format(2))
-        check('and goes on when it is back', '2 frames' in await page.run(text('message')), await page.run(text('message')))
+        check('the page goes on when the server is back', '2 frames' in await page.run(text('message')), await page.run(text('message')))
         await page.key('a')
         check('the script has nothing to complain of', not page.complaints, page.complaints)
     async with Browser(390, 760, dark=True, touch=True) as page:
@@ -315,7 +315,7 @@ async def main():
         await page.run("document.getElementById('showStrip').click()")
         await picture(page, 'phone')
         await touch(page)
-        check('nothing goes wrong', not page.complaints, page.complaints)
+        check('the page has no errors in one column', not page.complaints, page.complaints)
     server.stop()
     server = Server(PANELS, port)
     async with Browser(1000, 800) as page:
@@ -326,7 +326,7 @@ async def main():
         await page.wait(f"/panel \\d+:|between/.test({text('place')})", 10)
         check('panels are named', True)
         await picture(page, 'panels')
-        check('and nothing goes wrong', not page.complaints, page.complaints)
+        check('the page with panels has no errors', not page.complaints, page.complaints)
     server.stop()
     await files(free_port())
     await report()

@@ -1,6 +1,6 @@
 /*
- * What one input may allocate in all: 64 bytes for each of its own, and 1 MiB.  Between
- * limit_begin and limit_end, once in a harness.
+ * The memory that one input may allocate in total: 64 bytes for each byte of the input, and 1 MiB.
+ * The limit holds between limit_begin and limit_end, once in a harness.
  */
 #ifndef BRAGG_FUZZ_LIMIT_H
 #define BRAGG_FUZZ_LIMIT_H
@@ -13,7 +13,7 @@
 
 static struct {
     bool on;
-    bool refuse;  // what does not fit, in place of a complaint
+    bool refuse;  // refuse what does not fit, instead of ending the program
     size_t used, limit;
 } allocated;
 
@@ -50,8 +50,8 @@ static inline void limit_begin(size_t input)
     allocated.refuse = false;
 }
 
-/* From here to limit_end limit_refuses is to be asked for memory of a size that the input only
- * tells, and may: what is allocated without asking is limited as ever. */
+/* From here to limit_end, memory whose size is only a number in the input must first be requested
+ * from limit_refuses. All other memory is limited as before. */
 static inline void limit_refuse(void)
 {
     allocated.refuse = true;

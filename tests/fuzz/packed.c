@@ -1,14 +1,14 @@
 /*
- * libFuzzer: the decoders of packed pixels.  The first byte chooses the decoder and the size
- * of an item, the second how many there are; the rest is their input.  What decodes is
- * encoded again and must come back.
+ * libFuzzer: the decoders of compressed pixels.  The first byte selects the decoder and the size of
+ * an item, the second byte the number of items, and the rest is the input.  Decoded items are
+ * encoded again, and must decode to the same items.
  */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "codec/bslz4.h"
-#include "io/images/byte_offset.h"
+#include "io/images/cbf.h"
 #include "limit.h"
 
 enum { ITEMS_MAX = 255 * 9 };

@@ -1,7 +1,7 @@
 /*
- * libFuzzer: every parser of ours for files and text.  BRAGG_PARSER names the one that gets the
- * inputs (without it their names are printed).  A file lies in memory (memfd) and is opened by its
- * name under /proc.
+ * libFuzzer: every parser of files and text.  BRAGG_PARSER names the parser that gets the inputs.
+ * Without it the names of all parsers are printed.  A file is in memory (memfd), and is opened by
+ * its name under /proc.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -24,15 +24,14 @@
 #include "io/images/nanobragg_files.h"
 #include "io/images/smv.h"
 #include "io/output/frame_index.h"
-#include "io/output/template.h"
+#include "io/output/output_file.h"
 #include "io/structure_factors/anomalous.h"
 #include "io/structure_factors/hkl.h"
 #include "io/structure_factors/mtz.h"
 #include "limit.h"
 #include "link/endpoint.h"
 #include "run/pipeline/pipeline.h"
-#include "score/crystfel_stream.h"
-#include "score/peak_table.h"
+#include "score/results.h"
 #include "stages/replay/replay.h"
 
 /* --- files ----------------------------------------------------------------- */
@@ -345,14 +344,14 @@ static const struct parser {
 static const struct parser *chosen;
 static int file;
 
-/* The linker puts this in place of mem_array where others call it: what a file only describes is
- * refused beyond the limit, as if memory were out. */
-void *__real_mem_array(size_t count, size_t size);
-void *__wrap_mem_array(size_t count, size_t size);
+/* The linker uses this function instead of mem_try_array. A size that is only a number in a file is
+ * refused beyond the limit, as if memory had run out. */
+void *__real_mem_try_array(size_t count, size_t size);
+void *__wrap_mem_try_array(size_t count, size_t size);
 
-void *__wrap_mem_array(size_t count, size_t size)
+void *__wrap_mem_try_array(size_t count, size_t size)
 {
-    return limit_refuses(count, size) ? NULL : __real_mem_array(count, size);
+    return limit_refuses(count, size) ? NULL : __real_mem_try_array(count, size);
 }
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);

@@ -1,6 +1,6 @@
 /*
- * libFuzzer: the reader of recordings.  The input is the file, which is read as it
- * is and once more with good sums, so that what lies behind them is reached.
+ * libFuzzer: the reader of recordings.  The input is the file.  It is read as it is, and once more
+ * with right checksums, so that the code after the checksums is reached.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "base/alloc.h"
 #include "limit.h"
 #include "wire/codec.h"
-#include "wire/recording_layout.h"
+#include "wire/recording.h"
 
 static void read_frames(const struct recording *r)
 {

@@ -1,7 +1,7 @@
 /*
- * libFuzzer: the I/O side of a stage, driven by bytes.  Each step of the input is a message of
- * a neighbour or of the source, well formed or not, something that the main thread does, a cut,
- * or time that passes.  There are no sockets: the functions of link/port.h are these.
+ * libFuzzer: the I/O thread of a stage, driven by bytes.  Each step of the input is a message of a
+ * neighbour or of the source, well formed or not, an action of the main thread, a cut connection,
+ * or time that passes.  There are no sockets: the functions of link/port.h are replaced.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,8 +13,8 @@
 #include "control/stream.h"
 #include "limit.h"
 #include "link/links.h"
-#include "stage/options.h"
 #include "stage/runtime.h"
+#include "stage/stage.h"
 #include "stream_messages.h"
 
 /* --- the stage ------------------------------------------------------------- */
@@ -58,7 +58,7 @@ static void open_stage(uint8_t bits)
                        transport, CONTROL);
         rt.run.control.socket = &fakes[CONTROL];
         rt.run.control.bound = true;
-        rt.source = source_open(&rt.run, &rt.links, NULL);
+        rt.source = source_open(&rt.run, &rt.links);
         if (!rt.source)
             abort();
     }
@@ -100,8 +100,7 @@ static void give(enum message_type type, uint64_t id)
     if (!item || control_notice_encode(MESSAGE_WELCOME, &n, &item->message, NULL) != STATUS_OK)
         abort();
     item->route = (struct route){.type = type, .run = RUN, .incarnation = 1, .frame = id};
-    if (route_seal(&item->route, &item->message, NULL) != STATUS_OK)
-        abort();
+    route_seal(&item->route, &item->message);
     (void)exchange_give(&rt.links.exchange, item);
 }
 
@@ -159,8 +158,9 @@ static void pump(uint64_t seconds)
 
 static void feed(struct fake *to, struct route r, struct message *m)
 {
-    if (!to || route_seal(&r, m, NULL) != STATUS_OK)
+    if (!to)
         abort();
+    route_seal(&r, m);
     to->from = (struct address){.size = 1, .bytes = {0}};
     to->message = *m;
     to->full = true;

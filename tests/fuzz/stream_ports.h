@@ -1,6 +1,6 @@
 /*
- * A part of stream.c: in place of the sockets of link/port.h, and of what else a stage asks of the
- * machine, these.
+ * A part of stream.c: replacements of the sockets of link/port.h, and of everything else that a
+ * stage requests from the system.
  */
 #ifndef BRAGG_FUZZ_STREAM_PORTS_H
 #define BRAGG_FUZZ_STREAM_PORTS_H
@@ -112,7 +112,8 @@ enum port_got port_receive(struct port *p, struct address *from, struct message 
     return PORT_MESSAGE;
 }
 
-/* The linker puts this in place of execv: a stage that begins anew would run the fuzzer again. */
+/* The linker uses this function instead of execv, because a stage that starts again would start the
+ * fuzzer again. */
 int __wrap_execv(const char *path, char *const *argv);
 
 int __wrap_execv(const char *path, char *const *argv)

@@ -10,6 +10,8 @@
  *     CALL  experiment, frame, heartbeat, free (sent to another stage)
  *     HOW   lost: it never arrives; mute: nor do later ones; cut: all connections of this
  *           process to others of this host break before it is sent
+ *     CALL  memory (an aligned array of FAULT_BYTES bytes)
+ *     HOW   ENOMEM
  *     CALL  exec (another program in place of this one)
  *     HOW   slow: three seconds pass before
  *   FAULT_INTERRUPTS=yes      every second call on a file ends with EINTR
@@ -41,8 +43,8 @@
 static const struct {
     const char *name;
     int number;
-} errors[] = {
-    {"ENOSPC", ENOSPC}, {"EIO", EIO}, {"EDQUOT", EDQUOT}, {"EMFILE", EMFILE}, {"EINTR", EINTR}};
+} errors[] = {{"ENOSPC", ENOSPC}, {"EIO", EIO},     {"EDQUOT", EDQUOT},
+              {"EMFILE", EMFILE}, {"EINTR", EINTR}, {"ENOMEM", ENOMEM}};
 
 enum { TEMPORARY_MAX = 16 };
 
@@ -282,6 +284,14 @@ int fcntl(int fd, int command, ...)
         return REAL(fcntl)(fd, command, argument);
     errno = ENOLCK;
     return -1;
+}
+
+void *aligned_alloc(size_t alignment, size_t size)
+{
+    const char *bytes = getenv("FAULT_BYTES");
+    if (bytes && size == strtoull(bytes, NULL, 10) && refuse(fault("memory")))
+        return NULL;
+    return REAL(aligned_alloc)(alignment, size);
 }
 
 int execv(const char *path, char *const words[])

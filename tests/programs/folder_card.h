@@ -10,8 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/shared_file.h"
-#include "model/card.h"
+#include "../hostgpu/shared_file.h"
 #include "model/frame.h"
 
 struct folder_card {
@@ -103,19 +102,16 @@ static void folder_card_log(const struct folder_card *c, const char *what, uint6
     (void)fclose(log);
 }
 
-/* A new image, on the card if that may be; *pixels is where its pixels are to go.  In this memory
- * are others then. */
-static bool folder_card_image(struct image *image, size_t count, float **pixels)
+/* Makes a new image, on the card if possible, and returns where its pixels must be written.  If the
+ * image is on the card, its memory here has other pixels. */
+static float *folder_card_image(struct image *image, size_t count)
 {
     if (image_reserve_on_card(image, PIXEL_F32, UNIT_PHOTONS, count)) {
         memset(image->pixels, 0x55, count * sizeof(float));
-        *pixels = image->card;
-        return true;
+        return image->card;
     }
-    if (!image_reserve(image, PIXEL_F32, UNIT_PHOTONS, count))
-        return false;
-    *pixels = image->pixels;
-    return true;
+    image_allocate(image, PIXEL_F32, UNIT_PHOTONS, count);
+    return image->pixels;
 }
 
 #endif

@@ -19,7 +19,8 @@ static int save(const char *folder, const char *name, int which, enum message_ty
     struct route r = {.type = type, .run = 1, .stage = "seed"};
     char path[512];
     (void)snprintf(path, sizeof path, "%s/%s", folder, name);
-    FILE *out = route_seal(&r, m, NULL) ? NULL : fopen(path, "wb");
+    route_seal(&r, m);
+    FILE *out = fopen(path, "wb");
     if (out)
         (void)fputc(which, out);
     for (size_t i = 0; out && i < m->nparts; i++) {
@@ -114,11 +115,13 @@ static int save_recording(const char *folder)
     struct message x = {0}, f = {0};
     struct route r = {.type = MESSAGE_EXPERIMENT, .stage = "seed", .flags = 3};
     (void)snprintf(path, sizeof path, "%s/recording", folder);
-    int bad = encode_experiment(&x) || route_seal(&r, &x, NULL) ||
-              recorder_open(&recorder, path, RECORDER_REPLACE, &r, &x, NULL);
+    int bad = encode_experiment(&x);
+    route_seal(&r, &x);
+    bad = bad || recorder_open(&recorder, path, RECORDER_REPLACE, &r, &x, NULL);
     r = (struct route){.type = MESSAGE_FRAME, .frame = 3, .stage = "seed", .flags = 3};
-    bad = bad || encode_frame(IMAGE, &f) || route_seal(&r, &f, NULL) ||
-          recorder_add(&recorder, &r, &f, NULL) || recorder_finish(&recorder, NULL);
+    bad = bad || encode_frame(IMAGE, &f);
+    route_seal(&r, &f);
+    bad = bad || recorder_add(&recorder, &r, &f, NULL) || recorder_finish(&recorder, NULL);
     message_free(&x);
     message_free(&f);
     return bad;

@@ -12,7 +12,7 @@
 
 #include "base/alloc.h"
 #include "codec/bslz4.h"
-#include "io/images/byte_offset.h"
+#include "io/images/cbf.h"
 
 enum { MOST = 1 << 26 };  // bytes of input
 

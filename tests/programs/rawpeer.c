@@ -1,17 +1,17 @@
 /*
- * rawpeer SEED COUNT CONTROL ENDPOINT...: sends COUNT inputs that no stage of ours would send,
- * straight into the sockets that a running stream has bound (ipc:// and tcp:// with numbers), the
- * control endpoint of its source among them:
+ * rawpeer SEED COUNT CONTROL ENDPOINT...: sends COUNT inputs that no stage would send, directly to
+ * the bound sockets of a running stream (ipc:// and tcp:// with numbers), including the control
+ * endpoint of its source:
  *
- *   noise      bytes of any kind instead of a greeting
- *   greetings  of ZMTP 3.0, damaged
- *   commands   a good greeting, then damaged handshakes and other commands
- *   messages   a good handshake, then up to 24 messages of all types: damaged anywhere, or only
- *              inside, with good sums; missing parts; frames of ZMTP whose length is a lie
+ *   noise      random bytes instead of a greeting
+ *   greetings  corrupt greetings of ZMTP 3.0
+ *   commands   a good greeting, then corrupt handshakes and other commands
+ *   messages   a good handshake, then up to 24 messages of all types: corrupt anywhere, or only
+ *              inside, with right checksums; missing parts; ZMTP frames of a wrong length
  *
- * What is sent on a connection is cut in two at any byte, and goes out while others come and go.
- * Each message is an input, and so is each connection that gets no further.  Every now and then
- * the source must answer a good watcher.  Prints what it did; 1 when nobody answers.
+ * The bytes of a connection are cut in two at a random place, and other connections come and go
+ * meanwhile.  Each message is an input, and so is each connection that gets no further.  From time
+ * to time the source must answer a good observer.  Prints a summary.  Status 1: nothing answers.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -132,8 +132,8 @@ static struct part vary(const struct part *part, size_t odds)
     return (struct part){.data = copy, .size = size, .release = mem_free, .owner = copy};
 }
 
-/* Of another run, and never a good hello: with these nobody could tell this peer from a stage that
- * is started in the wrong place, which ends a stream. */
+/* Appends a message of another run, and never a good hello. A message of this run, or a good hello,
+ * would look like a stage that was started in the wrong place, which ends a stream. */
 static void append_message(struct output *o)
 {
     struct message m = {0};
@@ -147,8 +147,7 @@ static void append_message(struct output *o)
     for (size_t i = 0; i < good->nparts; i++)
         if (draw(50) || i < 2)
             (void)message_add(&m, vary(&good->parts[i], sums ? 2 : 8), NULL);
-    if (route_seal(&r, &m, NULL) != STATUS_OK)
-        exit(2);
+    route_seal(&r, &m);
     if (!sums) {
         damage(m.parts[0].data, 0, m.parts[0].size - 1);
         ((uint8_t *)m.parts[0].data)[m.parts[0].size - 1] ^= 1;
@@ -231,8 +230,8 @@ static void put(struct connection *c, size_t end)
     c->sent = end;
 }
 
-/* Who has sent a good handshake gets one back: a greeting and a short command.  What comes
- * before that would break the protocol. */
+/* Waits for the answer to a good handshake: a greeting and a short command. Anything sent before it
+ * would break the protocol. */
 static void meet(const struct connection *c)
 {
     uint8_t bytes[sizeof greeting + 2 + 255];

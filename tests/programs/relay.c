@@ -1,16 +1,16 @@
 /*
- * relay HOW FRAME UP DOWN: stands between two stages, connected to the endpoint UP and bound to
- * DOWN, and passes all messages on as they are.  What it does to one frame:
+ * relay HOW FRAME UP DOWN: is between two stages, connected to the endpoint UP and bound to DOWN,
+ * and passes all messages on unchanged.  HOW is what it does to one frame:
  *
  *   swallow  keeps it, and returns its credit
- *   lose     keeps it
+ *   lose     keeps it, and returns no credit
  *   twice    passes it on twice
- *   other    passes on a copy with other pixels, too
- *   stale    passes on copies of an earlier and of another run, too
- *   flip     changes a bit of its pixels ...
- *   bomb     ... or the first bytes of a chunk that tell how many there are ...
- *   cut      ... or passes on the first half of them; packed ones, and sums stay as they are
- *   card     says that they are on a card, under a name that nothing there has
+ *   other    also passes on a copy with other pixels
+ *   stale    also passes on copies of an earlier frame and of another run
+ *   flip     flips a bit of its pixels
+ *   bomb     changes the first bytes of a chunk, which contain the number of pixels
+ *   cut      passes on the first half of its pixels; compressed pixels and checksums stay unchanged
+ *   card     marks its pixels as being on a GPU, under a name that no GPU has
  *
  * It ends at SIGTERM.
  */
@@ -43,7 +43,7 @@ static void on_end(int number)
     ended = 1;
 }
 
-/* Connects to the stage before, anew if need be. */
+/* Connects to the previous stage, again if necessary. */
 static void connect_up(struct relay *x)
 {
     const struct curve curve = {.insecure = true};
@@ -63,17 +63,18 @@ static void return_credit(struct relay *x, const struct route *r)
     struct message m = {0};
     struct route credit = {.type = MESSAGE_CREDIT, .run = r->run, .incarnation = r->incarnation};
     (void)snprintf(credit.stage, sizeof credit.stage, "relay");
-    if (control_notice_encode(MESSAGE_CREDIT, &n, &m, NULL) == STATUS_OK &&
-        route_seal(&credit, &m, NULL) == STATUS_OK)
+    if (control_notice_encode(MESSAGE_CREDIT, &n, &m, NULL) == STATUS_OK) {
+        route_seal(&credit, &m);
         (void)port_send(&x->up, &nobody, &m, NULL);
+    }
     message_free(&m);
 }
 
 /* A copy with a good sum, of what may have changed. */
 static void send_copy(struct relay *x, struct route r, struct message *m)
 {
-    if (route_seal(&r, m, NULL) == STATUS_OK)
-        (void)port_send(&x->down, &x->below, m, NULL);
+    route_seal(&r, m);
+    (void)port_send(&x->down, &x->below, m, NULL);
 }
 
 static void cut_part(struct part *p)
@@ -93,7 +94,8 @@ static bool name_card(struct part *p)
     d.on_card = true;
     memset(d.handle.bytes, 'x', sizeof d.handle.bytes);
     p->release(p->owner);
-    return descriptor_encode(&d, p, NULL) == STATUS_OK;
+    *p = descriptor_encode(&d);
+    return true;
 }
 
 /* Changes part 2 in one of these ways; false when it is not one of them, or not as they need it. */

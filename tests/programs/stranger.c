@@ -1,22 +1,26 @@
 /*
- * stranger KIND CONTROL [NAME=VALUE]...: somebody who reports to the source of a running stream and
- * is no stage of it.  Prints how that ended: "out: REASON", "free", "cut" (or nobody answers any
- * more), "done" when it left by itself.
+ * stranger KIND CONTROL [NAME=VALUE]...: an unauthorised process that sends reports to the source
+ * of a running stream.  Prints how the connection ended: "out: REASON", "free", "cut" (also if no
+ * answer comes any more), or "done" if the program left by itself.
  *
- *   ack, have, lost, heartbeat   says so of frames first= to last=, count= times; with
- * ranges= of so many ranges each time, one after the other with gaps; then prints "said" bye says
- * bye with status=, and why= hellos      says hello count= times on one connection; newcomers: as
- * another process each time knocks      says hello count= times at data=, where frames flow wrong
- * says hello there as if it gave frames; leaver: as if it took some, then bye as above crowd says
- * hello as count= processes, each on a connection of its own, and stays watchers    asks count=
- * times how far the stream is, and reads no answer anew        says hello count= times as processes
- * of another run part        sends a part of bytes= bytes there, whatever the endpoint is of sink
- * a last stage at data=: grants credit= frames, acknowledges each frame as shift= more, the lie=th
- * one as a million more, and says at the end that it made durable= frames durable; prints "met"
- * when it has the experiment
+ *   ack, have, lost, heartbeat
+ *              sends this message about frames first= to last=, count= times.  With ranges= each
+ *              message has this number of ranges, with gaps.  Then prints "said".
+ *   bye        sends bye with status= and the reason why=
+ *   hellos     sends hello count= times on one connection; newcomers: as another process each time
+ *   knocks     sends hello count= times to data=, an endpoint of frames
+ *   wrong      sends hello there as a stage that sends frames
+ *   leaver     sends hello there as a stage that takes frames, then bye as above
+ *   crowd      sends hello as count= processes, each on a connection of its own, and stays
+ *   watchers   asks for the status count= times, and reads no answer
+ *   anew       sends hello count= times as processes of another run
+ *   part       sends a part of bytes= bytes to data=, whatever kind of endpoint this is
+ *   sink       is a sink at data=: grants credit= frames, acknowledges each frame as shift= more,
+ *              and frame number lie= as a million more.  At the end it claims that durable= frames
+ *              are durable.  Prints "met" when it has the experiment.
  *
- * group= names the group (bragg-write/nothing), name= the stage (evil); up=1 says that the source
- * is right before it, as if frames came.
+ * group= names the group (bragg-write/nothing), and name= the stage (evil).  up=1 claims that the
+ * source is directly before the process, as if frames came.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,7 +72,8 @@ static bool say(struct port *port, enum message_type type, struct message *m)
 {
     struct route r = {.type = type, .run = run, .incarnation = 1};
     (void)snprintf(r.stage, sizeof r.stage, "%s", text("name", "evil"));
-    const bool sent = route_seal(&r, m, NULL) == STATUS_OK && port_send(port, &nobody, m, NULL);
+    route_seal(&r, m);
+    const bool sent = port_send(port, &nobody, m, NULL);
     message_free(m);
     return sent;
 }
@@ -139,7 +144,7 @@ static bool receive(struct port *port, struct route *r, struct message *m)
     return false;
 }
 
-/* Hears what has come, and says that it lives. */
+/* Receives all messages, and sends a heartbeat. */
 static void take_part(void)
 {
     struct route r;
@@ -178,7 +183,7 @@ static void open_port(struct port *port, const char *endpoint)
         exit(2);
 }
 
-/* Finds out the run, and who the source is: it tells both to whom it asks for a hello. */
+/* Finds out the run id and the uuid of the source. The source sends both with its hello. */
 static void learn_run(void)
 {
     for (int i = 0; run == 1 && i < PATIENCE_S * 10; i++) {
@@ -256,7 +261,7 @@ static void knock(void)
         say_hello(&data, true, 3);
 }
 
-/* At the wrong end, or a last stage that fails. */
+/* Says hello at the wrong end, or as a sink that fails. */
 static void meet(bool downstream)
 {
     struct notice n = {.status = (int)number("status", 1)};

@@ -1,27 +1,28 @@
 /*
  * testclient KIND ENDPOINT COUNT [FOLDER]: a client of bragg-serve, good or bad.
  *
- * KIND   what it does
- * req    asks for COUNT frames; a frame's pixels become the file FOLDER/TRAIN
- * pull   likewise, pulling
- * sub    likewise, subscribed to everything
- * series pulls COUNT messages of Stream V2, or fewer up to an end message; prints start, end and
- *        numbers of images, whose whole messages become the files FOLDER/NUMBER
- * peaks  asks for COUNT frames as CrystFEL does; prints how many peaks each has
- * vanish asks COUNT times, each time on a new connection that is cut at once
- * stall  asks, pulls and subscribes, and never reads (COUNT seconds)
- * slow   is subscribed to everything, has small buffers, and takes 20 ms for a frame; ends half a
- *        second after the last one
- * topics subscribes to COUNT prefixes of 1000 bytes, within FOLDER seconds
- * idle   opens COUNT connections of a REQ, or the type FOLDER, that say no more than that; says
- * when all are there, and keeps them until it is ended hoard  pulls, has small buffers, and never
- * reads (COUNT seconds) crowd  opens COUNT connections that say nothing, where the endpoint is
- * tcp://127.0.0.1:PORT, says when one of them is turned away and keeps them for a second rubbish
- * sends COUNT messages that are no requests, and bytes that are no ZeroMQ
+ * KIND     what it does
+ * req      asks for COUNT frames; the pixels of a frame become the file FOLDER/TRAIN
+ * pull     the same with PULL
+ * sub      the same with SUB, subscribed to everything
+ * series   pulls COUNT messages of Stream V2, or fewer up to an end message; prints start, end and
+ *          numbers of images, whose whole messages become the files FOLDER/NUMBER
+ * peaks    asks for COUNT frames as CrystFEL does; prints the number of peaks of each frame
+ * vanish   asks COUNT times, each time on a new connection that is cut at once
+ * stall    asks, pulls and subscribes, and never reads (COUNT seconds)
+ * slow     is subscribed to everything, has small buffers, and takes 20 ms for a frame; ends half a
+ *          second after the last frame
+ * topics   subscribes to COUNT prefixes of 1000 bytes, within FOLDER seconds
+ * idle     opens COUNT connections of a REQ, or of the type FOLDER, that send nothing further;
+ *          prints a line when all are open, and keeps them until it is ended
+ * hoard    pulls, has small buffers, and never reads (COUNT seconds)
+ * crowd    opens COUNT connections that send nothing, at the endpoint tcp://127.0.0.1:PORT; prints
+ *          a line when one of them is refused, and keeps the others for a second
+ * rubbish  sends COUNT messages that are no requests, and bytes that are not ZeroMQ
  *
- * Where CLIENT_KEYS names a folder with keys, it uses them.
- * Prints how many frames it took; ends with 1 when 20 s pass without one, with 3 when
- * a message is not what karabo-bridge 2.2 says.
+ * If CLIENT_KEYS names a folder with keys, the program uses them.  Prints the number of frames that
+ * it took.  Status 1: no frame came for 20 s.  Status 3: a message is not as karabo-bridge 2.2
+ * defines it.
  */
 #include <arpa/inet.h>
 #include <inttypes.h>

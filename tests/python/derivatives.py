@@ -54,6 +54,14 @@ def images():
     assert one().derivatives is None
 
 
+def exposed():
+    """The derivatives of a rotation that is exposed in part are differences of images."""
+    frame = one(derivatives="osc,phi0", exposed=0.4)
+    for name, change in ("osc", lambda h: {"osc": 0.4 + h}), ("phi0", lambda h: {"phi0": 3.0 + h}):
+        up, down = (one(exposed=0.4, **change(side * 5e-3)).image.astype("f8") for side in (1, -1))
+        assert apart(frame.derivatives[name], (up - down) / 1e-2) < 5e-4, name
+
+
 def harmonic():
     """With a third harmonic, derivatives are differences of images that contain the harmonic, for each parameter."""
     names = ["rot_z", "cell_a", "wavelength", "beam_x", "thickness", "absorption", "scale", "share.0"]
@@ -223,7 +231,8 @@ def model():
         error = apart(planes[number], (model(at + move) - model(at - move)) / (2 * step))
         assert error < 5e-4, (names[number], error)
     refused = [lambda: model(at[1:]), lambda: model.vjp(at, weights[1:]), lambda: braggpipe.Model("ncells", **BASE),
-               lambda: braggpipe.Model("panel.0.tilt_f", **BASE), lambda: braggpipe.Model("scale", **BASE, frames=2)]
+               lambda: braggpipe.Model("panel.0.tilt_f", **BASE), lambda: braggpipe.Model("scale", **BASE, frames=2),
+               lambda: braggpipe.Model("cell_b", cell=[50, 60, 70, 90, 90, 90], wilson=20, detpixels=32, pixel=2)]
     for call in refused:
         try:
             call()

@@ -1,5 +1,6 @@
 """Runs the examples in the docstrings of the module, as they are printed."""
 import contextlib
+import dataclasses
 import importlib
 import importlib.util
 import inspect
@@ -24,6 +25,8 @@ def documented(module):
         if not (inspect.isclass(thing) or inspect.isfunction(thing)):
             continue
         assert thing.__doc__, f"{module.__name__}.{name} has no docstring"
+        for field in dataclasses.fields(thing) if dataclasses.is_dataclass(thing) else ():
+            assert f"\n        {field.name}: " in thing.__doc__, f"the docstring of {name} does not describe {field.name}"
         yield f"{module.__name__}.{name}", thing.__doc__
         for method, member in vars(thing).items() if inspect.isclass(thing) else ():
             text = inspect.getdoc(member) if callable(member) or isinstance(member, property) else None

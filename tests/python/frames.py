@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import pickle
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -94,6 +95,12 @@ def pickled():
         for frame in source:
             for other in (pickle.loads(pickle.dumps(frame)), copy.copy(frame), copy.deepcopy(frame), pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(frame))))):
                 assert is_same(frame, other)
+            for other in (pickle.loads(pickle.dumps(frame)), frame.detach()):
+                assert frame.reflections is None or other.reflections.tobytes() == frame.reflections.tobytes()
+            if frame.reflections is not None:  # NumPy would leave unused bytes of a row undefined
+                row = frame.reflections.dtype
+                assert sum(row[name].itemsize for name in row.names) == row.itemsize, row
+                assert frame.reflections.copy().tobytes() == frame.reflections.tobytes() and not frame.reflections.flags.writeable
             buffers = []
             pickle.dumps(frame, 5, buffer_callback=buffers.append)
             assert not any(numpy.shares_memory(frame.pixels, numpy.frombuffer(one, "u1")) for one in buffers if one.raw().nbytes)
@@ -154,10 +161,14 @@ def processes():
     first = next(iter_of := iter(stream))
     child = os.fork()
     if not child:  # neither waits for ever nor stops the pipeline of its parent
-        try:
-            next(iter(stream))
-        except braggpipe.Error as error:
-            status = 0 if "call braggpipe.open in this process" in str(error) and first.image.any() else 2
+        status = 0
+        for begin in (lambda: iter(stream), lambda: iter_of):
+            try:
+                next(begin())
+            except braggpipe.Error as error:
+                status += "call braggpipe.open in this process" not in str(error) or not first.image.any()
+            else:
+                status += 10
         del stream, iter_of, first
         os._exit(status)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
@@ -293,7 +304,11 @@ def options():
     assert len(frames) == 2 and frames[0].image.shape == (30, 40) and frames[0].unit == "ADU"
     assert [c.name for c in frames[0].experiment.crystals] == ["A", "B"]
     assert "bragg-background" in frames[0].experiment.history and "given='--seed=3'" in frames[0].experiment.history.replace("given=--seed=3", "given='--seed=3'")
-    assert list(braggpipe.simulate(detpixels=16, noise=False))[0].unit == "photons"
+    for off in ({"noise": False, "dead": 0.5, "water": None}, {"dead": 0.5, "water": 1, "noise": False, "background": False}):  # in any order
+        (light,) = braggpipe.simulate(detpixels=16, **off)
+        assert light.unit == "photons" and not light.experiment.mask.any() and "bragg-background" not in light.experiment.history
+    (dry,) = braggpipe.simulate(detpixels=16, water=0, noise=False)  # an amount may be 0
+    assert "bragg-background" in dry.experiment.history and numpy.array_equal(dry.image, light.image)
     for bad, words in (({"detectr": "x"}, "'detector'"), ({"noise": {"sed": 1}}, "'seed'"), ({"quiet": True}, "quiet"), ({"geometry": False}, "bragg-geometry")):
         try:
             braggpipe.simulate(**bad)
@@ -301,6 +316,28 @@ def options():
             assert words in str(error), error
         else:
             raise AssertionError(bad)
+
+
+def own():
+    with open("add.py", "w") as file:
+        file.write("import sys, numpy, braggpipe\nparser = braggpipe.parser()\nparser.add_argument('what', type=int)\n"
+                   "options = parser.parse_args()\nbraggpipe.transform('add', lambda image, frame: image + options.what, options)\n")
+    add = [sys.executable, "add.py"]
+    set_of = {"detpixels": 16, "adc_offset": 0, "no_poisson": True, "fluence": 1, "before_noise": [*add, 7]}
+    same = {**set_of, "frames": 2}
+    assert [frame.image.min() for frame in braggpipe.simulate(**same)] == [7, 7]
+    assert [frame.image.max() for frame in braggpipe.simulate(gain=3, after_noise=shlex.join([*add, "5"]), **same)] == [26, 26]
+    (frame,) = braggpipe.Dataset(100, split="test", **set_of)[3:4]  # a set can have such a stage, too
+    assert frame.number == 93 and "add" in frame.experiment.history and frame.image.max() == 7
+    assert [frame.unit for frame in braggpipe.simulate(**{**same, "noise": False})] == ["photons"] * 2
+    assert repr(braggpipe.simulate(**same)).startswith("<braggpipe.Pipeline: bragg-geometry --detpixels=16")
+    for wrong, words in (({"befor_noise": "x"}, "'before_noise'"), ({"after_noise": print}, "braggpipe.transform")):
+        try:
+            braggpipe.simulate(**wrong)
+        except TypeError as error:
+            assert words in str(error), error
+        else:
+            raise AssertionError(wrong)
 
 
 def images():
@@ -326,7 +363,7 @@ def refused():
         whole[-20000] ^= 1
         file.write(whole)
     for source, kind, words in (("text", ValueError, "unknown format; expected a recording"), ("nonesuch.rec", FileNotFoundError, "no such file"),
-                                ("no_*.img", FileNotFoundError, "no such file"), (os.getcwd(), FileNotFoundError, "no such file"), ("bragg-nosuch --x", braggpipe.Error, "bragg-nosuch"),
+                                ("no_*.img", FileNotFoundError, "no such file"), (os.getcwd(), FileNotFoundError, "is a folder"), ("bragg-nosuch --x", braggpipe.Error, "bragg-nosuch"),
                                 ("nonesuch", ValueError, "nonesuch"), ("bad.rec", ValueError, "corrupt"),
                                 ("ipc://relative", braggpipe.Error, "expected an absolute path"), ("tcp://127.0.0.1:1", braggpipe.Error, "needs keys")):
         try:
@@ -365,6 +402,14 @@ def dataset():
         assert list(braggpipe.BlockShuffle(part, 1)) == epochs[0] and len(shuffle) == len(part)
         blocks = [part.number(index) // part.block for index in epochs[0]]
         assert sum(one != other for one, other in zip(blocks, blocks[1:])) == len(set(blocks)) - 1  # block after block
+    sets = [braggpipe.Dataset(count, split="test", block=4, **options) for count in (200, 100, 299)]  # 20, 10 and 29 frames
+    order = list(braggpipe.BlockShuffle(sets, 1))
+    assert sorted(order) == list(range(59)) and len(braggpipe.BlockShuffle(sets)) == 59
+    assert order != sorted(order)
+    pieces = [(k, part.number(i) // 4) for k, part in enumerate(sets) for i in range(len(part))]
+    blocks = [pieces[index] for index in order]
+    assert sum(one != other for one, other in zip(blocks, blocks[1:])) == len(set(blocks)) - 1
+    assert list(braggpipe.BlockShuffle([], 1)) == [] and list(braggpipe.BlockShuffle(sets[:1], 1)) == list(braggpipe.BlockShuffle(sets[0], 1))
     huge = braggpipe.Dataset(10 ** 9, split="test", **options)
     assert len(huge) == 10 ** 8 and huge.number(-1) == 10 ** 9 - 1
     small = braggpipe.Dataset(20, block=10, item=total_of, **options)

@@ -18,7 +18,8 @@ with h5py.File(master) as file:
     assert group.attrs["NX_class"] in ("NXdata", b"NXdata") and set(group) == {"frame", *names}
     assert (group["frame"][()] == numbers).all() and group["frame"].dtype == "u8"
     for name in names:
-        assert group[name].dtype == rows.dtype[name], name
+            # the module has doubles where the file has floats, so that rows have no unused bytes
+        assert group[name].dtype == (numpy.dtype("<f4") if name == "background" else rows.dtype[name]), name
         assert (group[name][()] == rows[name]).all(), name
     assert file["entry/braggpipe/reflections"]["rows"].tolist() == [len(frame.reflections) for frame in frames]
     assert (rows["background"] > 0).all() and (rows["photons"] > 2).all()

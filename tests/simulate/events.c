@@ -20,7 +20,7 @@ static struct {
 
 static uint64_t number;
 
-/* Without a branch, which nobody could foretell. */
+/* Returns true if *a is before *b. It has no branch, because the CPU could not predict one. */
 static bool is_before(const struct event *a, const struct event *b)
 {
     return ((unsigned __int128)a->at_ns << 64 | a->number) <

@@ -1,4 +1,5 @@
-/* What is to happen, the earliest first; of those at the same time the one that was noted first. */
+/* The queue of events: the earliest first.  Events at the same time keep the order in which they
+ * were added. */
 #ifndef BRAGG_SIMULATE_EVENTS_H
 #define BRAGG_SIMULATE_EVENTS_H
 
@@ -6,29 +7,29 @@
 #include <stdint.h>
 
 enum event_kind {
-    EVENT_TURN,     // of a process's I/O thread
-    EVENT_MAIN,     // of its main thread
-    EVENT_START,    // of another process in a slot
-    EVENT_FAULT,    // of the plan
-    EVENT_GUEST,    // who has no place in the pipeline
-    EVENT_CONNECT,  // a socket tries to
-    EVENT_CUT,      // one end of a connection finds that it has ended
-    EVENT_ARRIVE,   // a packet
+    EVENT_TURN,     // turn of the I/O thread of a process
+    EVENT_MAIN,     // step of its main thread
+    EVENT_START,    // start of another process in a slot
+    EVENT_FAULT,    // fault of the plan
+    EVENT_GUEST,    // turn of a process outside the pipeline
+    EVENT_CONNECT,  // a socket tries to connect
+    EVENT_CUT,      // one end of a connection notices that the connection has ended
+    EVENT_ARRIVE,   // a packet arrives
 };
 
 struct event {
     uint64_t at_ns, number;
     uint32_t which;  // slot, or index of the fault, socket or connection
     uint16_t kind;
-    uint16_t side;  // of a connection
+    uint16_t side;  // side of a connection
     void *packet;
 };
 
-/* Notes one; event_add_at: at an end of a connection, with a packet or NULL. */
+/* Adds an event.  event_add_at: an event at one end of a connection, with a packet or NULL. */
 void event_add(uint64_t at_ns, enum event_kind kind, uint32_t which);
 void event_add_at(uint64_t at_ns, enum event_kind kind, uint32_t conn, unsigned side, void *packet);
 
-/* Takes the earliest; false when there is none. */
+/* Removes the earliest event and stores it in *event.  Returns false if there is none. */
 bool event_take(struct event *event);
 
 #endif

@@ -80,7 +80,7 @@ static void hear(const struct message *m)
 
 /* --- the stranger ------------------------------------------------------------ */
 
-/* A last stage behind one of the processes, as it says. */
+/* Says hello as a sink after one of the processes. */
 static void say_hello(const struct run *run, struct port *port)
 {
     const struct process *up = &world.slots[draw(world.nslots)];
@@ -133,8 +133,8 @@ static void say_nonsense(struct port *port)
     (void)port_send(port, &nobody, &m, NULL);
 }
 
-/* It knows the run, or only believes so.  Who gets it to take frames does without these: to the
- * ends where frames flow it does not say what it takes. */
+/* Sends a random message, with the right run id or a wrong one. At endpoints of frames it does not
+ * say what it wants, so no stage sends it frames. */
 static void say(struct process *p)
 {
     const unsigned number = process_port((unsigned)draw(3));

@@ -1,17 +1,17 @@
-/* Who has no place in the pipeline and speaks to it: a stranger that says whatever comes to its
- * mind, and a watcher that asks how far the run is. */
+/* Processes outside the pipeline that send messages to it: an unauthorised process that sends
+ * random messages, and an observer that asks for the status of the run. */
 #ifndef BRAGG_SIMULATE_GUESTS_H
 #define BRAGG_SIMULATE_GUESTS_H
 
 #include "world.h"
 
-/* They come, if the plan has them. */
+/* Starts these processes, if the plan has them. */
 void guests_begin(void);
 
-/* One of them has its turn. */
+/* Executes a turn of one of them. */
 void guests_go(unsigned which);
 
-/* True when a program is the stranger's. */
+/* Returns true if the stage name is that of the unauthorised process. */
 bool guests_is_stranger(const char *stage);
 
 #endif

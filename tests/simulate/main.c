@@ -2,9 +2,10 @@
  * simulate --seeds=FIRST:COUNT | --seed=N [--story] | --past=COUNT | --scale[=WORKERS,SINKS]
  *
  * Runs pipelines of the real code under a virtual network and clock (world.h): one plan of faults
- * for each seed, and the same story each time.  A seed that fails is printed with the least of its
- * plan that fails as well.  --past runs plans that failed once, each with so many seeds.  --scale
- * prints what many workers and sinks cost the source, and how soon the loss of a tenth is made up.
+ * for each seed, and always the same story for a seed.  A seed that fails is printed with the
+ * smallest plan that fails in the same way.  --past runs plans that failed once, each with COUNT
+ * seeds.  --scale prints what many workers and sinks cost the source, and the delay if a tenth of
+ * the workers dies.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -30,7 +31,7 @@ static void say_plan(const char *what, const struct plan *p)
     printf("%s: %s\n", what, text);
 }
 
-/* Of a plan that has just failed. */
+/* Prints a plan that has just failed, and its smallest form. Returns the exit status. */
 static int fail(struct plan p, bool story)
 {
     printf("seed %" PRIu64 ": %s\n", p.seed, world.wrong);

@@ -1,15 +1,19 @@
-/* Memory as base/alloc.h has it, from lists of pieces of each size: a schedule takes and gives back
- * thousands.  A build with sanitizers keeps to the real one, where they see misuse. */
+/* The functions of base/alloc.h, with lists of free pieces of each size, because a run allocates
+ * and frees thousands of pieces.  A build with sanitizers uses the real functions, so that the
+ * sanitizers detect misuse. */
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 
 void *__wrap_mem_array(size_t count, size_t size);
+void *__wrap_mem_try_array(size_t count, size_t size);
 void *__wrap_mem_copy(const void *items, size_t count, size_t size);
 void *__wrap_mem_grow(void *items, size_t count, size_t more, size_t size, size_t *capacity);
 void __wrap_mem_free(void *memory);
 void *__real_mem_array(size_t count, size_t size);
+void *__real_mem_try_array(size_t count, size_t size);
 void *__real_mem_copy(const void *items, size_t count, size_t size);
 void *__real_mem_grow(void *items, size_t count, size_t more, size_t size, size_t *capacity);
 void __real_mem_free(void *memory);
@@ -19,6 +23,11 @@ void __real_mem_free(void *memory);
 void *__wrap_mem_array(size_t count, size_t size)
 {
     return __real_mem_array(count, size);
+}
+
+void *__wrap_mem_try_array(size_t count, size_t size)
+{
+    return __real_mem_try_array(count, size);
 }
 
 void *__wrap_mem_copy(const void *items, size_t count, size_t size)
@@ -53,7 +62,7 @@ static void cut(size_t list)
 {
     const size_t size = sizeof(struct head) + (list + 1) * STEP;
     char *block = __real_mem_array(BLOCK, 1);
-    for (size_t at = 0; block && at + size <= BLOCK; at += size) {
+    for (size_t at = 0; at + size <= BLOCK; at += size) {
         struct head *head = (struct head *)(void *)(block + at);
         *head = (struct head){list, lists[list]};
         lists[list] = head;
@@ -63,14 +72,12 @@ static void cut(size_t list)
 static void *large(size_t bytes)
 {
     char *memory = __real_mem_array(MEM_ALIGNMENT + bytes, 1);
-    if (!memory)
-        return NULL;
     struct head *head = (struct head *)(void *)(memory + MEM_ALIGNMENT) - 1;
     *head = (struct head){LISTS, memory};
     return head + 1;
 }
 
-void *__wrap_mem_array(size_t count, size_t size)
+void *__wrap_mem_try_array(size_t count, size_t size)
 {
     size_t bytes;
     if (__builtin_mul_overflow(count, size, &bytes) || bytes > SIZE_MAX / 4)
@@ -81,20 +88,23 @@ void *__wrap_mem_array(size_t count, size_t size)
     if (!lists[list])
         cut(list);
     struct head *head = lists[list];
-    if (!head)
-        return NULL;
     lists[list] = head->next;
     for (size_t i = 0; i <= list; i++)
         memset((char *)(head + 1) + i * STEP, 0, STEP);
     return head + 1;
 }
 
+void *__wrap_mem_array(size_t count, size_t size)
+{
+    void *memory = __wrap_mem_try_array(count, size);
+    if (!memory)
+        abort();
+    return memory;
+}
+
 void *__wrap_mem_copy(const void *items, size_t count, size_t size)
 {
-    void *copy = count ? __wrap_mem_array(count, size) : NULL;
-    if (copy)
-        memcpy(copy, items, count * size);
-    return copy;
+    return count ? memcpy(__wrap_mem_array(count, size), items, count * size) : NULL;
 }
 
 void *__wrap_mem_grow(void *items, size_t count, size_t more, size_t size, size_t *capacity)
@@ -104,8 +114,6 @@ void *__wrap_mem_grow(void *items, size_t count, size_t more, size_t size, size_
     const size_t doubled = *capacity < GROW_MIN / 2 ? GROW_MIN : 2 * *capacity;
     const size_t wanted = doubled < count + more ? count + more : doubled;
     void *grown = __wrap_mem_array(wanted, size);
-    if (!grown)
-        return NULL;
     if (count)
         memcpy(grown, items, count * size);
     __wrap_mem_free(items);

@@ -43,8 +43,8 @@ static struct socket *find_bound(const char *endpoint)
     return NULL;
 }
 
-/* The ends meet; when nobody listens later, and when one is frozen once both are awake: till then
- * the handshake waits. */
+/* Connects both ends. If no process listens, it tries again later. If one end is frozen, the
+ * handshake waits until both are awake. */
 static void try_to_connect(struct socket *s)
 {
     if (!s->open || s->conn)

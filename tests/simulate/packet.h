@@ -1,4 +1,4 @@
-/* A message on its way: one piece of memory, that the parts of the received one refer to. */
+/* A message in flight: one piece of memory, to which the parts of the received message refer. */
 #ifndef BRAGG_SIMULATE_PACKET_H
 #define BRAGG_SIMULATE_PACKET_H
 
@@ -8,11 +8,11 @@
 
 struct packet {
     struct packet *next;
-    uint32_t conn;  // through which it came
+    uint32_t conn;  // index of its connection
     unsigned references;
     bool large;
     size_t nparts;
-    size_t *sizes;  // of the parts
+    size_t *sizes;  // sizes of the parts
     uint8_t *bytes;
 };
 
@@ -20,17 +20,17 @@ struct packets {
     struct packet *head, *tail;
 };
 
-/* A copy of a message, to be released. */
+/* Returns a copy of a message.  The caller releases it with packet_release. */
 struct packet *packet_of(const struct message *m);
 void packet_release(void *packet);
 
-/* Makes an empty message of it, which takes it over. */
+/* Moves the packet to the empty message *m. */
 void packet_open(struct packet *packet, struct message *m);
 
-/* Changes one bit. */
+/* Flips one bit of the packet. */
 void packet_damage(struct packet *packet);
 
-/* Tells the story of one that is sent, if it is to be told. */
+/* Prints a packet that is sent as a line of the story, if the story is wanted. */
 #define packet_tell(packet, to) (world.story ? packet_tell_line(packet, to) : (void)0)
 void packet_tell_line(const struct packet *packet, const char *to);
 

@@ -1,5 +1,5 @@
-/* What the simulator has found: as seeds stand for other plans once there is more to draw, here are
- * the plans. */
+/* Plans with which the simulator found faults.  Whole plans are stored, because a seed gives
+ * another plan as soon as the simulator draws more random numbers. */
 #include "world.h"
 
 #define MS MILLISECOND
@@ -23,7 +23,7 @@ static const struct {
       .image_bytes = 8 << 20,
       .nfaults = 1,
       .faults = {{FAULT_DAMAGE, 2, 60 * MS, 441 * MS, 0, 0}}}},
-    {"a sink is not told what is to come, as that was damaged",
+    {"a sink does not know which frames are to come, because the message was corrupt",
      {.network = true,
       .handover = true,
       .order = true,
@@ -37,7 +37,7 @@ static const struct {
       .image_bytes = 64,
       .nfaults = 1,
       .faults = {{FAULT_DAMAGE, 2, 15 * MS, 3885 * MS, 0, 0}}}},
-    {"a worker has frames and dies before the source hears its hello",
+    {"a worker has frames and dies before the source receives its hello",
      {.handover = true,
       .workers = 3,
       .sinks = 1,
@@ -90,7 +90,7 @@ static const struct {
       .nfaults = 2,
       .faults = {{FAULT_DAMAGE, 1, 50 * MS, 200 * MS, 0, 0},
                  {FAULT_KILL, 1, 500 * US, 2500 * MS, 2, 0}}}},
-    {"a last stage meets a worker's former connection after the new one",
+    {"a sink meets the former connection of a worker after the new one",
      {.seed = 1042603,
       .workers = 2,
       .sinks = 2,
@@ -130,7 +130,7 @@ static const struct {
       .nfaults = 2,
       .faults = {{FAULT_DAMAGE, 1, 300 * US, 1000 * MS, 30, 0},
                  {FAULT_KILL, 6, 600 * US, 700 * MS, 30, 0}}}},
-    {"a sink stands still before it meets the worker that took the place of a dead one",
+    {"a sink hangs before it meets the worker that replaced a dead one",
      {.workers = 1,
       .sinks = 1,
       .frames = 60,
@@ -211,7 +211,7 @@ static const struct {
       .image_bytes = 64,
       .nfaults = 1,
       .faults = {{FAULT_KILL, 4, 4 * MS, 550 * MS, 159, 0}}}},
-    {"a last stage has a frame of a worker that died unheard, and is on its way when all ends",
+    {"a sink has a frame of a worker that died unnoticed, and is connecting when the run ends",
      {.seed = 2143961,
       .network = true,
       .workers = 1,

@@ -86,8 +86,8 @@ struct plan plan_of(uint64_t seed)
     p.image_bytes = sizes[draw(4)];
     p.groups = p.sinks > 1 && draw(2);
     p.order = (p.groups || p.sinks == 1) && !draw(3);
-    /* Others wait twice as long, from the last heartbeat on, by clocks that may be faster; who is
-     * idle says one up to 100 ms late. */
+    /* Other processes wait twice as long, from the last heartbeat on, with clocks that may be
+     * faster. An idle process sends its heartbeat up to 100 ms late. */
     uint64_t left_ns = (uint64_t)(p.dead_after_s * 1.78e9) - SECOND / 10;
     p.nfaults = draw(4) ? draw(1 + draw(FAULTS_MAX)) : 0;
     for (size_t i = 0; i < p.nfaults; i++)

@@ -9,7 +9,7 @@
 #include "control/stream.h"
 #include "events.h"
 #include "sockets.h"
-#include "stage/options.h"
+#include "stage/stage.h"
 #include "truth.h"
 #include "work.h"
 
@@ -64,7 +64,7 @@ static void open_source(struct process *p)
     open_port(p, &run->control, CONTROL_PORT, true, false);
     memcpy(run->control_told, run->control.endpoint, sizeof run->control_told);
     run->id = 1 + draw(UINT64_MAX - 1);
-    p->rt.source = source_open(run, &p->rt.links, NULL);
+    p->rt.source = source_open(run, &p->rt.links);
 }
 
 static struct settings settings(const struct process *p)
@@ -75,7 +75,7 @@ static struct settings settings(const struct process *p)
     struct settings s = usual;
     s.insecure = true;
     s.window = (int64_t)world.plan.window;
-    s.attempts = 1000000;  // who dies was killed
+    s.attempts = 1000000;  // a process that dies was killed
     s.dead_after_s = world.plan.dead_after_s;
     s.start_timeout_s = 25;  // a vanished neighbour is found after 21
     s.hang_s = 2 * world.plan.dead_after_s;
@@ -140,8 +140,8 @@ void process_start(struct process *p)
     work_begin(p);
 }
 
-/* Most turns come long before that for which its last one would have waited: that waits for one
- * event, which is not noted anew each time. */
+/* Schedules the next turn. Most turns come long before the timeout of the previous turn. One event
+ * stands for this timeout, and is not added again for each turn. */
 static void note_turn(struct process *p)
 {
     if (p->alarm_ns && p->alarm_ns <= p->turn_ns)
@@ -183,7 +183,7 @@ static bool is_told(const struct process *p)
     return p->woken || p->ntelling;
 }
 
-/* What poll tells, as runtime.c does; true when there is something. */
+/* Looks which sockets are readable, as runtime.c does with poll. Returns true if there is one. */
 static bool look(struct process *p)
 {
     struct runtime *rt = &p->rt;

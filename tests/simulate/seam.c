@@ -1,5 +1,5 @@
-/* Where the code of the real programs reaches the world outside; the linker puts these in place of
- * what they are named after (--wrap). */
+/* Replacements of functions through which the real programs reach the outside world.  The linker
+ * uses each of them instead of the function of that name (--wrap). */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -74,7 +74,7 @@ int __wrap_close(int file)
     return 0;
 }
 
-/* What counts lines asks at the end, when nobody's code runs. */
+/* The library that counts executed lines calls getpid at the end, when no process is running. */
 pid_t __wrap_getpid(void)
 {
     return (pid_t)(world.self ? world.self->pid : 0);

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* Two complaints that differ in numbers alone. */
+/* Returns true if two violations differ only in their numbers. */
 static bool same(const char *a, const char *b)
 {
     static const char digits[] = "0123456789.";

@@ -1,11 +1,11 @@
-/* The least of a plan that fails as well. */
+/* Reduction of a plan that fails. */
 #ifndef BRAGG_SIMULATE_SHRINK_H
 #define BRAGG_SIMULATE_SHRINK_H
 
 #include "world.h"
 
-/* Of a plan that has just failed (world.wrong): with fewer faults, processes and frames, as far as
- * one step after the other leads to a plan that fails likewise. */
+/* Returns a smaller plan that fails in the same way as `plan`, which has just failed (world.wrong).
+ * Removes faults, processes and frames one by one for as long as the failure stays the same. */
 struct plan shrink(struct plan plan);
 
 #endif

@@ -1,4 +1,4 @@
-/* The functions of link/port.h. */
+/* The functions of link/port.h, for the network of the simulator. */
 #include "sockets.h"
 
 #include <stdlib.h>
@@ -88,7 +88,7 @@ bool port_send(struct port *p, const struct address *to, const struct message *m
 {
     struct socket *s = p->socket;
     p->stirred = true;
-    if (!s)  // cut, and not connected anew yet
+    if (!s)  // cut, and not connected again yet
         return false;
     socket_tell(s, false);
     uint32_t index = s->conn - 1;

@@ -1,4 +1,4 @@
-/* What the two halves of the network share: connections (net.c) and sockets (sockets.c). */
+/* The structs that both parts of the network share: connections (net.c) and sockets (sockets.c). */
 #ifndef BRAGG_SIMULATE_SOCKETS_H
 #define BRAGG_SIMULATE_SOCKETS_H
 
@@ -13,46 +13,46 @@ struct socket {
     bool bound, open;
     char endpoint[ENDPOINT_SIZE];
     struct packets inbox;
-    struct packets unsent;  // DEALER: until there is a connection
+    struct packets unsent;  // DEALER: messages that wait for a connection
     uint32_t index;
-    uint32_t conn;  // DEALER: index of its connection and 1, 0: none
-    bool asleep;    // its reader found nothing
-    bool tells;     // its descriptor
+    uint32_t conn;  // DEALER: index of its connection plus 1; 0: none
+    bool asleep;    // its reader found no message
+    bool tells;     // its descriptor is readable
     uint64_t retry_ms;
     struct trial trial;
-    bool cut;  // a connection ended since somebody asked
+    bool cut;  // a connection ended since the last query
 };
 
 struct conn {
     struct socket *end[2];
-    bool open[2];         // the end knows of no end
-    uint64_t last_ns[2];  // when the latest message arrives there
+    bool open[2];         // this end has not noticed an end of the connection
+    uint64_t last_ns[2];  // time when the latest message arrives at this end
 };
 
 struct net {
     struct socket **sockets;
     size_t nsockets, sockets_capacity;
-    struct socket **bound;  // those that were bound: few
+    struct socket **bound;  // the bound sockets, of which there are few
     size_t nbound, bound_capacity;
     struct conn *conns;
     size_t nconns, conns_capacity;
 };
 extern struct net net;
 
-/* How long something takes that is under way. */
+/* Returns a random latency of a message. */
 uint64_t net_latency(void);
 
-/* An event of the network, for a socket or one side of a connection. */
+/* Adds an event of the network for a socket or for one side of a connection. */
 void net_note(uint64_t at_ns, enum event_kind kind, uint32_t which, unsigned side);
 
-/* Sends a packet, which becomes the network's, to one side of a connection. */
+/* Sends a packet to one side of a connection.  The network owns the packet from then on. */
 void net_transmit(uint32_t conn, unsigned to, struct packet *packet);
 
-/* Ends all connections of a socket that closes: the others find that out after all that is on its
- * way (`gently`), or some time before. */
+/* Ends all connections of a socket that closes.  If `gently`, the other ends notice it after all
+ * messages in flight; otherwise some of these messages may be lost. */
 void net_hang_up(const struct socket *s, bool gently);
 
-/* Whether the descriptor of a socket tells of something. */
+/* Returns true if the descriptor of a socket is readable. */
 static inline bool net_tells(const struct socket *s)
 {
     return s && s->tells;

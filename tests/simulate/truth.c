@@ -13,10 +13,10 @@ static struct {
     bool *stored;      // owned: of each sink, by frames
     bool *had;         // owned: likewise, also what went with its memory
     bool *durable;     // owned: by frames: all sinks that must have had it ...
-    uint64_t count;    // ... so many
-    bool *there;       // owned: likewise, and they have it ...
-    uint64_t nthere;   // ... so many
-    bool complete;     // all were there at once
+    uint64_t count;    // number of durable frames
+    bool *there;       // owned: by frames: all these sinks have it now
+    uint64_t nthere;   // number of frames that are there
+    bool complete;     // all frames were there at the same time
     const void *list;  // of the source, whose places below ...
     uint64_t lowest;   // ... this one were looked at
     uint64_t run;
@@ -82,7 +82,7 @@ void truth_issued(const struct process *p, struct ticket t)
         violate("frame %" PRIu64 " is beyond the window", id);
     if (id >= world.plan.frames)
         violate("frame %" PRIu64 " is none of the list", id);
-    /* With groups a worker may have sent it before it met the last stages of another group. */
+    /* With groups, a worker may have sent the frame before it met the sinks of another group. */
     if (t.attempt && plan_is_calm(&world.plan) && !world.plan.groups)
         violate("frame %" PRIu64 " is issued again, and nothing was wrong", id);
 }
@@ -136,10 +136,10 @@ void truth_have(const struct process *p, struct id_set *ids)
 {
     for (uint64_t id = 0; id < world.plan.frames; id++)
         if (disk(p)[id])
-            (void)id_set_add(ids, id);
+            id_set_add(ids, id);
 }
 
-/* What a last stage has that frames can reach is not computed again for its group. */
+/* Checks that a frame of a sink that frames can reach is not computed again for its group. */
 static void check_list(const struct process *source)
 {
     const struct window *w = &source->rt.source->window;

@@ -10,7 +10,7 @@
 
 static const char lineage[] = "0123456789abcdef";
 static const uint64_t WAKE_NS = MILLISECOND / 20;  // until a thread runs that was woken, at most
-enum { SLOW_ONE_IN = 500, SLOW_TIMES = 40 };       // frames that take so many times longer
+enum { SLOW_ONE_IN = 500, SLOW_TIMES = 40 };  // one frame in SLOW_ONE_IN takes SLOW_TIMES as long
 
 static void schedule(struct process *p, uint64_t after_ns)
 {
@@ -50,11 +50,10 @@ static struct item *make_item(const struct process *p, enum message_type type, s
                                  .attempt = t.attempt,
                                  .flags = (uint32_t)run->role.gives};
     memcpy(item->route.stage, run->role.name, strlen(run->role.name));
-    add_part(&item->message, empty);  // in place of the route
+    add_part(&item->message, empty);  // instead of the route
     add_part(&item->message, empty);
     add_part(&item->message, truth_part(p->job, t.id));
-    if (route_seal(&item->route, &item->message, NULL) != STATUS_OK)
-        abort();
+    route_seal(&item->route, &item->message);
     return item;
 }
 
@@ -83,7 +82,7 @@ static void begin(struct process *p)
     exchange_begin(x, world.plan.image_bytes, "any", lineage, NULL, 0);
     if (p->job != JOB_SOURCE)
         return;
-    (void)id_set_add_range(&ids, (struct id_range){0, world.plan.frames - 1});
+    id_set_add_range(&ids, (struct id_range){0, world.plan.frames - 1});
     exchange_set_list(x, &ids);
 }
 
@@ -199,7 +198,7 @@ void work_go(struct process *p)
         finish(p);
     else if (p->doing == DOING_GIVE)
         give(p);
-    if (p->doing == DOING_WAIT && is_ready(p))  // who is awake goes on
+    if (p->doing == DOING_WAIT && is_ready(p))  // a thread that is awake goes on
         take(p);
     work_look(p);
 }

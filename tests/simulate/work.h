@@ -1,23 +1,23 @@
-/* The main thread of a process: in place of the stage's callbacks computing is a delay, and a frame
- * a pattern of bytes. */
+/* The main thread of a process.  Instead of the callbacks of a stage, computing is a delay, and a
+ * frame is a pattern of bytes. */
 #ifndef BRAGG_SIMULATE_WORK_H
 #define BRAGG_SIMULATE_WORK_H
 
 #include "world.h"
 
-/* It begins with the process. */
+/* Begins the main thread of a process. */
 void work_begin(struct process *p);
 
-/* Its time has come. */
+/* Executes its next step, which is due. */
 void work_go(struct process *p);
 
-/* The I/O thread had its turn: there may be something to do. */
+/* Looks for work, after a turn of the I/O thread. */
 void work_look(struct process *p);
 
-/* The frame at hand, or the next one, takes so much longer. */
+/* Delays the current frame, or the next one, by this time. */
 void work_hang(struct process *p, uint64_t lasts_ns);
 
-/* Its process stands still until thaw_ns. */
+/* Delays the main thread of a frozen process until thaw_ns. */
 void work_freeze(struct process *p);
 
 #endif

@@ -1,25 +1,24 @@
 /*
- * Stands in for the CUDA runtime, as kernels.c for the kernels, so that all else of the CUDA
- * engine, and the programs around it, run where there is no GPU: memory of the card is memory here,
- * whoever writes beyond its end ends the program.  Kernels are done when they are launched, copies
- * no sooner than somebody waits for them.  What it pretends is set by
+ * Replaces the CUDA runtime, as kernels.c replaces the kernels, so that the rest of the CUDA engine
+ * and the programs run on a machine without a GPU.  Memory of the GPU is main memory, and a write
+ * beyond its end ends the program.  A kernel is finished when it is launched.  A copy is made no
+ * sooner than the program waits for it.  These variables set the properties of the GPU:
  *
- *     STANDIN_CARDS       how many there are (1)
+ *     STANDIN_CARDS       number of GPUs (1)
  *     STANDIN_CAPABILITY  of each, 10 * major + minor (90)
  *     STANDIN_DRIVER      CUDA version of the driver, as cudaDriverGetVersion; 0: none (that of
  *                         the runtime)
- *     STANDIN_MEMORY      bytes of a card (1 GB)
- *     STANDIN_TAKEN       of these, how many another process takes between asking and taking (0)
- *     STANDIN_EDGE        1: nothing is mapped behind memory of the card: whoever reads beyond its
+ *     STANDIN_MEMORY      bytes of a GPU (1 GB)
+ *     STANDIN_TAKEN       bytes that another process takes between the query and the allocation (0)
+ *     STANDIN_EDGE        1: no memory is mapped after memory of the GPU, so that a read beyond its
  *                         end ends the program, too (0)
- *     STANDIN_UNNAMED     1: memory of the card gets no name for other processes (0)
- *     STANDIN_UNOPENED    1: nobody can open memory of another process (0)
- *     STANDIN_PINS        how many places can be pinned (1000)
+ *     STANDIN_UNNAMED     1: memory of the GPU gets no name for other processes (0)
+ *     STANDIN_UNOPENED    1: memory of another process cannot be opened (0)
+ *     STANDIN_PINS        number of places that can be pinned (1000)
  *     STANDIN_REACH       1: kernels can write to pinned memory (0)
- *     STANDIN_EAGER       1: copies are made when they are asked for, the other thing that a card
- *                         may do (0)
- *     STANDIN_REPORT      file to which a line is appended at exit: which card was used, what was
- *                         not given back, and the largest block of memory here in bytes
+ *     STANDIN_EAGER       1: a copy is made when it is requested, which a GPU may also do (0)
+ *     STANDIN_REPORT      file to which a line is appended at exit: the GPU in use, memory that was
+ *                         not released, and the largest block of main memory in bytes
  */
 #include <cuda_runtime_api.h>
 #include <pthread.h>
@@ -30,9 +29,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "../hostgpu/shared_file.h"
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "base/shared_file.h"
 
 enum { GUARD = 64, PLACES = 1024 };
 
@@ -354,8 +353,8 @@ cudaError_t cudaHostUnregister(void *memory)
     return cudaErrorHostMemoryNotRegistered;
 }
 
-/* Copies that nobody has waited for yet, in their order.  Those to the card from pinned memory are
- * made at once: only the kernel behind them looks at what they bring. */
+/* Copies that the program has not waited for yet, in their order. Copies from pinned memory to the
+ * GPU are made at once, because only the next kernel reads them. */
 enum { LATE = 4096 };
 static struct late {
     cudaStream_t stream;

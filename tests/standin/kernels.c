@@ -1,11 +1,10 @@
-/* Stands in for the kernels of the CUDA engine: their threads, run here as soon as they are
- * launched.
- */
+/* Replaces the kernels of the CUDA engine: their threads run on this CPU as soon as they are
+ * launched. */
 #include <cuda_runtime_api.h>
 #include <string.h>
 
+#include "../hostgpu/host_loop.h"
 #include "engine/cpu/cpu.h"
-#include "gpu/host_loop.h"
 #include "gpu/kernel.h"
 #include "tests/enginecheck/peak.h"
 

@@ -1,4 +1,4 @@
-/* Background and noise that every engine must bring on alike, see engine_after. */
+/* Background and noise that every engine must compute alike, see engine_after. */
 #ifndef BRAGG_TESTS_AFTER_CASE_H
 #define BRAGG_TESTS_AFTER_CASE_H
 

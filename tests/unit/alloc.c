@@ -1,10 +1,13 @@
-/* Memory: sizes, alignment, arrays that grow. */
+/* Memory: checked sizes, alignment, and arrays that grow. */
 #include "unit.h"
 
+#include <malloc.h>
 #include <stdalign.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 
@@ -45,18 +48,69 @@ static void takes_many_at_once(void **state)
     mem_free(items);
 }
 
-static void too_many_leave_what_is_there(void **state)
+/* Calls `ask` in a child process, and checks that the child ends with status 1 and one line. */
+static void ends_the_process(void (*ask)(void), const char *line)
 {
-    (void)state;
+    int ends[2], status;
+    char said[256] = {0};
+    assert_int_equal(pipe(ends), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        (void)dup2(ends[1], STDERR_FILENO);
+        ask();
+        _exit(0);
+    }
+    (void)close(ends[1]);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(read(ends[0], said, sizeof said - 1) > 0);
+    (void)close(ends[0]);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 1);
+    assert_string_equal(said, line);
+}
+
+static void ask_for_an_array(void)
+{
+    (void)mem_array(SIZE_MAX / 2, 4);
+}
+
+static void ask_for_a_room(void)
+{
+    (void)mem_room(SIZE_MAX);
+}
+
+static void ask_for_a_copy(void)
+{
+    (void)mem_copy("", SIZE_MAX / 2, 4);
+}
+
+static void ask_for_more(void)
+{
     size_t capacity = 0;
     uint64_t *items = mem_grow(NULL, 0, 3, sizeof *items, &capacity);
-    const size_t before = capacity;
-    items[2] = 5;
-    assert_null(mem_grow(items, 3, SIZE_MAX, sizeof *items, &capacity));
-    assert_null(mem_grow(items, 3, SIZE_MAX / sizeof *items, sizeof *items, &capacity));
-    assert_int_equal(capacity, before);
-    assert_true(items[2] == 5);
-    mem_free(items);
+    (void)mem_grow(items, 3, SIZE_MAX, sizeof *items, &capacity);
+}
+
+static void ask_for_many_more(void)
+{
+    size_t capacity = 0;
+    uint64_t *items = mem_grow(NULL, 0, 3, sizeof *items, &capacity);
+    (void)mem_grow(items, 3, SIZE_MAX / sizeof *items, sizeof *items, &capacity);
+}
+
+#define HINT                                                                                       \
+    " bytes. Use smaller images, fewer threads, or a machine with more memory; 'ulimit -v' shows " \
+    "a limit\n"
+
+static void without_memory_a_process_ends(void **state)
+{
+    (void)state;
+    ends_the_process(ask_for_an_array, "bragg: out of memory for 36893488147419103232" HINT);
+    ends_the_process(ask_for_a_room, "bragg: out of memory for 18446744073709551616" HINT);
+    ends_the_process(ask_for_a_copy, "bragg: out of memory for 36893488147419103232" HINT);
+    ends_the_process(ask_for_more, "bragg: out of memory for 147573952589676412928" HINT);
+    ends_the_process(ask_for_many_more, "bragg: out of memory for 18446744073709551616" HINT);
+    assert_null(mem_try_array(SIZE_MAX / 2, 4));
+    assert_null(mem_try_room(SIZE_MAX));
 }
 
 static void sizes_do_not_overflow(void **state)
@@ -66,9 +120,6 @@ static void sizes_do_not_overflow(void **state)
     assert_true(size_multiply(1u << 20, 1u << 20, &product));
     assert_false(size_multiply(SIZE_MAX, 2, &product));
     assert_int_equal(product, 0);
-    assert_null(mem_array(SIZE_MAX / 2, 4));
-    assert_null(mem_room(SIZE_MAX));
-    assert_null(mem_copy("", SIZE_MAX / 2, 4));
 }
 
 static void memory_is_zeroed_and_aligned(void **state)
@@ -106,15 +157,44 @@ static void a_room_takes_what_is_written(void **state)
     mem_free(room);
 }
 
+/* The next frame gets the memory of the last one.  A block of another size frees what was kept, so
+ * that the memory of a process does not grow. */
+static void large_memory_is_used_again(void **state)
+{
+    (void)state;
+    enum { BYTES = 33 << 20 };
+    char *first = mem_room(BYTES), *second = mem_room(BYTES);
+    memset(first, 1, BYTES);
+    mem_free(first);
+    char *again = mem_room(BYTES - 100);
+    assert_ptr_equal(again, first);
+    if (!getenv("BRAGG_SANITIZED"))  // a sanitizer may fill what it allocates
+        assert_int_equal(again[1000], 1);
+    mem_free(again);
+    again = mem_array(BYTES, 1);
+    assert_int_equal(again[1000], 0);
+    mem_free(again);
+    mem_free(second);
+    char *large = mem_room(4 * BYTES);
+    if (!getenv("BRAGG_SANITIZED"))  // a sanitizer does not count what is mapped
+        assert_in_range(mallinfo2().hblkhd, 4 * BYTES, 5 * BYTES);
+    mem_free(large);
+    again = mem_room(BYTES);
+    if (!getenv("BRAGG_SANITIZED"))
+        assert_in_range(mallinfo2().hblkhd, BYTES, 2 * BYTES);
+    mem_free(again);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(grows_as_items_come),
         cmocka_unit_test(takes_many_at_once),
-        cmocka_unit_test(too_many_leave_what_is_there),
+        cmocka_unit_test(without_memory_a_process_ends),
         cmocka_unit_test(sizes_do_not_overflow),
         cmocka_unit_test(memory_is_zeroed_and_aligned),
         cmocka_unit_test(a_room_takes_what_is_written),
+        cmocka_unit_test(large_memory_is_used_again),
     };
     return unit_run(tests);
 }

@@ -1,4 +1,5 @@
-/* Tables of F against sin(theta)/lambda: interpolation, ends, reading. */
+/* Tables of F against sin(theta)/lambda: interpolation, values beyond the ends, and reading of
+ * files. */
 #include "unit.h"
 
 #include <math.h>

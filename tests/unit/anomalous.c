@@ -1,6 +1,6 @@
-/* f', f'' and what they add to F(h) and F(-h).  The numbers are those of PDB entry 1AKI with the
- * sulphur of both methionines replaced by selenium: F0 of all 1001 atoms was summed with the
- * scattering factors of the International Tables, without solvent, by another program. */
+/* f', f'' and their contributions to F(h) and F(-h).  The expected numbers are those of PDB entry
+ * 1AKI with selenium instead of the sulphur of both methionines.  Another program summed F0 of all
+ * 1001 atoms with the scattering factors of the International Tables, without solvent. */
 #include "unit.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@
 #include "io/structure_factors/hkl.h"
 #include "io/structure_factors/mtz.h"
 #include "near.h"
-#include "physics/crystal/anomalous.h"
+#include "physics/crystal/structure_factors.h"
 #include "scratch.h"
 
 static const struct symmetry_operator p212121[4] = {

@@ -1,4 +1,5 @@
-/* Panels of one plane as one image: places, gaps, region and mask; and what is no plane. */
+/* Panels of one plane as one image: places, gaps, region and mask.  Panels that are not in one
+ * plane are refused. */
 #include "unit.h"
 
 #include <string.h>
@@ -10,7 +11,7 @@ enum { FAST = 3, SLOW = 2, GAP = 1, WIDTH = 2 * FAST + GAP };
 static uint8_t mask[FAST * SLOW] = {1, 0, 1, 1, 1, 1};
 static struct panel panels[2];
 
-/* Two panels beside each other, the second on the grid of the first. */
+/* Two panels next to each other, the second on the grid of the first. */
 static struct experiment experiment(void)
 {
     for (int i = 0; i < 2; i++)

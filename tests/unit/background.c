@@ -1,4 +1,4 @@
-/* Amorphous background against numbers worked out by hand. */
+/* Amorphous background, compared with numbers that were worked out by hand. */
 #include "unit.h"
 
 #include <math.h>
@@ -149,7 +149,7 @@ static void places_do_not_depend_on_layers(void **state)
             p.layer_m = 320e-6 / layers;
             p.layer_depth_m = 1e-6;
             p.absorption_1_m = 4208;
-            background_position(&scene, &p, fast, 5, at);
+            background_point(&p, scene.physics, scene.beam, fast, 5, at);
             const double depth = vec_dot(at, p.normal) - vec_dot(p.origin_m, p.normal);
             const double slant = vec_length(at) / vec_dot(at, p.normal);
             for (int i = 0; i < SLICES; i++) {
@@ -239,7 +239,7 @@ static void assert_run(const struct background_kernels *kernels,
     kernels->run(scene, p, fast, 3, count, run);
     for (int i = 0; i < count; i++) {
         double position[3];
-        background_position(scene, p, fast + i, 3, position);
+        background_point(p, scene->physics, scene->beam, fast + i, 3, position);
         alone[i] = (float)background_photons(scene, p, position);
     }
     assert_memory_equal(run, alone, (size_t)count * sizeof *run);

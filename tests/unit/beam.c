@@ -1,4 +1,4 @@
-/* Sources: divergence, dispersion, lists and their weights; fluence. */
+/* Sources of the beam: divergence, dispersion, lists and their weights; fluence. */
 #include "unit.h"
 
 #include "base/alloc.h"

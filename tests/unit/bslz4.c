@@ -1,17 +1,19 @@
-/* bitshuffle+LZ4: known bits, every instruction set alike, there and back, damage. */
+/* bitshuffle with LZ4: known bits, equal bytes with every instruction set, round trips, and corrupt
+ * chunks. */
 #include "unit.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
+#include "base/program.h"
 #include "base/rng.h"
-#include "codec/bitshuffle.h"
 #include "codec/bslz4.h"
 
 enum { MOST = 9000 };  // items: more than a block of any size, and a rest
 
-static bitshuffle *const shuffles[ISA_COUNT] = {bitshuffle_baseline, bitshuffle_avx2,
-                                                bitshuffle_avx512};
+static bitshuffle_loop *const shuffles[ISA_COUNT] = {bitshuffle_baseline, bitshuffle_avx2,
+                                                     bitshuffle_avx512};
 static bitunshuffle *const unshuffles[ISA_COUNT] = {bitunshuffle_baseline, bitunshuffle_avx2,
                                                     bitunshuffle_avx512};
 static uint32_t items[MOST], back[MOST];
@@ -81,7 +83,9 @@ static void there_and_back(void **state)
     for (uint32_t kind = 0; kind < 120; kind++) {
         const size_t size = (size_t)1 << kind % 3, count = kind < 90 ? kind : MOST - kind;
         fill(kind, size, count);
-        const size_t length = bslz4_compress(ISA_BASELINE, items, count, size, one);
+        uint32_t sums[2];
+        const size_t length =
+            bslz4_compress_summed(ISA_BASELINE, items, count, size, one, &sums[0]);
         assert_true(length <= bslz4_bound(count, size));
         for (enum isa isa = ISA_AVX2; isa < ISA_COUNT; isa++)
             if (isa_present(isa)) {
@@ -89,8 +93,11 @@ static void there_and_back(void **state)
                 assert_memory_equal(one, other, length);
             }
         memset(back, 0xee, sizeof back);
-        assert_int_equal(bslz4_decompress(one, length, back, count, size, NULL), STATUS_OK);
+        assert_int_equal(bslz4_decompress_summed(one, length, back, count, size, &sums[1], NULL),
+                         STATUS_OK);
         assert_memory_equal(back, items, count * size);
+        assert_int_equal(sums[0], crc32c(0, items, count * size));
+        assert_int_equal(sums[1], sums[0]);
         unshuffle_all(size, count & ~(size_t)7);
     }
     free(one);
@@ -108,6 +115,37 @@ static void header_and_rest(void **state)
     assert_memory_equal(chunk + length - 6, eleven + 8, 6);
     assert_int_equal(length, 12 + 4 + (size_t)chunk[15] + 6);
     assert_int_equal(bslz4_bound(SIZE_MAX, 4), 0);
+}
+
+/* Large data is compressed in pieces, by several threads.  Its last bytes are no whole block. */
+static void threads_give_the_same_bytes(void **state)
+{
+    (void)state;
+    const size_t count = 900001, bytes = count * sizeof(uint16_t);
+    const size_t bounds[] = {bslz4_bound(count, 2), lz4_blocks_bound(bytes)};
+    uint16_t *large = malloc(bytes);
+    for (size_t i = 0; i < count; i++)
+        large[i] = (uint16_t)(i / 100000 % 2 ? i * 40503 >> 3 : i % 7);
+    for (int format = 0; format < 2; format++) {
+        uint8_t *one = malloc(bounds[format]), *other = malloc(bounds[format]);
+        size_t lengths[2];
+        uint32_t sum = 0;
+        for (int several = 0; several < 2; several++) {
+            uint8_t *out = several ? other : one;
+            program_set_threads(several ? 3 : 1);
+            lengths[several] = format
+                                   ? lz4_blocks_compress(large, bytes, out)
+                                   : bslz4_compress_summed(isa_best(), large, count, 2, out, &sum);
+            if (!format)
+                assert_int_equal(sum, crc32c(0, large, bytes));
+        }
+        assert_int_equal(lengths[0], lengths[1]);
+        assert_memory_equal(one, other, lengths[0]);
+        free(one);
+        free(other);
+    }
+    program_set_threads(1);
+    free(large);
 }
 
 /* Room that ends where it must, for the sanitizers. */
@@ -153,9 +191,8 @@ static void damaged_chunks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(known_bits),
-        cmocka_unit_test(there_and_back),
-        cmocka_unit_test(header_and_rest),
+        cmocka_unit_test(known_bits),      cmocka_unit_test(there_and_back),
+        cmocka_unit_test(header_and_rest), cmocka_unit_test(threads_give_the_same_bytes),
         cmocka_unit_test(damaged_chunks),
     };
     return unit_run(tests);

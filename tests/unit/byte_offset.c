@@ -1,11 +1,11 @@
-/* Byte offsets: known bytes, every instruction set against one difference at a time, and
- * damaged input. */
+/* Byte-offset compression: known bytes, every instruction set compared with a loop over single
+ * differences, and corrupt input. */
 #include "unit.h"
 
 #include <string.h>
 
 #include "base/rng.h"
-#include "io/images/byte_offset.h"
+#include "io/images/cbf.h"
 
 enum { COUNT = 500, ROOM = BYTE_OFFSET_WORST * COUNT + BYTE_OFFSET_SLACK };
 

@@ -1,4 +1,4 @@
-/* Mini-CBF: there and back, masked pixels, what cannot be written, damaged files. */
+/* Mini-CBF: round trips, masked pixels, images that cannot be written, and corrupt files. */
 #include "unit.h"
 
 #include <stdlib.h>
@@ -12,6 +12,7 @@ enum { FAST = 300, SLOW = 200, COUNT = FAST * SLOW };
 
 static struct panel panel = {.fast_pixels = FAST,
                              .slow_pixels = SLOW,
+                             .roi = {.fast_max = FAST - 1, .slow_max = SLOW - 1},
                              .pixel_m = 75e-6,
                              .distance_m = 0.2,
                              .beam_fast_m = 0.011,
@@ -212,7 +213,7 @@ static void refused(const char *text, const char *part)
     assert_int_equal(fclose(out), 0);
     assert_int_equal(image_file_read(path, &file, &e), STATUS_INPUT);
     if (!strstr(e.text, part))
-        fail_msg("'%s' lacks '%s'", e.text, part);
+        fail_msg("'%s' does not contain '%s'", e.text, part);
 }
 
 #define KIND "###CBF: VERSION 1.5\nconversions=\"x-CBF_BYTE_OFFSET\"\n"

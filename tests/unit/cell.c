@@ -1,4 +1,4 @@
-/* The crystal: cells, matrices, counts, misset, mosaic domains. */
+/* The crystal: cells, matrices, numbers of cells, misset angles, mosaic domains. */
 #include "unit.h"
 
 #include "base/alloc.h"
@@ -6,7 +6,6 @@
 #include "model/recipe.h"
 #include "near.h"
 #include "physics/crystal/cell.h"
-#include "physics/crystal/orientation.h"
 #include "physics/setup.h"
 #include "physics_request.h"
 

@@ -1,4 +1,5 @@
-/* The closed form against sums over domains and wavelengths by the other loops. */
+/* The closed form, compared with sums over domains and wavelengths by the other loops. */
+#include "../hostgpu/host_engine.h"
 #include "unit.h"
 
 #include <math.h>
@@ -8,7 +9,6 @@
 #include "base/vec.h"
 #include "engine/engine.h"
 #include "engine_case.h"
-#include "gpu/gpu.h"
 #include "near.h"
 #include "physics/setup.h"
 #include "physics_request.h"
@@ -73,8 +73,8 @@ static void set_waves(struct recipe *r, const struct experiment *x, double step)
     }
 }
 
-/* A thread of a card looks at one pixel: without the wavelengths that only the pixels beside it
- * see, which are below e^-20. */
+/* Compares images of the GPU and the CPU. A thread of the GPU computes one pixel, without
+ * wavelengths that only neighbouring pixels need, which add less than e^-20. */
 static void hold_card(const float *card, const float *cpu, size_t count)
 {
     float most = 0.0f;
@@ -277,7 +277,7 @@ static void test_spread(void **state)
     set3(c->strain_rms, 2e-3, 1e-3, 1.5e-3);
     c->divergence_rms_rad = 3e-4;
     float *got = compute(&engine_cpu, &x, &r, 2);
-    for (size_t i = 0; i < (size_t)EDGE * EDGE; i++)  // low orders are hardly spread
+    for (size_t i = 0; i < (size_t)EDGE * EDGE; i++)  // reflections of low order are almost points
         if (hypot((double)(i % EDGE) - EDGE / 2, (double)(i / EDGE) - EDGE / 2) < 120)
             got[i] = 0.0f;
     (void)brightest(got, &at);

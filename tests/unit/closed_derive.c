@@ -1,4 +1,4 @@
-/* Derivatives in closed form: those of the reference engine where nothing is spread. */
+/* Derivatives in closed form.  Without any spread they equal those of the reference engine. */
 #include "unit.h"
 
 #include <math.h>
@@ -98,7 +98,7 @@ static void test_planes(void **state)
     experiment_free(&x);
 }
 
-/* Of listed pixels, and sums over them: those of the planes. */
+/* Derivatives of listed pixels, and sums over them, equal those of the derivative images. */
 static void test_listed(void **state)
 {
     (void)state;

@@ -1,18 +1,16 @@
-/*
- * Background and noise on the card, without a card: its threads run on this processor.
- * The pixels are those of background_image and noise_apply, bit for bit, for photons of
- * the engine; and so are images of the stages that --fuse puts into one program.
- */
+/* Background and noise of the CUDA engine without a GPU: the threads of its kernels run on this
+ * CPU.  For photons of the engine the pixels equal those of background_image and noise_apply, bit
+ * for bit.  So do images of stages that --fuse joins in one program. */
+#include "../hostgpu/host_engine.h"
 #include "unit.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "after_water.h"
-#include "engine/detector/gain_stages.h"
+#include "engine/detector/readout.h"
 #include "engine_run.h"
 #include "engine_table.h"
-#include "gpu/gpu.h"
 #include "stages/intensity/fuse.h"
 
 static const struct engine_options OPTIONS = {.threads = 2};
@@ -293,7 +291,7 @@ static struct frame through(const struct engine *engine, const struct engine_cas
     atomic_uint_fast64_t rows = 0;
     assert_int_equal(case_build(c, &x, &f.recipe, &e), STATUS_OK);
     x.beam.size_m = 1e-4;
-    assert_true(experiment_copy(&other, &x));
+    experiment_copy(&other, &x);
     f.recipe.id = 4;
     f.recipe.seed = 11;
     assert_int_equal(engine->create(&plan, &other, &OPTIONS, &e), STATUS_OK);

@@ -1,7 +1,6 @@
-/*
- * From photons on, without a card: background and noise of plans that compute no photons are those
- * of plans that do, wherever photons and counts lie.
- */
+/* Background and noise of the CUDA engine without a GPU, for plans that compute no photons.  The
+ * results equal those of plans that compute photons, for every place of photons and counts. */
+#include "../hostgpu/host_engine.h"
 #include "unit.h"
 
 #include <math.h>
@@ -10,7 +9,6 @@
 #include "after_water.h"
 #include "engine_run.h"
 #include "engine_table.h"
-#include "gpu/gpu.h"
 
 static const struct engine *const ENGINE = &engine_cuda_host;
 static const uint64_t SEED = 77;
@@ -41,7 +39,7 @@ static void image_close(struct plan *plan, struct image *image)
     mem_free(image->pixels);
 }
 
-/* What is there, here. */
+/* Returns a copy of the pixels of an image on the GPU, in main memory. */
 static void *pixels_of(struct plan *plan, const struct image *image)
 {
     const size_t bytes = image->count * pixel_size(image->type);

@@ -1,9 +1,8 @@
-/*
- * The CUDA engine without a GPU: its threads run on this processor, all else is what a
- * card gets.  The bytes are those of the CPU engine, with and without fused multiply-add; but for
- * shapes other than SQUARE of its cpu_loop.c and cpu_double_loop.c.  tests/cli/cuda.t holds them
- * against the reference.
- */
+/* The CUDA engine without a GPU: the threads of its kernels run on this CPU, and all other code is
+ * that of a GPU.  The bytes are those of the CPU engine, with and without fused multiply-add.  For
+ * shapes other than SQUARE they are those of cpu_loop.c and cpu_double_loop.c. tests/cli/cuda.t
+ * compares the engine with the reference. */
+#include "../hostgpu/host_engine.h"
 #include "unit.h"
 
 #include <math.h>
@@ -12,7 +11,6 @@
 #include "engine/cpu/cpu.h"
 #include "engine_run.h"
 #include "engine_table.h"
-#include "gpu/gpu.h"
 
 /* A frame by these loops, every lattice asked at every pixel. */
 static float *run_dense(const struct experiment *x, const struct recipe *r,

@@ -1,10 +1,10 @@
-/* Counters that miss photons, against a simulation photon by photon. */
+/* Counters that miss photons, compared with a simulation of single photons. */
 #include "unit.h"
 
 #include <math.h>
 
 #include "base/rng.h"
-#include "engine/detector/dead_time.h"
+#include "engine/detector/readout.h"
 
 enum { EXPOSURE = 1000, FRAMES = 4000 };  // an exposure in dead times
 

@@ -1,8 +1,6 @@
-/*
- * Derivatives of the reference engine against sixth-order central differences of its own image
- * in double precision: every parameter, with every factor at work, as the user's options make
- * the experiment; then sums against planes.
- */
+/* Derivatives of the reference engine, compared with sixth-order central differences of its image
+ * in double precision.  The test has every parameter and every factor, in experiments that are made
+ * from a user's options.  Then it compares sums with derivative images. */
 #include "unit.h"
 
 #include <stdio.h>

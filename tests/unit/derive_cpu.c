@@ -1,8 +1,7 @@
-/*
- * Derivatives of the CPU engine, and of the CUDA engine with its threads run on this processor,
- * against those of the reference engine: every parameter, both precisions, with every factor at
- * work; lists, threads and instruction sets.
- */
+/* Derivatives of the CPU engine, and of the CUDA engine with its threads on this CPU, compared with
+ * those of the reference engine: every parameter, both precisions, every factor; lists of pixels,
+ * threads and instruction sets. */
+#include "../hostgpu/host_engine.h"
 #include "unit.h"
 
 #include <stdio.h>
@@ -14,7 +13,6 @@ enum { EDGE = 21, PIXELS = EDGE * EDGE };
 #include "base/isa.h"
 #include "derive_scene.h"
 #include "engine/engine.h"
-#include "gpu/gpu.h"
 
 #define ALL                                                                                  \
     "rot,cell_a,cell_b,cell_c,cell_alpha,cell_beta,cell_gamma,ncells,mosaic,scale,phi0,osc," \
@@ -289,8 +287,8 @@ static void ask_list(const struct scene *s, const struct parameters *set, const 
     }
 }
 
-/* Structure factors of neighbours, which are looked up together, and of others; of a table that
- * holds all, some, or next to none of the reflections. */
+/* Structure factors of neighbouring reflections, which are looked up together, and of distant ones,
+ * in a table with all, some, or almost none of the reflections. */
 static void test_look_ups(void **state)
 {
     (void)state;

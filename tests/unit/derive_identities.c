@@ -1,7 +1,6 @@
-/*
- * Derivatives that need no differences to be checked: sums of planes that vanish in every pixel,
- * of every engine.  A wrong factor or sign of any of them shows at once.
- */
+/* Derivatives that can be tested without differences: sums of derivative images that vanish in
+ * every pixel, for every engine.  Such a sum does not vanish if one factor or sign is wrong. */
+#include "../hostgpu/host_engine.h"
 #include "unit.h"
 
 #include <math.h>
@@ -12,7 +11,6 @@ enum { EDGE = 12, PIXELS = EDGE * EDGE };
 
 #include "derive_scene.h"
 #include "engine/engine.h"
-#include "gpu/gpu.h"
 #include "near.h"
 #include "physics/crystal/shape_slopes.h"
 
@@ -156,8 +154,8 @@ static void test_cells(void **state)
     hold(&gauss, &(struct identity){"ncells,fudge", {7, 6, 8, -2 * 0.7}, 6});
 }
 
-/* nanoBragg's own GAUSS tells the product of the cells only, Na dI/dNa = Nb dI/dNb; this one
- * tells all three. */
+/* nanoBragg's GAUSS depends only on the product of the cells, so that Na dI/dNa = Nb dI/dNb. GAUSS
+ * of physical mode depends on each of the three numbers. */
 static void test_cells_apart(void **state)
 {
     (void)state;
@@ -168,8 +166,8 @@ static void test_cells_apart(void **state)
     }
 }
 
-/* Of one term, along each edge: N dS/dN = 2 S + d dS/dd where S is N^2 times a function of N d, and
- * for SQUARE as much more as its sin(pi d) tells. */
+/* For one term and each edge, N dS/dN = 2 S + d dS/dd if S is N^2 times a function of N d. SQUARE
+ * has another summand, because of its sin(pi d). */
 static void test_each_edge(void **state)
 {
     (void)state;

@@ -1,7 +1,7 @@
-/*
- * Derivatives in the very middle of a spot, where a difference of cotangents has lost all digits:
- * the fast loops against the reference, in pixels that are a millionth of a spot wide and more.
- */
+/* Derivatives in the middle of a spot, where a difference of cotangents would lose all digits.  The
+ * fast loops are compared with the reference, in pixels that are a millionth of a spot wide and
+ * wider. */
+#include "../hostgpu/host_engine.h"
 #include "unit.h"
 
 #include <math.h>
@@ -11,7 +11,6 @@ enum { EDGE = 8, PIXELS = EDGE * EDGE };
 
 #include "derive_scene.h"
 #include "engine/engine.h"
-#include "gpu/gpu.h"
 
 static const char NAMES[] = "rot_x,rot_y,cell_b,ncells,wavelength";
 enum { COUNT = 7 };

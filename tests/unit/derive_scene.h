@@ -1,6 +1,6 @@
 /*
- * What tests of derivatives have an image of: two lattices and every factor of a pixel, as the
- * user's options make them, on EDGE x EDGE pixels (defined before).
+ * The experiment of the tests of derivatives: two lattices and every factor of a pixel, made from
+ * the options of a user, on EDGE x EDGE pixels.  Define EDGE before you include this file.
  */
 #ifndef BRAGG_TESTS_DERIVE_SCENE_H
 #define BRAGG_TESTS_DERIVE_SCENE_H
@@ -8,7 +8,7 @@
 #include "base/alloc.h"
 #include "base/vec.h"
 #include "engine/derivatives/derive.h"
-#include "physics/crystal/orientation.h"
+#include "physics/crystal/cell.h"
 #include "physics/detector/detector.h"
 #include "physics/setup.h"
 #include "physics_request.h"

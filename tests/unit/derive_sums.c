@@ -1,12 +1,12 @@
-/* Sums of products of derivatives, against plain ones: any number of items and parameters, data
- * that are left out, no data; instruction sets. */
+/* Sums of products of derivatives, compared with a plain loop: any number of items and parameters,
+ * excluded data, no data, and every instruction set. */
 #include "unit.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "base/isa.h"
-#include "engine/derivatives/derive_sums.h"
+#include "engine/derivatives/derive.h"
 
 enum { COUNT = 13, FIRST = 3, ITEMS = FIRST + DERIVE_BLOCK };
 

@@ -1,5 +1,5 @@
-/* Set-up of the detector against printed values of nanoBragg, and the rules of
- * physical mode. */
+/* Set-up of the detector, compared with values that nanoBragg prints; and the rules of physical
+ * mode. */
 #include "unit.h"
 
 #include "base/vec.h"

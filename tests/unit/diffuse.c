@@ -1,7 +1,6 @@
-/*
- * Diffuse halos: the absolute scale and all orders against numbers of another program, the sum over
- * all reflections without any grid, the integral, bad input.
- */
+/* Diffuse halos: the absolute scale and all orders are compared with numbers of another program,
+ * and the sum over all reflections with a sum without a grid.  Also tests the integral and bad
+ * input. */
 #include "engine/crystal/diffuse.h"
 
 #include <math.h>
@@ -11,7 +10,6 @@
 
 #include "base/vec.h"
 #include "near.h"
-#include "physics/crystal/diffuse.h"
 #include "unit.h"
 
 enum { EDGE = 29, MOST = 14 };
@@ -66,7 +64,7 @@ static struct diffuse *halos_of(const char *isa, int threads)
     return halos;
 }
 
-/* Of one reflection, as the formula stands in the header. */
+/* Returns the halo of one reflection, computed with the formula in the header. */
 static double of_one(const double axes[9], const double hkl[3], const int at[3])
 {
     const struct crystal *c = &scene.crystal;

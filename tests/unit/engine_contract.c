@@ -1,25 +1,15 @@
-/*
- * What engine.h promises, held against the CPU engine: all kernels of one identity
- * class give the same bytes for any number of threads and any cut into blocks;
- * bad requests are one line; rows are counted; traces say what images hold.
- */
+/* The promises of engine.h, tested with the CPU engine.  All kernels of one identity class give the
+ * same bytes for any number of threads and any division into blocks.  A bad request gives one line
+ * of error.  Rows are counted.  Traces report what images contain. */
+#include "../hostgpu/host_engine.h"
 #include "unit.h"
 
 #include <math.h>
 
-#include "base/crc32c.h"
+#include "base/hash.h"
 #include "engine/engine.h"
 #include "engine_run.h"
 #include "engine_table.h"
-#include "gpu/gpu.h"
-
-static uint64_t hash_bytes(const void *bytes, size_t count)
-{
-    uint64_t hash = 14695981039346656037u;  // FNV-1a
-    for (size_t i = 0; i < count; i++)
-        hash = (hash ^ ((const unsigned char *)bytes)[i]) * 1099511628211u;
-    return hash;
-}
 
 static void one_class_gives_one_image(void **state)
 {
@@ -41,7 +31,8 @@ static void one_class_gives_one_image(void **state)
                                                    .precision =
                                                        n % 2 ? PRECISION_DOUBLE : PRECISION_MIXED};
             float *image = run_engine_with(&engine_cpu, &x, &r, &options);
-            const uint64_t hash = hash_bytes(image, (size_t)experiment_pixels(&x) * sizeof *image);
+            const uint64_t hash =
+                hash_bytes(HASH_START, image, (size_t)experiment_pixels(&x) * sizeof *image);
             first = first ? first : hash;
             if (hash != first)
                 fail_msg("%s: %s with %d threads differs", cases[i].name, isas[j / 3], 1 + j % 3);
@@ -267,7 +258,8 @@ static void blank_frames_hold_water_alone(void **state)
     experiment_free(&x);
 }
 
-/* By frame, panel and pixel, also where panels before it are masked; by every engine. */
+/* An error about a pixel names frame, panel and pixel, with every engine, also if previous panels
+ * are masked. */
 static void photons_that_are_not_finite_are_refused(void **state)
 {
     (void)state;

@@ -1,8 +1,8 @@
 /*
- * The gate.  An image agrees with the reference when the relative error with a floor of
- * 1e-3 of the mean is at most 1e-5 for N <= 20 and 1e-4 above, over pixels whose reference
- * changes by less than 1e-6 when h, k, l move by 1e-12; the others are counted and
- * at most 1e-4 of the image; the sums agree within 1e-6.
+ * The gate: the limits within which an image agrees with the reference.  The relative error, with a
+ * floor of 1e-3 of the mean, is at most 1e-5 for N <= 20 and 1e-4 above.  It is tested in pixels
+ * whose reference changes by less than 1e-6 if h, k, l move by 1e-12.  All other pixels are
+ * counted, and are at most 1e-4 of the image.  The sums agree within 1e-6.
  */
 #ifndef BRAGG_TESTS_ENGINE_GATE_H
 #define BRAGG_TESTS_ENGINE_GATE_H

@@ -1,15 +1,14 @@
 /*
- * The photons of a pixel with its indices moved by a hair: what tells whether a
- * pixel's value can be asked for to 1e-6 at all.  Written on the functions of
- * physics that the reference engine uses, physical mode only; a test holds it
- * against the reference.
+ * The photons of a pixel with slightly moved indices.  They show whether the value of the pixel can
+ * be right to 1e-6 at all.  The functions are those of physics that the reference engine uses, for
+ * physical mode only.  A test compares them with the reference.
  */
 #ifndef BRAGG_TESTS_ENGINE_MOVED_H
 #define BRAGG_TESTS_ENGINE_MOVED_H
 
+#include "base/units.h"
 #include "engine/reference/recipe_check.h"
 #include "physics/beam/polarization.h"
-#include "physics/constants.h"
 #include "physics/crystal/hkl.h"
 #include "physics/crystal/shape.h"
 #include "physics/detector/pixel.h"

@@ -1,4 +1,4 @@
-/* Running an engine in a test: any failure fails the test. */
+/* Runs an engine in a test.  Any failure fails the test. */
 #ifndef BRAGG_TESTS_ENGINE_RUN_H
 #define BRAGG_TESTS_ENGINE_RUN_H
 

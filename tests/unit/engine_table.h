@@ -1,4 +1,4 @@
-/* The one table of cases that every engine computes. */
+/* The table of cases that every engine computes. */
 #ifndef BRAGG_TESTS_ENGINE_TABLE_H
 #define BRAGG_TESTS_ENGINE_TABLE_H
 

@@ -1,4 +1,4 @@
-/* Messages are one line of text, whatever the names in them. */
+/* A message is one line of text, whatever characters its names contain. */
 #include "unit.h"
 
 #include <errno.h>

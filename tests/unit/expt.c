@@ -183,7 +183,7 @@ static void scans_agree_with_all_that_belongs_to_them(void **state)
         {"\"image_range\": [1, 3], \"properties\": {\"oscillation\": [0, 1]}", "",
          "oscillation: has 2 items; expected one for each of the 3 images of image_range"},
         {"\"image_range\": [1, 3], \"properties\": {\"oscillation\": [0, 1, 2.5]}", "",
-         "oscillation[2]: is 2.5; expected 2: images must be evenly spaced"},
+         "oscillation[2]: is 2.5; expected 2 in a scan of evenly spaced images"},
         {"\"image_range\": [1, 3], \"oscillation\": [0, 1]",
          ", \"imageset\": [{\"template\": \"a.nxs\", \"single_file_indices\": [0, 1]}]",
          "imageset[0].single_file_indices: has 2 items, but image_range of the scan has 3 images"},

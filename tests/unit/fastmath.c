@@ -1,12 +1,10 @@
-/*
- * The elementary functions of the fast kernels against the C library in long
- * double, over their stated ranges, with their stated errors.
- */
+/* The elementary functions of the fast kernels, compared with the C library in long double, over
+ * their stated ranges and with their stated errors. */
 #include "unit.h"
 
 #include <math.h>
 
-#include "gpu/dense_sum.h"
+#include "gpu/dense.h"
 #include "physics/crystal/shape.h"
 #include "physics/crystal/shape_fast.h"
 #include "physics/fastmath.h"
@@ -37,7 +35,7 @@ static void sinc_in_single_precision(void **state)
     assert_true(sinc_scaled_f(0.0f) == 0x1p40f);
 }
 
-/* Of the dense loops, which do not see a constant. */
+/* The sine of the dense loops. */
 static void sine_in_the_unit_of_fractions(void **state)
 {
     (void)state;
@@ -52,7 +50,7 @@ static void sine_in_the_unit_of_fractions(void **state)
     assert_true(most / least - 1.0 < 6e-7);
 }
 
-/* Of 20 um to 200 m, from halves of their squares. */
+/* Lengths from 20 um to 200 m, computed from half of their squares. */
 static void airpaths(void **state)
 {
     (void)state;

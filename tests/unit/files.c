@@ -1,5 +1,5 @@
-/* Lines that several processes append to one file, such as that of --stats: none gets lost, also
- * when the disk is full. */
+/* Lines that several processes append to one file, such as that of --stats: no line gets lost, also
+ * if the disk is full.  Files that are not finished when memory runs out. */
 #include "unit.h"
 
 #include <fcntl.h>
@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/files.h"
 #include "scratch.h"
 
@@ -95,12 +96,41 @@ static void a_line_waits_for_the_lock_and_finds_the_file_removed(void **state)
     assert_string_equal(content(path), "line\n");
 }
 
+/* Memory runs out while two files are unfinished and a third one is finished.  A child of the
+ * process, which ends for the same reason before, removes none of them. */
+static void without_memory_no_unfinished_file_stays(void **state)
+{
+    (void)state;
+    const char *names[] = {"a", "b", "c"};
+    int status;
+    const pid_t process = fork();
+    if (process == 0) {
+        (void)close(STDERR_FILENO);
+        for (size_t i = 0; i < 3; i++)
+            target_unfinished(scratch_text(scratch_path(names[i]), "half"));
+        target_finished(scratch_path("b"));
+        const pid_t child = fork();
+        if (child == 0)
+            (void)mem_array(SIZE_MAX, 2);
+        (void)waitpid(child, &status, 0);
+        if (access(scratch_path("a"), F_OK) == 0)
+            (void)mem_array(SIZE_MAX, 2);
+        _exit(2);
+    }
+    assert_int_equal(waitpid(process, &status, 0), process);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 1);
+    assert_int_equal(access(scratch_path("a"), F_OK), -1);
+    assert_int_equal(access(scratch_path("b"), F_OK), 0);
+    assert_int_equal(access(scratch_path("c"), F_OK), -1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_failed_line_leaves_no_part),
         cmocka_unit_test(bytes_of_another_process_stay),
         cmocka_unit_test(a_line_waits_for_the_lock_and_finds_the_file_removed),
+        cmocka_unit_test(without_memory_no_unfinished_file_stays),
     };
     (void)signal(SIGXFSZ, SIG_IGN);
     (void)getrlimit(RLIMIT_FSIZE, &unlimited);

@@ -1,8 +1,6 @@
-/*
- * Fits of few counts: errors are as large as error bars say.  The two likelihoods that others take
- * fail the same checks: weights of the counts themselves are biased, and a Gaussian with the
- * model's variance claims error bars that are too small.
- */
+/* Fits of few counts: the errors are as large as the error bars.  Two other likelihoods fail the
+ * same tests: weights from the counts are biased, and a Gaussian with the variance of the model
+ * gives error bars that are too small. */
 #include "unit.h"
 
 #include <math.h>
@@ -89,8 +87,8 @@ static double moment(double power)
     return sum / PIXELS;
 }
 
-/* Of sum ln V + (n - mean)^2/V, V = mean, which has its least value where mean^2 + mean is the mean
- * of n^2; with the error bar of its curvature. */
+/* Returns the minimum of the sum of ln V + (n - mean)^2/V with V = mean. There mean^2 + mean is the
+ * mean of n^2. The error bar comes from the curvature. */
 static struct estimate gaussian(void)
 {
     const double mean = 0.5 * (sqrt(1.0 + 4.0 * moment(2.0)) - 1.0);
@@ -231,7 +229,7 @@ static void what_is_held_stays(void **state)
     assert_true(r.converged && r.told && at[1] == 0.5 && r.total[1] == 0.0);
     assert_true(fabs(at[0] + 0.25 - moment(1.0)) < 0.01);
     assert_true(fabs(r.error[0] / sqrt(20.0 / PIXELS) - 1.0) < 0.1 && r.error[1] == 0.0);
-    /* what it tells about the other: the slope is 0 by the counts */
+    /* information about the other parameter: the slope from the counts is 0 */
     assert_true(fabs(r.sums->gradient[0]) < 1.0 && r.sums->gradient[1] < 0.0);
     assert_true(fabs(r.sums->fisher[3] / (PIXELS / 20.0 / 3.0 + 4.0) - 1.0) < 0.1);
     fit_room_free(&room);

@@ -1,4 +1,5 @@
-/* The footprint of the crystal: spots have the moments that the geometry says. */
+/* The footprint of the crystal on the detector: spots have the moments that follow from the
+ * geometry. */
 #include "footprint_spot.h"
 
 #include "base/rng.h"
@@ -99,8 +100,8 @@ static void hit(const struct spot *spot, const double r[3], double at[2])
 
 static double LAB[3][3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
 
-/* The second moments of the spot less those of a point's: a lit part with these moments in the lab,
- * row-major. */
+/* Compares the second moments of the spot, minus those of the spot of a point, with an illuminated
+ * volume that has these moments in the laboratory frame, row by row. */
 static void expect_moments(const struct spot *spot, const double moments[9],
                            const struct engine *engine)
 {

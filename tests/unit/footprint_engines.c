@@ -1,11 +1,12 @@
-/* The footprint of the crystal: all engines agree, whatever frames came before. */
+/* The footprint of the crystal on the detector: all engines agree, whatever frames they computed
+ * before. */
+#include "../hostgpu/host_engine.h"
 #include "unit.h"
 
 #include <stdlib.h>
 
 #include "engine_gate.h"
 #include "engine_run.h"
-#include "gpu/gpu.h"
 
 // clang-format off
 static const struct engine_case CASES[] = {

@@ -1,11 +1,10 @@
-/* The footprint of the crystal: images are those of many shifted point crystals; points stay
- * points, and a footprint that is too wide is refused. */
+/* The footprint of the crystal on the detector: images equal sums over many shifted point crystals.
+ * Points stay points, and a footprint that is too wide is refused. */
+#include "../hostgpu/host_engine.h"
 #include "footprint_spot.h"
 
-#include "gpu/gpu.h"
-
-/* The sum of point crystals all over the lit part, each with the detector moved the other way:
- * the geometry of the product, without a footprint. */
+/* The image equals the sum over point crystals in the illuminated volume. A point crystal is moved
+ * by moving the detector the other way, so the sum uses the geometry without a footprint. */
 static void the_image_is_that_of_many_points(void **state)
 {
     (void)state;

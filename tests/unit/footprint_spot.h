@@ -1,4 +1,4 @@
-/* One spot in the middle of a panel, of a crystal with a size. */
+/* One spot in the middle of a panel, from a crystal with a size. */
 #ifndef BRAGG_TESTS_FOOTPRINT_SPOT_H
 #define BRAGG_TESTS_FOOTPRINT_SPOT_H
 

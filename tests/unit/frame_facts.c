@@ -1,4 +1,4 @@
-/* What a report counts: nothing of a frame that was replaced while it was looked at. */
+/* Counts of a report: a frame that was replaced while it was read does not count. */
 #include <stdlib.h>
 
 #include "stages/shared/frame_facts.h"

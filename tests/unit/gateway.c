@@ -1,4 +1,4 @@
-/* What leaves for foreign clients: the guard, pixel types. */
+/* Checks of messages to live clients, and their pixel types. */
 #include "unit.h"
 
 #include <math.h>

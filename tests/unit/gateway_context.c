@@ -1,4 +1,4 @@
-/* A context that does not end holds nobody up. */
+/* A ZeroMQ context that does not end does not delay the process. */
 #include "unit.h"
 
 #include <zmq.h>

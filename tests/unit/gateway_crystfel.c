@@ -1,11 +1,11 @@
-/* What leaves for CrystFEL: packed frames, the truth, cell files. */
+/* Messages to CrystFEL: packed frames, the ground truth, and cell files. */
 #include "unit.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "gateway/peaks.h"
+#include "gateway/delivery.h"
 #include "gateway/protocol.h"
 #include "gateway_image.h"
 #include "io/crystfel/crystfel.h"

@@ -1,4 +1,4 @@
-/* An image and its panel, for what leaves for foreign clients. */
+/* An image and its panel, for tests of messages to live clients. */
 #ifndef BRAGG_TESTS_GATEWAY_IMAGE_H
 #define BRAGG_TESTS_GATEWAY_IMAGE_H
 

@@ -1,4 +1,4 @@
-/* What leaves for foreign clients: the bytes of json-array. */
+/* The bytes of json-array messages to live clients. */
 #include "unit.h"
 
 #include <stdlib.h>

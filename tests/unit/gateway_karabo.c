@@ -1,4 +1,4 @@
-/* What leaves for foreign clients: karabo-bridge's bytes. */
+/* The bytes of karabo-bridge messages to live clients. */
 #include "unit.h"
 
 #include <math.h>

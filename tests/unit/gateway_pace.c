@@ -1,4 +1,4 @@
-/* The rate at which frames leave for foreign clients. */
+/* The rate at which frames leave for live clients. */
 #include "unit.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* CrystFEL geometry files: what is read, what is refused, and back again. */
+/* CrystFEL geometry files: what is read, what is refused, and round trips. */
 #include "unit.h"
 
 #include <math.h>
@@ -77,7 +77,7 @@ static void bad_regions_are_masked(void **state)
                      STATUS_OK);
     assert_true(good(0) == 50 && good(1) == 48 && !geom.panels[0].mask);
     assert_true(!geom.panels[1].mask[12] && !geom.panels[1].mask[13] && geom.panels[1].mask[14]);
-    /* in the lab: x from -5 to 5 in pixels, y from 2.5 */
+    /* in the laboratory frame: x from -5 to 5 in pixels, y from 2.5 */
     assert_int_equal(read_text(TOP PANEL("a") "badx/min_x = -4\nbadx/max_x = -1\nbadx/min_y = 0\n"
                                               "badx/max_y = 3.6\n"),
                      STATUS_OK);

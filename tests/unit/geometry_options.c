@@ -1,4 +1,4 @@
-/* bragg-geometry: from options to the request in SI units. */
+/* Options of bragg-geometry, and the request in SI units that is made from them. */
 #include "unit.h"
 
 #include <math.h>
@@ -180,7 +180,8 @@ static void bad_crystals_are_named(void **state)
     assert_int_equal(MAKE("--crystal=crystal=x"), STATUS_USAGE);
     assert_int_equal(MAKE("--crystal=cell=9,9,9,90,90,90"), STATUS_USAGE);
     assert_string_equal(error.text,
-                        "--cell needs structure factors. Add --model, --mtz, --hkl or --default-F");
+                        "--cell needs structure factors. Add --model, --mtz, --hkl or --default-F, "
+                        "or --wilson=20 for random ones");
     assert_int_equal(MAKE("--name=two words"), STATUS_USAGE);
 }
 

@@ -1,11 +1,11 @@
-/* A card for unit tests, whose memory is the heap of the process. */
+/* A GPU for unit tests, whose memory is the heap of the process. */
 #ifndef BRAGG_TESTS_HEAP_CARD_H
 #define BRAGG_TESTS_HEAP_CARD_H
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/card.h"
+#include "model/frame.h"
 #include "unit.h"
 
 static struct {

@@ -1,4 +1,4 @@
-/* What made some output, as text, and what differs. */
+/* The history of an output as text, and the first difference between two histories. */
 #include "unit.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* Structure-factor files: nanoBragg's rules, strict rules, Fdump, symmetry. */
+/* Files of structure factors: nanoBragg's rules, strict rules, Fdump.bin, symmetry. */
 #include "unit.h"
 
 #include <stdlib.h>
@@ -236,7 +236,7 @@ static void mates_may_have_their_own(void **state)
     assert_non_null(strstr(e.text, "test:7: F of 1 0 3 is 5 in this line and 6 in a later one"));
 }
 
-/* Friedel's mates tell a whole list from a part of one. */
+/* Friedel mates show whether a list is complete or a part. */
 static void unique_parts_are_found(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* The rings of ice against the structure of its crystals. */
+/* Powder rings of ice, compared with the crystal structure of ice. */
 #include "unit.h"
 
 #include <math.h>

@@ -1,4 +1,5 @@
-/* Blocks in the beam: volumes against points drawn at random, and what a lattice gets of them. */
+/* Mosaic blocks in the beam: volumes are compared with random points, and each lattice gets its
+ * number of blocks. */
 #include "unit.h"
 
 #include <math.h>
@@ -10,7 +11,6 @@
 #include "near.h"
 #include "physics/crystal/cell.h"
 #include "physics/crystal/illuminated_volume.h"
-#include "physics/crystal/orientation.h"
 #include "physics/setup.h"
 #include "physics_request.h"
 
@@ -41,19 +41,29 @@ static void straight_boxes_are_cut_to_the_beam(void **state)
     const struct beam b = beam_of(3e-6, 5e-6);
     double edges[9];
     box(&b, (double[]){10e-6, 0, 0, 0, 20e-6, 0, 0, 0, 40e-6}, edges);
-    assert_near(illuminated_share(&b, edges), 0.3 * 0.25, 1e-12);
+    assert_near(illuminated_share(&b, edges, NULL), 0.3 * 0.25, 1e-12);
     box(&b, (double[]){0, 0, 7e-6, 1e-6, 0, 0, 0, -10e-6, 0}, edges);
-    assert_near(illuminated_share(&b, edges), 0.5, 1e-12);
+    assert_near(illuminated_share(&b, edges, NULL), 0.5, 1e-12);
     box(&b, (double[]){3e-6, 0, 0, 0, 5e-6, 0, 0, 0, 1e-4}, edges);
-    assert_near(illuminated_share(&b, edges), 1.0, 1e-12);
+    assert_near(illuminated_share(&b, edges, NULL), 1.0, 1e-12);
     /* a prism whose corner looks at the side: two of them each way */
     box(&b, (double[]){3e-6, 3e-6, 0, -3e-6, 3e-6, 0, 0, 0, 1e-6}, edges);
-    assert_near(illuminated_share(&b, edges), 1.0 - 2.0 * (1.5 * 1.5 + 0.5 * 0.5) / 18.0, 1e-12);
+    assert_near(illuminated_share(&b, edges, NULL), 1.0 - 2.0 * (1.5 * 1.5 + 0.5 * 0.5) / 18.0,
+                1e-12);
+    /* 3 x 5 um of beam, and a box of 4 x 4 um whose middle is 2 um and 3 um away */
+    double aside[3], v[3];
+    box(&b, (double[]){4e-6, 0, 0, 0, 4e-6, 0, 0, 0, 1e-6}, edges);
+    vec_cross(b.direction, b.polarization, v);
+    for (int k = 0; k < 3; k++)
+        aside[k] = 2e-6 * b.polarization[k] - 3e-6 * v[k] + 7e-6 * b.direction[k];
+    assert_near(illuminated_share(&b, edges, aside), 1.5 / 4 * 1.5 / 4, 1e-12);
+    vec_scale(aside, 2.0, aside);
+    assert_true(illuminated_share(&b, edges, aside) == 0.0);
     /* no beam is narrower than a crystal that it has no size against */
     struct beam wide = beam_of(-1.0, 0.0);
-    assert_true(illuminated_share(&wide, edges) == 1.0);
+    assert_true(illuminated_share(&wide, edges, NULL) == 1.0);
     wide = beam_of(1e-5, 1e-5);
-    assert_true(illuminated_share(&wide, edges) == 1.0);
+    assert_true(illuminated_share(&wide, edges, NULL) == 1.0);
 }
 
 static void skew_boxes_hold_the_points_that_are_lit(void **state)
@@ -64,13 +74,16 @@ static void skew_boxes_hold_the_points_that_are_lit(void **state)
     for (int n = 0; n < 25; n++) {
         const struct beam b =
             beam_of(2e-6 * exp(4 * rng_uniform(&r) - 2), 2e-6 * exp(4 * rng_uniform(&r) - 2));
-        double edges[9], v[3];
+        double edges[9], v[3], aside[3] = {0};
         for (int i = 0; i < 9; i++)
             edges[i] = 6e-6 * (rng_uniform(&r) - 0.5);
         vec_cross(b.direction, b.polarization, v);
+        for (int k = 0; k < 3 && n % 2; k++)
+            aside[k] = 4e-6 * (rng_uniform(&r) - 0.5);
         int lit = 0;
         for (int i = 0; i < POINTS; i++) {
-            double at[3] = {0, 0, 0};
+            double at[3];
+            vec_copy(at, aside);
             for (int k = 0; k < 3; k++) {
                 const double u = rng_uniform(&r) - 0.5;
                 for (int j = 0; j < 3; j++)
@@ -79,14 +92,15 @@ static void skew_boxes_hold_the_points_that_are_lit(void **state)
             lit += fabs(vec_dot(at, b.polarization)) < b.size_m / 2 &&
                    fabs(vec_dot(at, v)) < b.height_m / 2;
         }
-        const double want = (double)lit / POINTS, share = illuminated_share(&b, edges);
+        const double want = (double)lit / POINTS,
+                     share = illuminated_share(&b, edges, n % 2 ? aside : NULL);
         assert_near(share, want, 5.0 * sqrt(want * (1.0 - want) / POINTS) + 1e-5);
         assert_true(share >= 0.0 && share <= 1.0);
     }
 }
 
-/* Of points drawn at random, as many as 1 % needs: 300 um in 100 um, a long one in a slit, and
- * boxes of any shape. */
+/* Compares with random points, enough for 1 %: a crystal of 300 um in a beam of 100 um, a long one
+ * in a slit, and boxes of any shape. */
 static void moments_are_those_of_the_lit_points(void **state)
 {
     (void)state;
@@ -98,15 +112,19 @@ static void moments_are_those_of_the_lit_points(void **state)
                                        : beam_of(30e-6, 30e-6 * exp(2 * rng_uniform(&r) - 1));
         static const double cube[3] = {300e-6, 300e-6, 300e-6}, rod[3] = {400e-6, 200e-6, 300e-6};
         double edges[9], v[3], sums[9] = {0}, found[9], turned[9];
+        double aside[3] = {0}, mean[3] = {0};
         for (int i = 0; i < 9; i++)
             edges[i] = 100e-6 * (rng_uniform(&r) - 0.5);
         random_rotation(&r, turned);
         for (int i = 0; i < 9 && n < 2; i++)
             edges[i] = (n ? rod : cube)[i / 3] * turned[i];
         vec_cross(b.direction, b.polarization, v);
+        for (int k = 0; k < 3 && n % 2; k++)
+            aside[k] = 60e-6 * (rng_uniform(&r) - 0.5);
         int lit = 0;
         for (int tries = 0; lit < POINTS && tries < 100 * POINTS; tries++) {
-            double at[3] = {0, 0, 0};
+            double at[3];
+            vec_copy(at, aside);
             for (int k = 0; k < 3; k++) {
                 const double u = rng_uniform(&r) - 0.5;
                 for (int j = 0; j < 3; j++)
@@ -116,10 +134,14 @@ static void moments_are_those_of_the_lit_points(void **state)
                 fabs(vec_dot(at, v)) >= b.height_m / 2)
                 continue;
             lit++;
+            for (int k = 0; k < 3; k++)
+                mean[k] += at[k];
             for (int i = 0; i < 9; i++)
                 sums[i] += at[i / 3] * at[i % 3];
         }
-        if (lit < POINTS || !illuminated_moments(&b, edges, found)) {
+        for (int i = 0; i < 9; i++)
+            sums[i] -= mean[i / 3] * mean[i % 3] / lit;
+        if (lit < POINTS || !illuminated_moments(&b, edges, n % 2 ? aside : NULL, found)) {
             assert_true(n >= 2);
             continue;
         }

@@ -1,8 +1,8 @@
-/* The beam of a frame: its recipe's sources, or the experiment's. */
+/* The beam of a frame: sources of its recipe, or else those of the experiment. */
 #include "unit.h"
 
 #include "base/units.h"
-#include "model/beam.h"
+#include "model/recipe.h"
 #include "near.h"
 
 static struct source beam_sources[] = {{.wavelength_m = 1.1e-10, .weight = 1},

@@ -1,4 +1,4 @@
-/* nanoBragg's integer images: scale rules, region of interest, mask, clipping. */
+/* nanoBragg's integer images: scale, region of interest, mask, clipping. */
 #include "unit.h"
 
 #include <math.h>
@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "io/images/nanobragg_files.h"
-#include "io/output/replace.h"
+#include "io/output/output_file.h"
 #include "physics/noise/noisify.h"
 
 /* 3 x 2 pixels; the last column is outside the region, pixel (1,1) masked. */

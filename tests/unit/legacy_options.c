@@ -1,4 +1,4 @@
-/* Single-dash command lines: values, order, refusals. */
+/* Command lines with single-dash flags: values, order, and what is refused. */
 #include "unit.h"
 
 #include <string.h>

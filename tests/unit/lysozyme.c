@@ -1,4 +1,4 @@
-/* The shipped crystal. */
+/* The lysozyme crystal that ships with the programs. */
 #include "unit.h"
 
 #include <math.h>

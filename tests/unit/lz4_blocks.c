@@ -1,4 +1,4 @@
-/* LZ4 in blocks: the layout of HDF5's filter, there and back, damage. */
+/* LZ4 in blocks: the layout of the HDF5 filter, round trips, and corrupt chunks. */
 #include "unit.h"
 
 #include <stdlib.h>
@@ -69,6 +69,29 @@ static void nothing(void **state)
     assert_int_equal(lz4_blocks_bound(SIZE_MAX), 0);
 }
 
+/* A block without a frame: liblz4 itself unpacks it to the data. */
+static void a_block_without_a_frame(void **state)
+{
+    (void)state;
+    const size_t bound = lz4_block_bound(BYTES);
+    uint8_t *block = malloc(bound);
+    assert_non_null(block);
+    const size_t size = lz4_block_compress(data, BYTES, block);
+    assert_true(size > 0 && size <= bound);
+    memset(back, 0, BYTES);
+    assert_int_equal(LZ4_decompress_safe((const char *)block, (char *)back, (int)size, BYTES),
+                     BYTES);
+    assert_memory_equal(back, data, BYTES);
+    memset(back, 0, BYTES);
+    assert_true(lz4_block_decompress(block, size, back, BYTES));
+    assert_memory_equal(back, data, BYTES);
+    assert_false(lz4_block_decompress(block, size, back, BYTES - 1));
+    assert_false(lz4_block_decompress(block, size - 1, back, BYTES));
+    assert_false(lz4_block_decompress(block, size, back, (size_t)INT32_MAX + 1));
+    assert_int_equal(lz4_block_bound(LZ4_MAX_INPUT_SIZE + (size_t)1), 0);
+    free(block);
+}
+
 static void refused(size_t size, size_t bytes, const char *says)
 {
     struct error e = {0};
@@ -101,6 +124,7 @@ int main(void)
         cmocka_unit_test(blocks_are_as_hdf5_has_them),
         cmocka_unit_test(there_and_back),
         cmocka_unit_test(nothing),
+        cmocka_unit_test(a_block_without_a_frame),
         cmocka_unit_test(damage_is_refused),
     };
     return unit_run_within(tests, set_up, tear_down);

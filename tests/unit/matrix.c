@@ -1,4 +1,4 @@
-/* MOSFLM matrices. */
+/* Orientation matrices of MOSFLM. */
 #include "unit.h"
 
 #include "io/beam/nanobragg_text.h"

@@ -1,5 +1,6 @@
-/* A detector that moves from frame to frame: every engine computes what it computes of a detector
- * that stands there, whatever frames came before. */
+/* A detector that moves from frame to frame: every engine computes the image of a fixed detector at
+ * that position, whatever frames it computed before. */
+#include "../hostgpu/host_engine.h"
 #include "unit.h"
 
 #include "after_case.h"
@@ -7,7 +8,6 @@
 #include "engine/derivatives/parameter.h"
 #include "engine_case.h"
 #include "engine_run.h"
-#include "gpu/gpu.h"
 #include "model/recipe.h"
 
 // clang-format off
@@ -26,7 +26,7 @@ static const struct engine *const ENGINES[] = {&engine_reference, &engine_cpu, &
 /* A copy that stands there. */
 static void stand(struct experiment *to, const struct experiment *x, const double by_m[3])
 {
-    assert_true(experiment_copy(to, x));
+    experiment_copy(to, x);
     for (size_t i = 0; i < x->npanels; i++)
         panel_shift(to, &to->panels[i], by_m);
 }

@@ -1,5 +1,5 @@
-/* MTZ files, good and damaged ones.  tests/golden/lysozyme_6A.mtz is what gemmi
- * calculates from PDB entry 1AKI, to 6 A: columns H K L FC PHIC, P 21 21 21. */
+/* MTZ files, good and corrupt ones. gemmi calculated tests/golden/lysozyme_6A.mtz from PDB entry
+ * 1AKI to 6 A: columns H K L FC PHIC, P 21 21 21. */
 #include "unit.h"
 
 #include <errno.h>
@@ -154,7 +154,7 @@ static void hands_are_told_apart(void **state)
     assert_non_null(strstr(e.text, "no two columns of type G"));
 }
 
-/* F(+) - F(-) in place of two columns; where it is missing both are F. */
+/* A column F(+) - F(-) instead of two columns. If it is missing, both are F. */
 static void differences_go_half_each_way(void **state)
 {
     (void)state;
@@ -200,10 +200,12 @@ static void header_must_agree_with_itself(void **state)
         {"CELL    59.0620", "CELL        nan", "CELL: 'nan' is not a finite number"},
         {"SYMINF   4", "SYMINF 999", "SYMINF: '999' is out of range"},
         {"SYMINF   4", "SYMINF   5", "SYMINF and SYMM differ"},
-        {"'P 21 21 21'", "'P 21 21 2' ", "of P 21 21 21, but it gives the space group 'P 21 21 2'"},
-        {"'P 21 21 21'", "'P 43 21 2' ", "of P 21 21 21, but it gives the space group 'P 43 21 2'"},
-        {" 19  ", " 18  ", "of P 21 21 21, but it gives the space group number 18"},
-        {" 19  ", "3018 ", "of P 21 21 21, but it gives the space group number 3018"},
+        {"'P 21 21 21'", "'P 21 21 2' ",
+         "of P 21 21 21, but the file gives the space group 'P 21 21 2'"},
+        {"'P 21 21 21'", "'P 43 21 2' ",
+         "of P 21 21 21, but the file gives the space group 'P 43 21 2'"},
+        {" 19  ", " 18  ", "of P 21 21 21, but the file gives the space group number 18"},
+        {" 19  ", "3018 ", "of P 21 21 21, but the file gives the space group number 3018"},
         {"SYMM -X,Y+1/2,-Z+1/2", "SYMM -X,Y+1/2,-Z    ", "4 symmetry operators are not a group"},
         {"SYMM -X,Y+1/2,-Z+1/2", "SYMM X,Y,Z          ", "4 symmetry operators are not a group"},
         {"COLUMN FC  ", "COLUMN F ob", "the label 'F ob' of column 4 is not one word"},
@@ -311,7 +313,7 @@ static void truncated_files_are_refused(void **state)
     for (size_t n = 0; n < length; n += n < 100 || n > length - 100 ? 1 : 97) {
         char what[64];
         (void)snprintf(what, sizeof what, "cut to %zu bytes", n);
-        /* The last record may lack its padding. */
+        /* The padding of the last record may be missing. */
         assert_int_equal(survive(good, n, what), STATUS_INPUT);
     }
 }

@@ -1,4 +1,4 @@
-/* Doubles that must agree within an absolute tolerance; NaN never does. */
+/* Compares doubles that must agree within an absolute tolerance.  NaN never agrees. */
 #ifndef BRAGG_TESTS_NEAR_H
 #define BRAGG_TESTS_NEAR_H
 

@@ -1,10 +1,10 @@
-/* The noise chain: each term on its own, threads, and refusals. */
+/* The noise chain: each effect alone, threads, and what is refused. */
 #include "unit.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "base/crc32c.h"
+#include "base/hash.h"
 #include "engine/detector/noise.h"
 
 enum { EDGE = 300, PIXELS = EDGE * EDGE };

@@ -1,4 +1,5 @@
-/* Numbers in text have the values of the C library, bit for bit, and end where it says. */
+/* Numbers in text: the values equal those of the C library, bit for bit, and end at the same
+ * character. */
 #include "unit.h"
 
 #include <errno.h>

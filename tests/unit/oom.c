@@ -1,4 +1,5 @@
-/* Whether the system killed for lack of memory: control groups of both versions, as files. */
+/* Whether the system killed a process because memory ran out: files of control groups, version 1
+ * and 2. */
 #include "unit.h"
 
 #include <stdio.h>
@@ -21,7 +22,7 @@ static void folder(const char *path)
     assert_int_equal(mkdir(path, 0700), 0);
 }
 
-/* Two kills, one after the other, told by `file` of the group in `groups`. */
+/* Two kills, one after the other, which `file` of the group in `groups` reports. */
 static void counts(const char *groups, const char *file, const char *before, const char *after)
 {
     struct oom o;

@@ -1,4 +1,4 @@
-/* Operators of space groups, and the asymmetric units that they make, against lists of gemmi 0.7.5:
+/* Operators of space groups and their asymmetric units, compared with lists of gemmi 0.7.5:
  * gemmi.SpaceGroup(name).operations() and gemmi.make_miller_array(cell, group, 2.0). */
 #include "unit.h"
 
@@ -300,7 +300,7 @@ static void asymmetric_units_are_those_of_gemmi(void **state)
         for (size_t i = 0; i < rows.count; i++)
             absent += unique_is_absent(rows.list[i].hkl, o.list, o.count) ? 1 : 0;
         assert_int_equal(absent, groups[g].absent);
-        assert_int_equal(unique_reduce(&rows, &o, &e), STATUS_OK);
+        unique_reduce(&rows, &o);
         assert_int_equal(rows.count, groups[g].unique);
         assert_int_equal(rows.noperators, o.count);
         for (size_t i = 0; i < rows.count; i++) {

@@ -1,4 +1,4 @@
-/* Options: types, ranges, and what is refused with which words. */
+/* Options: types, ranges, and the messages about values that are refused. */
 #include "unit.h"
 
 #include <math.h>
@@ -274,7 +274,7 @@ static void lineage_holds_what_changes_bytes(void **state)
     assert_int_equal(needed, strlen(text));
 }
 
-/* Files that are read lie where BRAGG_FROM says; lineage and words tell the name as given. */
+/* Input files are looked for in BRAGG_FROM. Lineage and words contain the name as it was given. */
 static void inputs_lie_where_the_user_stands(void **state)
 {
     (void)state;
@@ -381,10 +381,12 @@ static void columns_say_what_goes_together(void **state)
     assert_string_equal(JUDGED("--a=1", "--b=0,0"),
                         "--a and --b and --flag cannot be used together; remove one of them");
     assert_string_equal(JUDGED("--b=1,2"), "--b needs --choice or --text");
-    assert_string_equal(JUDGED("--b=1,2", "--choice=zero"), "--b needs --choice or --text");
+    assert_string_equal(JUDGED("--b=1,2", "--choice=zero"),
+                        "--b needs --choice or --text (the given value turns it off)");
     assert_null(JUDGED("--b=1,2", "--choice=one"));
     assert_null(JUDGED("--b=1,2", "--text=x"));
-    assert_string_equal(JUDGED("--text=x", "--b=0,0"), "--text needs --b");
+    assert_string_equal(JUDGED("--text=x", "--b=0,0"),
+                        "--text needs --b (the given value turns it off)");
     assert_null(JUDGED("--flag"));
     assert_string_equal(JUDGED("--flag", "--choice=one"),
                         "--flag has an effect only with --choice=zero or --text=yes");
@@ -411,7 +413,7 @@ static void values_may_be_left_out(void **state)
     (void)state;
     static const struct opt bare[] = {{.name = "least",
                                        .metavar = "N",
-                                       .doc = "at least so many",
+                                       .doc = "at least this number",
                                        .type = OPT_REAL,
                                        .offset = offsetof(struct options, real),
                                        .max = 9,

@@ -1,4 +1,4 @@
-/* Which options were given, and what lineage and words tell of them. */
+/* Which options were given, and how they appear in the lineage and as words of a command line. */
 #include "unit.h"
 
 #include <math.h>
@@ -48,7 +48,8 @@ static enum status parse_marked(struct marked *o, const char *word, const char *
     return opt_parse(&program, marked, o, NULL, NULL, more ? 3 : 2, argv, operands, &count, &error);
 }
 
-/* One typed at its default was given, too; of two that share a place only the one that was. */
+/* An option counts as given even if its value is the default.  Of two options that share a place,
+ * only the one on the command line counts. */
 static void tables_note_what_was_given(void **state)
 {
     (void)state;
@@ -69,7 +70,8 @@ static void tables_note_what_was_given(void **state)
     assert_true(o.pair[0] == 7 && o.pair[1] == 7 && o.choice == 1);
 }
 
-/* Lineage and words have what was typed, to the last digit, whatever unit it is kept in. */
+/* The lineage and the words contain the value that was typed, to the last digit, although it is
+ * stored in another unit. */
 static void lineage_has_the_units_that_are_typed(void **state)
 {
     (void)state;
@@ -98,7 +100,7 @@ static void lineage_has_the_units_that_are_typed(void **state)
         assert_int_equal(parse_marked(&again, words, NULL), STATUS_OK);
         assert_memory_equal(&again, &o, sizeof o);
     }
-    for (int i = 1; i < 2000; i++) {  // numbers that nobody types come back, too
+    for (int i = 1; i < 2000; i++) {  // numbers with many digits, too
         struct marked o = {.angle_rad = to_si(SI_DEG, (i + 0.5) / 7),
                            .wavelength_m = to_si(SI_EV, 1e5 / i)};
         struct marked back = o;

@@ -1,17 +1,16 @@
-/*
- * A detector cut into panels equals the whole one, bit for bit: every engine and instruction
- * set, spot by spot too, and the background; places of panels in the lab; presets.
- */
+/* A detector that is cut into panels gives the image of the whole detector, bit for bit: every
+ * engine and instruction set, narrow spots, and the background.  Also tests places of panels in the
+ * laboratory frame, and built-in detectors. */
+#include "../hostgpu/host_engine.h"
 #include "unit.h"
 
 #include <math.h>
 
 #include "engine_case.h"
 #include "engine_run.h"
-#include "gpu/gpu.h"
 #include "physics/background/amorphous.h"
 #include "physics/background/background.h"
-#include "physics/detector/panels.h"
+#include "physics/detector/detector.h"
 
 /* A case is a line. */
 // clang-format off
@@ -74,7 +73,7 @@ static void check_engine(const struct engine_case *c, const struct engine *engin
     float *whole = run_engine_with(engine, &x, &r, &one);
     for (int i = 0; i < NCUTS; i++) {
         struct experiment y;
-        assert_true(experiment_copy(&y, &x));
+        experiment_copy(&y, &x);
         cut(&cuts[i], &y);
         assert_int_equal(y.npanels, cuts[i].count[0] * cuts[i].count[1]);
         assert_int_equal(experiment_pixels(&y), experiment_pixels(&x));
@@ -108,7 +107,7 @@ static void cuts_may_be_cut_again(void **state)
     struct experiment x, y;
     struct recipe r;
     build(&cases[1], &x, &r);
-    assert_true(experiment_copy(&y, &x));
+    experiment_copy(&y, &x);
     cut(&cuts[0], &y);
     cut(&cuts[1], &y);
     assert_int_equal(y.npanels, 48);
@@ -135,7 +134,7 @@ static void background_is_cut_alike(void **state)
         stol[i] *= 1e10;
     struct background_material water = {.molecules = 1e12};
     assert_int_equal(amorphous_make(&water.table, stol, F, WATER_TABLE_ROWS, true, &e), STATUS_OK);
-    assert_true(experiment_copy(&y, &x));
+    experiment_copy(&y, &x);
     cut(&cuts[1], &y);
     float *whole = mem_array((size_t)experiment_pixels(&x), sizeof *whole);
     float *parts = mem_array((size_t)experiment_pixels(&x), sizeof *parts);
@@ -229,10 +228,11 @@ static void presets_have_their_makers_sizes(void **state)
 {
     (void)state;
     static const int64_t sizes[][2] = {
-        {487, 619},   {981, 1043},  {1475, 1679}, {2463, 2527}, {1030, 1065}, {2070, 2167},
-        {3110, 3269}, {4150, 4371}, {1028, 1062}, {2068, 2162}, {3108, 3262}, {4148, 4362},
-        {1030, 1064}, {2068, 2164}, {1030, 514},  {128, 526},   {391, 185},   {192, 176},
-        {1920, 1920}, {2880, 2880}, {3840, 3840}};
+        {487, 619},   {981, 1043},  {1475, 1679}, {2463, 2527}, {487, 619},   {981, 1043},
+        {1475, 1679}, {2463, 2527}, {1030, 1065}, {2070, 2167}, {3110, 3269}, {4150, 4371},
+        {1028, 512},  {1028, 1062}, {2068, 2162}, {3108, 3262}, {4148, 4362}, {1030, 1064},
+        {2068, 2164}, {1030, 514},  {128, 526},   {391, 185},   {192, 176},   {1920, 1920},
+        {2880, 2880}, {3840, 3840}};
     size_t count = 0;
     for (const struct preset_detector *d; (d = preset_at(count)); count++) {
         const size_t i = count;
@@ -245,8 +245,7 @@ static void presets_have_their_makers_sizes(void **state)
     assert_null(preset_named("eiger-4"));
     assert_null(preset_named(""));
     uint8_t *mask;
-    struct error e = {0};
-    assert_int_equal(layout_mask(&preset_named("pilatus-6m")->layout, &mask, &e), STATUS_OK);
+    layout_mask(&preset_named("pilatus-6m")->layout, &mask);
     int64_t lit = 0;
     for (int64_t i = 0; i < 2463 * 2527; i++)
         lit += mask[i];
@@ -259,10 +258,9 @@ static void presets_have_their_makers_sizes(void **state)
 static void check_places(const struct preset_detector *d, double filled)
 {
     struct place *p;
-    struct error e = {0};
     double box[64][4], all[2] = {0, 0}, area = 0;
     assert_in_range(d->nplaces, 1, 64);
-    assert_int_equal(preset_places(d, 0.2, &p, &e), STATUS_OK);
+    preset_places(d, 0.2, &p);
     for (size_t i = 0; i < d->nplaces; i++) {
         assert_true(fabs(p[i].fast[0] * p[i].slow[1] - p[i].fast[1] * p[i].slow[0] - 1) < 1e-12);
         for (int k = 0; k < 2; k++) {

@@ -1,7 +1,5 @@
-/*
- * Steps of parameters against their derivatives: the image after a small step either way, over the
- * step, is the plane.
- */
+/* Steps of parameters, compared with derivatives: the difference of two images after small steps,
+ * divided by the step, is the derivative image. */
 #include "unit.h"
 
 #include <stdio.h>
@@ -34,11 +32,9 @@ static void photons_after(const struct scene *s, const struct parameters *set, c
     static const struct parameters none = {0};
     struct experiment x;
     struct recipe r;
-    struct error e = {0};
-    assert_true(experiment_copy(&x, &s->x));
-    assert_true(recipe_copy(&r, &s->recipe));
-    if (parameter_step_take(set, steps, &x, &r, &e))
-        fail_msg("%s", e.text);
+    experiment_copy(&x, &s->x);
+    recipe_copy(&r, &s->recipe);
+    parameter_step_take(set, steps, &x, &r);
     serve(&x, &r, &(struct derive_request){.set = &none, .npixels = PIXELS, .photons = photons});
     experiment_free(&x);
     recipe_free(&r);
@@ -52,7 +48,7 @@ static double rms(const double *a)
     return sqrt(sum / PIXELS);
 }
 
-/* One parameter of a scene by itself, and with all others beside it that stay. */
+/* Checks one parameter of a scene alone, and together with all others, which stay the same. */
 static void check_one(const struct scene *s, const struct parameters *set, size_t k,
                       const float *planes)
 {
@@ -117,14 +113,14 @@ static void steps_add_up(void **state)
     lattice_cell(&s.x, &s.recipe.lattices[0], was);
     steps[0] = 40;
     steps[1] = -70;
-    assert_int_equal(parameter_step_take(&set, steps, &s.x, &s.recipe, &e), 0);
+    parameter_step_take(&set, steps, &s.x, &s.recipe);
     lattice_cell(&s.x, &s.recipe.lattices[0], cell);
     for (int i = 0; i < 6; i++)
         assert_true(fabs(cell[i] - was[i]) < 1e-9 * was[i]);
     memset(steps, 0, sizeof steps);
     steps[3] = 0.5;
     steps[6] = 0.25;
-    assert_int_equal(parameter_step_take(&set, steps, &s.x, &s.recipe, &e), 0);
+    parameter_step_take(&set, steps, &s.x, &s.recipe);
     lattice_cell(&s.x, &s.recipe.lattices[0], cell);
     assert_true(fabs(cell[0] - was[0] - 0.5) < 1e-9 && fabs(cell[3] - was[3] - 0.25) < 1e-9);
     assert_true(fabs(cell[1] - was[1]) < 1e-9 && fabs(cell[5] - was[5]) < 1e-9);

@@ -1,7 +1,5 @@
-/*
- * Bright spots: which photons make one, how many a blank has, how many of weak spots are found.
- * PEAKS_MEGAPIXELS in the environment: blanks of so many pixels in all.
- */
+/* Bright spots: how many photons a peak needs, how many false peaks a blank has, and how many weak
+ * spots are found.  The environment variable PEAKS_MEGAPIXELS sets the total size of the blanks. */
 #include "unit.h"
 
 #include <math.h>
@@ -11,7 +9,7 @@
 
 #include "base/rng.h"
 #include "engine/detector/noise.h"
-#include "gateway/peaks.h"
+#include "gateway/delivery.h"
 
 enum { SMALL = 20, EDGE = 1024, STEP = 32, MOST = 4096 };
 
@@ -27,9 +25,7 @@ static struct panel square(int64_t edge, int64_t first_pixel)
 
 static size_t find(const struct experiment *x, const struct image *image, size_t most)
 {
-    size_t n = MOST;
-    assert_int_equal(peaks_find(x, image, found, most, &n, NULL), STATUS_OK);
-    return n;
+    return peaks_find(x, image, found, most);
 }
 
 /* --- what a peak is ---------------------------------------------------------------------- */
@@ -63,8 +59,8 @@ static void peaks_are_local_maxima_by_brightness(void **state)
     }
 }
 
-/* Chance of at least `photons` in a window of `size` pixels, when that and a ring of 96 share so
- * many more, as a plain sum. */
+/* Returns the probability of at least `photons` in a window of `size` pixels, if the window and a
+ * ring of 96 pixels have `photons` + `ring` together, as a plain sum. */
 static double chance(int photons, int ring, int size)
 {
     const int all = photons + ring;
@@ -76,7 +72,8 @@ static double chance(int photons, int ring, int size)
     return (double)sum;
 }
 
-/* Whether so many photons, even in size x size pixels, and `ring` even in the ring are a peak. */
+/* Returns true if these photons, evenly in size x size pixels, are a peak, with `ring` photons
+ * evenly in the ring. */
 static bool is_peak(int photons, int ring, int size)
 {
     static float field[SMALL * SMALL];
@@ -193,7 +190,8 @@ static void fill(struct scene *c, double mean)
         c->photons[i] = (float)mean;
 }
 
-/* Peaks in blanks of so many megapixels, whose mean is `mean` photons. */
+/* Returns the number of peaks in blanks of this number of megapixels, with `mean` photons per
+ * pixel. */
 static size_t blanks(double mean, double gain, double readout_adu, double flicker, int megapixels)
 {
     struct scene c;
@@ -242,7 +240,7 @@ static void other_noise_makes_no_peaks(void **state)
     assert_true(all <= 6);  // 2 are expected
 }
 
-/* Adds a Gaussian spot of so many photons about (fast, slow). */
+/* Adds a Gaussian spot of `photons` at (fast, slow). */
 static void add_spot(struct scene *c, double fast, double slow, double sigma, double photons)
 {
     const int64_t f0 = llround(fast), s0 = llround(slow);

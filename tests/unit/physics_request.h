@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/units.h"
-#include "physics/constants.h"
 #include "physics/request.h"
 
 static inline void set3(double v[3], double x, double y, double z)

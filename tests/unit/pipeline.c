@@ -1,4 +1,4 @@
-/* Pipeline files: what they say, what is refused, what the command line changes. */
+/* Pipeline files: what they contain, what is refused, and what the command line changes. */
 #include "unit.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* Poisson deviates: moments, chi-square and tails over all branches, fixed seeds; every
- * instruction set against the others and the search against its plain form. */
+/* Poisson deviates: moments, chi-square and tails over all branches, and fixed seeds.  All
+ * instruction sets are compared with each other, and the fast search with a plain one. */
 #define FASTMATH_UNFUSED
 #include "unit.h"
 
@@ -124,7 +124,7 @@ static const struct chances *chances_of(double mean)
     return &c;
 }
 
-/* A tail is wrong where as many draws as there are can tell it from its chance. */
+/* A tail is wrong if its number of draws differs significantly from its probability. */
 static void check_tail(double chance, double least, double most)
 {
     int within = 0;

@@ -1,4 +1,5 @@
-/* Poni files: pixels lie where pyFAI's formulas put them, and what cannot be is said in a line. */
+/* Files of pyFAI: pixels are where pyFAI's formulas put them, and an impossible file gives one line
+ * of error. */
 #include "unit.h"
 
 #include <math.h>

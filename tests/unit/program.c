@@ -1,4 +1,4 @@
-/* Which file descriptors a process closes, also where the kernel has no close_range. */
+/* Which file descriptors a process closes, also on a kernel without close_range. */
 #include "unit.h"
 
 #include <errno.h>

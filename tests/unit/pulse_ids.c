@@ -1,4 +1,4 @@
-/* Numbers of pulses, as four facilities count. */
+/* Pulse numbers of four facilities. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "model/pulse_ids.h"
+#include "model/experiment.h"
 
 static void expect(const struct pulse_ids *p, uint64_t frame, size_t count, const char *name,
                    uint64_t value)

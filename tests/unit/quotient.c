@@ -1,13 +1,11 @@
-/*
- * Quotients of the CUDA kernels: rounded correctly from approximations, for mantissas of the
- * divisor everywhere.
- */
+/* Quotients of the CUDA kernels: approximations are rounded correctly, for all mantissas of the
+ * divisor. */
 #include "unit.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "gpu/dense_sum.h"
+#include "gpu/dense.h"
 
 /* 1 or more and less than 4, by number. */
 static float nth(uint32_t n)
@@ -38,7 +36,7 @@ static void quotients(void **state)
     assert_int_equal(wrong, 0);
 }
 
-/* 1/b is hardest where b is just below a power of 2, and a where it is beside that. */
+/* 1/b is hardest to round if b is just below a power of 2, and a is next to one. */
 static void quotients_at_the_ends(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* The rate that a client sustains, found with clients whose rate is known. */
+/* The rate that a client sustains, measured with clients of known rate. */
 #include "unit.h"
 
 #include <math.h>
@@ -8,8 +8,9 @@
 
 static const uint64_t MS = 1000000, START_NS = 5000000000;
 
-/* A client who takes a frame at a time, `work_ms` each, behind a queue of `room` frames (0: the
- * pipeline waits for it), fed every `input_ms` at best.  Returns the ramp at its end. */
+/* Simulates a client that takes one frame at a time, in `work_ms` each, from a queue of `room`
+ * frames (0: the pipeline waits for the client). A frame comes every `input_ms` at most. Returns
+ * the ramp at its end. */
 static struct ramp climb(const char *text, double work_ms, double input_ms, uint64_t room)
 {
     struct ramp r;

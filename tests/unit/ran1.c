@@ -1,4 +1,4 @@
-/* Random numbers of nanoBragg against values printed by the original. */
+/* Random numbers of nanoBragg, compared with values that the original printed. */
 #include "unit.h"
 
 #include <math.h>

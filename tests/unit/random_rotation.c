@@ -1,9 +1,9 @@
-/* Uniform random orientations: proper rotations, and the angle law of SO(3). */
+/* Uniform random orientations: proper rotations with the distribution of angles of SO(3). */
 #include "unit.h"
 
 #include <math.h>
 
-#include "physics/crystal/orientation.h"
+#include "physics/crystal/cell.h"
 
 enum { DRAWS = 50000, BINS = 20 };
 

@@ -1,4 +1,4 @@
-/* Amounts for people, and the range of an image's pixels. */
+/* Amounts as text for people, and the range of the pixels of an image. */
 #include "unit.h"
 
 #include <math.h>

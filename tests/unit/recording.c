@@ -1,4 +1,4 @@
-/* Recordings: there and back, cut anywhere, and with any bit flipped. */
+/* Recordings: round trips, files that are cut anywhere, and any flipped bit. */
 #include "unit.h"
 
 #include <fcntl.h>
@@ -36,7 +36,7 @@ static struct route make(enum message_type type, uint64_t id, struct message *m)
     (void)message_add(m, (struct part){.data = meta, .size = sizeof meta}, NULL);
     (void)message_add(m, (struct part){.data = payload, .size = 60 + (size_t)id}, NULL);
     (void)message_add(m, (struct part){.data = payload, .size = 0}, NULL);
-    assert_int_equal(route_seal(&r, m, NULL), STATUS_OK);
+    route_seal(&r, m);
     return r;
 }
 
@@ -46,7 +46,7 @@ static enum status begin(struct recorder *r, const char *path, enum recorder_mod
     struct message m;
     struct route route = make(MESSAGE_EXPERIMENT, 0, &m);
     memset(m.parts[2].data, (int)which, m.parts[2].size);
-    assert_int_equal(route_seal(&route, &m, NULL), STATUS_OK);
+    route_seal(&route, &m);
     const enum status s = recorder_open(r, path, mode, &route, &m, NULL);
     message_free(&m);
     return s;
@@ -172,7 +172,7 @@ static void how_a_frame_travelled_is_not_kept(void **state)
     assert_int_equal(begin(&r, path, RECORDER_NEW, 0), STATUS_OK);
     struct route route = make(MESSAGE_FRAME, 0, &m);
     route.flags |= 4;
-    assert_int_equal(route_seal(&route, &m, NULL), STATUS_OK);
+    route_seal(&route, &m);
     assert_int_equal(recorder_add(&r, &route, &m, NULL), STATUS_OK);
     ((char *)m.parts[2].data)[0] ^= 1;
     route.frame = 1;

@@ -1,8 +1,5 @@
-/*
- * The reference engine in physical mode: each repair of a nanoBragg quirk, and
- * why the repaired value is the right one; each is also shown to differ from
- * faithful mode.
- */
+/* The reference engine in physical mode: each repaired quirk of nanoBragg, and the reason why the
+ * repaired value is right.  Each value is also shown to differ from that of faithful mode. */
 #include "unit.h"
 
 #include <stdlib.h>
@@ -310,8 +307,8 @@ static void test_threads(void **state)
     }
 }
 
-/* Faithful: a dark term (F_latt = 0) does not multiply the running sum.  The last of k
- * lit terms survives with one factor; a dark one behind it would cost 1e-5. */
+/* Faithful: a dark term (F_latt = 0) does not multiply the running sum.  The last of k illuminated
+ * terms remains with one factor. A dark term after it would change the sum by 1e-5. */
 static void test_dark_terms(void **state)
 {
     (void)state;
@@ -319,7 +316,7 @@ static void test_dark_terms(void **state)
     struct crystal_request c;
     small_request(&r, &c, 1);
     c.shape = SHAPE_TOPHAT;
-    c.fudge = 16;  // lit within 0.00126 1/A of a lattice point
+    c.fudge = 16;  // light within 0.00126 1/A of a lattice point
     r.beam.kahn = 0;
     r.oversample = 3;
     r.each_solid_angle = true;

@@ -1,7 +1,6 @@
-/*
- * Tables of reflections.  The reference is held against another formula; engines against the
- * reference: photons of reflections above 10 photons within 1e-4, centroids within 1e-3 pixels.
- */
+/* Tables of reflections.  The reference is compared with another formula, and the engines with the
+ * reference: photons of reflections above 10 photons within 1e-4, centroids within 1e-3 pixels. */
+#include "../hostgpu/host_engine.h"
 #include "unit.h"
 
 #include <math.h>
@@ -10,7 +9,6 @@
 #include "engine/engine.h"
 #include "engine_case.h"
 #include "engine_run.h"
-#include "gpu/gpu.h"
 
 /* A frame and its table. */
 struct made {
@@ -18,7 +16,7 @@ struct made {
     struct recipe r;
     float *pixels;
     struct reflection_table table;
-    bool second_look;  // the engine is not told that reflections will be asked for
+    bool second_look;  // reflections are not announced to the engine
 };
 
 static void open_case(struct made *m, const struct engine_case *c)
@@ -38,7 +36,7 @@ static void close_case(struct made *m)
     experiment_free(&m->x);
 }
 
-/* Frame and table anew. */
+/* Computes the frame and the table again. */
 static void run(struct made *m, const struct engine *engine, const char *isa, int threads,
                 const struct reflections_wanted *wanted)
 {
@@ -364,7 +362,7 @@ static void frames_of_a_plan_are_as_first_ones(void **state)
     }
 }
 
-/* An engine that is told before that reflections will be asked for computes the same image. */
+/* An engine to which reflections were announced computes the same image. */
 static void pixels_are_the_same_with_reflections(void **state)
 {
     (void)state;
@@ -386,7 +384,7 @@ static void pixels_are_the_same_with_reflections(void **state)
     }
 }
 
-/* Of three lattices, each alone has one step and so one reflection a pixel. */
+/* Three lattices. Each alone has one step, and therefore one reflection per pixel. */
 static void labels_name_the_brightest(void **state)
 {
     (void)state;

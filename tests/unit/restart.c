@@ -1,4 +1,4 @@
-/* Which processes are started again, and when; the source says nothing here. */
+/* Which processes are started again, and when, if the source reports nothing. */
 #include "unit.h"
 
 #include <unistd.h>
@@ -9,7 +9,7 @@
 #define SECOND UINT64_C(1000000000)
 
 enum { SOURCE, ONE, TWO, SINK, COUNT };
-enum { SIGNAL_9 = 9, SIGNAL_11 = 11, EXIT_1 = 1 << 8, EXIT_3 = 3 << 8 };  // as waitpid tells
+enum { SIGNAL_9 = 9, SIGNAL_11 = 11, EXIT_1 = 1 << 8, EXIT_3 = 3 << 8 };  // as waitpid reports
 
 static char rejoin[] = "--rejoin-timeout=9";
 static char *source_argv[] = {rejoin, NULL}, *argv[] = {NULL};
@@ -81,7 +81,7 @@ static void who_has_finished_a_frame_begins_at_once(void **state)
     assert_true(p->start_ns > 160 * SECOND);
 }
 
-/* Of two workers one dies before it has finished a frame, always: the other one goes on. */
+/* One of two workers always dies before it finishes a frame. The other one goes on. */
 static void a_stage_that_works_is_not_given_up(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* The sampling warnings, with numbers worked out by hand. */
+/* The sampling warnings, with numbers that were worked out by hand. */
 #include "unit.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
-/* A request to a run waits by the clock: not for a number of pauses, which can take longer than
- * asked. */
+/* A request to a run waits for a time on the clock, not for a number of pauses, because pauses can
+ * take longer than requested. */
 #include "unit.h"
 
 #include <string.h>
@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "run/local/scale.h"
+#include "run/local/supervisor.h"
 #include "scratch.h"
 
 enum { PAUSE_S = 25 };  // what each pause takes here

@@ -230,7 +230,7 @@ static void charge_spreads_on_its_way(void **state)
     assert_true(fabs(sensor_cloud_m(&p, 800) / sensor_cloud_m(&p, 200) - 0.5) < 1e-12);
     p.thickness_m = 450e-6;
     assert_true(fabs(sensor_cloud_m(&p, 200) - 7.2e-6) < 0.05e-6);
-    /* where few do, they stop anywhere: half of the way */
+    /* if few photons stop, they stop anywhere: the mean depth is half of the sensor */
     p.absorption_1_m = 1e-3;
     assert_true(fabs(sensor_cloud_m(&p, 200) - 7.15e-6 / sqrt(2)) < 0.05e-6);
     p.thickness_m = 0;

@@ -1,7 +1,5 @@
-/*
- * Physical mode: a crystal scatters as much whatever its shape.  One reflection, turned
- * through the Ewald sphere, has the intensity of SQUARE with every shape.
- */
+/* Physical mode: a crystal scatters the same number of photons with every shape.  One reflection
+ * that rotates through the Ewald sphere has the intensity of SQUARE. */
 #include "unit.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* What the library does with other processes leaves signals as its caller had them: handlers, what
- * is blocked and timers. */
+/* Library functions that start other processes leave the signals of the caller as they were:
+ * handlers, blocked signals and timers. */
 #include "unit.h"
 
 #include <signal.h>

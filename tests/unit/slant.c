@@ -1,7 +1,5 @@
-/*
- * The path of a slanted ray through a thick sensor, by plane trigonometry: how much of it stops
- * at which depth, and where that is recorded.
- */
+/* The path of a slanted ray through a thick sensor, computed with plane trigonometry: the fraction
+ * that stops at each depth, and the pixel where it is recorded. */
 #include "unit.h"
 
 #include <math.h>
@@ -34,7 +32,8 @@ static struct panel sensor(double tilt)
     return p;
 }
 
-/* Of a beam at `slant` to the normal, exp(-mu z / cos slant) is left at depth z. */
+/* If a beam has the angle `slant` to the normal, exp(-mu z / cos slant) of it is left at depth z.
+ */
 static void a_slanted_ray_loses_more(void **state)
 {
     (void)state;

@@ -1,7 +1,6 @@
-/*
- * The smear of a thick sensor: its kernel against integrals along a ray, its images against 64
- * layers, and what it refuses.
- */
+/* The smear of a thick sensor: its kernel is compared with integrals along a ray, and its images
+ * with 64 layers.  Some experiments are refused. */
+#include "../hostgpu/host_engine.h"
 #include "unit.h"
 
 #include <math.h>
@@ -284,6 +283,11 @@ static void what_the_smear_cannot_do_is_refused(void **state)
         x.beam.sources[0].wavelength_m /= 1.02;
         engines[i]->destroy(&plan);
     }
+    struct error e = {0};
+    struct plan *plan;
+    assert_int_equal(engine_cuda_host.create(&plan, &x, &(struct engine_options){.threads = 1}, &e),
+                     STATUS_INPUT);
+    assert_non_null(strstr(e.text, "the cuda engine does not support --sensor=smear"));
     recipe_free(&r);
     experiment_free(&x);
 }

@@ -262,7 +262,7 @@ static void full_disk(void **unused)
 
 /* --- reading ------------------------------------------------------------------ */
 
-/* A file of `header`, padded to 512 bytes, and so many of 6 pixels. */
+/* Reads a file of `header`, padded to 512 bytes, and the first `count` of 6 pixels. */
 static enum status read_count(const char *header, size_t count, bool with_pixels, struct smv *smv,
                               struct error *e)
 {

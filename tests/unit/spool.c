@@ -1,4 +1,4 @@
-/* Spools, and series of NXmx that keep frames in them: shared, cut, removed and continued. */
+/* Spools, and NXmx series that keep frames in spools: shared, cut, removed and continued. */
 #include "io/hdf5/spool.h"
 #include "unit.h"
 
@@ -108,7 +108,7 @@ static void what_is_not_whole_is_no_record(void **state)
     assert_string_equal(record(&s, 1), "third");
     assert_int_equal(truncate(part, size_of(part) - 1), 0);
     assert_int_equal(spool_add(&s, 4, "fourth", 6, false, &e), STATUS_FAILED);
-    assert_non_null(strstr(e.text, "c.h5.part: another program truncated it"));
+    assert_non_null(strstr(e.text, "c.h5.part: another program truncated the file"));
     spool_close(&s);
 }
 
@@ -133,7 +133,7 @@ static void a_loss_of_power_costs_the_last_record(void **state)
     spool_close(&s);
     damage(scratch_path("k.h5.part"), -1, SEEK_END);  // its head was on the disk before
     assert_int_equal(spool_open(&s, path, &resumed, NULL), STATUS_OK);
-    assert_int_equal(s.count, 2);  // the run has told of it
+    assert_int_equal(s.count, 2);  // the run has reported it
     spool_close(&s);
     resumed.run = 2;
     assert_int_equal(spool_open(&s, path, &resumed, NULL), STATUS_OK);
@@ -382,14 +382,57 @@ static void a_damaged_frame_is_said(void **state)
     begin(&s, scratch_path("h.nxs"), 2, true);
     assert_int_equal(nxmx_series_visit(&s, count, &kept, NULL), STATUS_OK);
     assert_int_equal(kept, 2);
-    damage(part, -1, SEEK_END);
+    damage(part, SPOOL_FRONT + 100, SEEK_SET);  // the truth about the first frame
     assert_int_equal(nxmx_series_end(&s, &e), STATUS_FAILED);
     assert_non_null(strstr(e.text, "h_data_000001.h5.part: corrupt"));
     check_entered("");
-    damage(part, 100, SEEK_SET);  // the truth about the first frame
     assert_int_equal(nxmx_series_visit(&s, count, &kept, &e), STATUS_FAILED);
     assert_non_null(strstr(e.text, "h_data_000001.h5.part: corrupt"));
     nxmx_series_close(&s);
+}
+
+/* The next run reads all of a spool, because it will not read the images again. */
+static void a_damaged_image_is_said(void **state)
+{
+    (void)state;
+    struct nxmx_series s;
+    struct error e;
+    struct stat st;
+    enum { HEADER = 40 };  // bytes of the header of a spool
+    const struct nxmx_settings next = {.lineage = "0123456789abcdef", .run = 2, .resume = true};
+    const char *master = scratch_path("o.nxs"), *part = scratch_path("o_data_000001.h5.part");
+    begin(&s, master, 1, false);
+    for (uint64_t id = 0; id < 2; id++)
+        keep(&s, id, 10);
+    nxmx_series_close(&s);
+    assert_int_equal(stat(part, &st), 0);
+    damage(part, (st.st_size + SPOOL_FRONT + HEADER) / 2 - 1, SEEK_SET);  // the end of record 0
+    assert_int_equal(nxmx_series_open(&s, master, NULL), STATUS_OK);
+    assert_int_equal(nxmx_series_begin(&s, &experiment, &next, &e), STATUS_FAILED);
+    assert_non_null(strstr(e.text, "o_data_000001.h5.part: corrupt"));
+    nxmx_series_close(&s);
+}
+
+/* The state of a process that died before it removed the spool of a finished file. */
+static void a_finished_file_is_not_changed(void **state)
+{
+    (void)state;
+    struct nxmx_series s;
+    struct stat before, after;
+    const char *part = scratch_path("p_data_000001.h5.part");
+    const char *data = scratch_path("p_data_000001.h5");
+    begin(&s, scratch_path("p.nxs"), 1, false);
+    keep(&s, 0, 10);
+    nxmx_series_close(&s);
+    assert_int_equal(link(part, data), 0);
+    assert_int_equal(stat(data, &before), 0);
+    begin(&s, scratch_path("p.nxs"), 2, true);
+    assert_int_equal(stat(data, &after), 0);
+    assert_true(before.st_size == after.st_size && after.st_nlink == 1);
+    assert_int_equal(unlink(data), 0);
+    keep(&s, 1, 11);
+    end(&s);
+    check_entered("01");
 }
 
 static void a_frame_that_is_gone_is_missed(void **state)
@@ -402,7 +445,7 @@ static void a_frame_that_is_gone_is_missed(void **state)
     assert_int_equal(unlink(scratch_path("i_data_000001.h5.part")), 0);
     keep(&s, 1, 11);
     assert_int_equal(nxmx_series_end(&s, &e), STATUS_FAILED);
-    assert_non_null(strstr(e.text, "i_data_000001.h5.part: another program removed it"));
+    assert_non_null(strstr(e.text, "i_data_000001.h5.part: another program removed the file"));
     assert_non_null(strstr(e.text, "frame 0 is lost"));
     check_entered("1");
     nxmx_series_close(&s);
@@ -443,6 +486,8 @@ int main(void)
         cmocka_unit_test(one_that_gets_no_frame_ends_it),
         cmocka_unit_test(more_files_than_are_open),
         cmocka_unit_test(a_damaged_frame_is_said),
+        cmocka_unit_test(a_damaged_image_is_said),
+        cmocka_unit_test(a_finished_file_is_not_changed),
         cmocka_unit_test(a_frame_that_is_gone_is_missed),
         cmocka_unit_test(frames_of_another_kind_do_not_get_in),
     };

@@ -1,8 +1,6 @@
-/*
- * Reflections one by one against the dense loop of the CPU engine: the same pixels are
- * lit, TOPHAT exactly, and values agree; threads and instruction sets of one class do
- * not matter; the choice between the two is by cost.
- */
+/* Reflections that are computed one by one, compared with the dense loop of the CPU engine: the
+ * same pixels are illuminated (exactly for TOPHAT), and the values agree.  Threads and instruction
+ * sets of one class give the same bytes.  The faster method is chosen. */
 #include "unit.h"
 
 #include <float.h>
@@ -93,7 +91,7 @@ static void check_case(const struct engine_case *c, const char *isa)
         lit += b > 0.0;
         worst = b > 0.0 ? fmax(worst, fabs(a - b) / fmax(b, (double)FLT_MIN)) : worst;
     }
-    print_message("# %-40s %-8s worst %.1e of %zu lit pixels\n", c->name, isa, worst, lit);
+    print_message("# %-40s %-8s worst %.1e of %zu illuminated pixels\n", c->name, isa, worst, lit);
     assert_true(lit > 5 && worst < 2e-6);
     mem_free(dense.pixels);
     mem_free(spots.pixels);

@@ -1,4 +1,5 @@
-/* When a process gives a connection up for its keys, and how it counts those of others. */
+/* When a process gives up a connection because of its keys, and how it counts connections with
+ * wrong keys. */
 #include "unit.h"
 
 #include <string.h>
@@ -7,8 +8,8 @@
 
 static const uint64_t SECOND_NS = UINT64_C(1000000000);
 
-/* Ten connections a second end before they are established, so many without a reason; the time
- * when that was given up, in s, or 0 when not within a minute. */
+/* Ten connections per second end before they are established; with `reason`, only one in `every`
+ * gives a reason. Returns the time in s after which the process gave up; 0: not within a minute. */
 static double given_up_after_s(const struct curve *c, struct trial *t, unsigned every, bool reason)
 {
     for (uint64_t now_ns = SECOND_NS; now_ns < 61 * SECOND_NS; now_ns += SECOND_NS / 10) {

@@ -1,4 +1,4 @@
-/* Endpoints options given, the line in the pipe, the private folder. */
+/* Endpoints of the options, the line in the pipe, the private folder. */
 #include "unit.h"
 
 #include <signal.h>
@@ -119,7 +119,7 @@ static void folder_is_private_and_goes(void **state)
     folder_close(&folder);
 }
 
-/* Makes a folder with a socket in it as a process group of its own, tells its path and waits. */
+/* Makes a folder with a socket in it, as a process group of its own, sends its path and waits. */
 static void be_killed(int fd)
 {
     struct folder folder;

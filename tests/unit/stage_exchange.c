@@ -1,4 +1,4 @@
-/* What passes between the threads of a stage: who is woken for what. */
+/* Messages between the two threads of a stage: which thread is woken, and for which message. */
 #include "unit.h"
 
 #include <unistd.h>

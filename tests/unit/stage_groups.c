@@ -1,11 +1,11 @@
-/* Which groups a source waits for, and how much somebody may say. */
+/* Which groups a source waits for, and how many messages a process may send. */
 #include "unit.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "control/stream.h"
-#include "link/stage_kind.h"
+#include "link/run.h"
 
 static void numbers_count(void **state)
 {

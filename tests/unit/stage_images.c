@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/crc32c.h"
+#include "base/hash.h"
 #include "link/pool.h"
 #include "stage/worker.h"
 
@@ -206,8 +206,26 @@ static void damaged_pixels_are_noticed(void **state)
         close_loan(&l);
         open_loan(&l);
         images_expect(&l.consumer.images, sum + wrong);
-        assert_int_equal(images_return(&l.consumer.images),  // who borrows did not ask
+        assert_int_equal(images_return(&l.consumer.images),  // the borrower did not request it
                          wrong ? IMAGES_DAMAGED : IMAGES_INTACT);
+        close_loan(&l);
+    }
+}
+
+/* A reader that packs the pixels reports their checksum. */
+static void readers_may_form_the_checksum(void **state)
+{
+    (void)state;
+    struct loan l;
+    for (uint32_t wrong = 0; wrong < 2; wrong++) {
+        open_loan(&l);
+        const uint32_t sum = crc32c(0, l.image.pixels, BYTES);
+        images_expect(&l.consumer.images, sum);
+        image_was_read(&l.got, 1);
+        image_was_summed(&l.got, sum + wrong);
+        image_was_summed(&l.got, sum + !wrong);  // all pixels are known already
+        assert_true(image_is_intact(&l.got) == !wrong);
+        assert_int_equal(images_return(&l.consumer.images), wrong ? IMAGES_DAMAGED : IMAGES_INTACT);
         close_loan(&l);
     }
 }
@@ -234,6 +252,7 @@ int main(void)
         cmocka_unit_test(borrowed_pixels_go_back),
         cmocka_unit_test(replaced_pixels_are_noticed),
         cmocka_unit_test(damaged_pixels_are_noticed),
+        cmocka_unit_test(readers_may_form_the_checksum),
         cmocka_unit_test(copies_of_borrowed_pixels_are_writable),
     };
     return unit_run(tests);

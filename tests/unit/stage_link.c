@@ -1,4 +1,4 @@
-/* The data plane: how much credit a neighbour gets, and what follows its death. */
+/* The data plane: the credit that a neighbour gets, and the consequences of its death. */
 #include "unit.h"
 
 #include <stdio.h>
@@ -88,7 +88,8 @@ static void large_frames_get_less_credit(void **state)
     assert_true(last < 8);
 }
 
-/* What waits for the dead goes to nobody: the next one at that place is met anew. */
+/* Messages that wait for a dead neighbour are dropped. The next process at its place says hello
+ * again. */
 static void after_a_death_a_connection_begins_anew(void **state)
 {
     (void)state;
@@ -107,8 +108,8 @@ static void after_a_death_a_connection_begins_anew(void **state)
     world_close(&w);
 }
 
-/* What this process could not read is not here any more, and its credit returns: on one host no
- * connection begins anew. */
+/* A frame that this process could not read is dropped, and its credit returns. On one host no
+ * connection starts again. */
 static void what_cannot_be_read_returns_its_credit(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* What real sockets do, as the simulator takes it for granted (tests/simulate/net.h). */
+/* The behaviour of real sockets that the simulator assumes (tests/simulate/net.h). */
 #include "unit.h"
 
 #include <poll.h>

@@ -1,4 +1,4 @@
-/* The source: when frames begin to flow, and whose word counts for them. */
+/* The source: when frames begin to flow, and whose acknowledgements count. */
 #include "unit.h"
 
 #include <inttypes.h>
@@ -27,10 +27,10 @@ static void world_open(struct world *w, const char *groups)
         (struct settings){.groups = groups, .window = 32, .attempts = 3, .start_timeout_s = 60};
     memcpy(w->run.uuid, "source", sizeof "source");
     assert_int_equal(exchange_open(&w->links.exchange, NULL), STATUS_OK);
-    w->source = source_open(&w->run, &w->links, NULL);
+    w->source = source_open(&w->run, &w->links);
     assert_non_null(w->source);
     list = (struct id_set){0};
-    assert_true(id_set_add_range(&list, (struct id_range){0, 9}));
+    id_set_add_range(&list, (struct id_range){0, 9});
     exchange_set_list(&w->links.exchange, &list);
     w->source->window.total = 10;
 }
@@ -44,7 +44,7 @@ static void world_close(struct world *w)
     exchange_close(&w->links.exchange);
 }
 
-/* A last stage of a group, which the source is linked to. */
+/* Adds a sink of a group, to which the source has a link. */
 static struct peer *add_sink(struct world *w, const char *uuid, const char *group)
 {
     static const struct neighbour source = {"source"};
@@ -130,8 +130,8 @@ static void a_silent_group_holds_nobody_up(void **state)
     world_close(&w);
 }
 
-/* What only somebody acknowledged who is out now is computed again for its group: that another
- * group has it is no help, that one of the same has it is. */
+/* A frame that only an excluded process acknowledged is computed again for its group, even if
+ * another group has it, but not if another process of the same group has it. */
 static void another_group_makes_nothing_safe(void **state)
 {
     (void)state;
@@ -159,7 +159,7 @@ static void another_group_makes_nothing_safe(void **state)
     world_close(&w);
 }
 
-/* Who has frames in its memory, and is reached, may be dead until it says hello again. */
+/* A process with frames in its memory may be dead until it says hello again. */
 static void who_has_frames_in_memory_is_asked(void **state)
 {
     (void)state;
@@ -179,7 +179,8 @@ static void who_has_frames_in_memory_is_asked(void **state)
     world_close(&w);
 }
 
-/* It speaks, and does not say whether what it had is there: nobody waits for it for ever. */
+/* The process sends messages, but does not say whether its frames still exist. The source does not
+ * wait for ever. */
 static void who_does_not_answer_is_out(void **state)
 {
     (void)state;
@@ -207,7 +208,7 @@ static void beats(struct world *w, struct peer *p, bool holds)
         recover_beat(w->source, p, &(struct notice){.nids = holds, .ids = &one}, ns);
 }
 
-/* Frame 1 has left the source, and nobody passes it on: true when it is issued again. */
+/* Frame 1 has left the source, and no process passes it on. Returns true if it is issued again. */
 static bool is_lost(struct world *w)
 {
     struct frame_state *f = window_at(&w->source->window, 1);
@@ -257,7 +258,7 @@ static void claims(struct world *w, struct peer *p, uint64_t first, size_t count
     }
 }
 
-/* Memory is bounded also for who is reached; to say the same again is free. */
+/* Memory is bounded, also for processes that a path leads to. A repeated message takes none. */
 static void what_sinks_have_is_bounded(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* The source's window over its frames, and a sink's memory of those that it has. */
+/* The window of the source over its frames, and the frames that a sink remembers. */
 #include "unit.h"
 
 #include "control/stream.h"
@@ -9,8 +9,8 @@ enum { SIZE = 4, ATTEMPTS = 3, ONE = 1, TWO = 2 };
 static struct window open_list(uint64_t required, const struct id_set *list)
 {
     struct window w;
-    assert_int_equal(window_open(&w, SIZE, ATTEMPTS, NULL), STATUS_OK);
-    assert_true(window_take_list(&w, list));
+    window_open(&w, SIZE, ATTEMPTS);
+    window_take_list(&w, list);
     w.required = required;
     return w;
 }
@@ -121,7 +121,7 @@ static void none_is_given_up_at_its_first_issue(void **state)
     leave(&w, 0);
     assert_true(is_again(&w, 0, true));
     leave(&w, 0);
-    assert_true(is_again(&w, 0, false));  // not at work on it
+    assert_true(is_again(&w, 0, false));  // the process was not computing it
     leave(&w, 0);
     assert_true(window_lose(&w, 0, true)->given_up);
     leave(&w, 1);
@@ -132,7 +132,7 @@ static void none_is_given_up_at_its_first_issue(void **state)
     window_close(&w);
 }
 
-/* Who takes frames in order is told then. */
+/* Processes that take frames in order then get a message. */
 static void only_what_is_new_is_a_change(void **state)
 {
     (void)state;
@@ -205,7 +205,7 @@ static void only_what_was_issued_is_covered(void **state)
                {{8, 9}, 3, 8},    {{0, UINT64_MAX}, 6, 0},
                {{10, 10}, 6, 10}, {{UINT64_MAX, UINT64_MAX}, 5, UINT64_MAX}};
     uint64_t other;
-    assert_int_equal(window_open(&empty, SIZE, ATTEMPTS, NULL), STATUS_OK);
+    window_open(&empty, SIZE, ATTEMPTS);
     assert_false(window_covers(&empty, (struct id_range){0, 0}, 9, &other));
     assert_true(window_covers(&w, (struct id_range){3, 4}, 2, &other));
     assert_true(window_covers(&w, (struct id_range){7, 9}, 5, &other));
@@ -244,7 +244,7 @@ static void duplicates_are_compared(void **state)
     assert_int_equal(seen_add(&s, 5, 1), SEEN_SAME);
     assert_int_equal(seen_add(&s, 5, 2), SEEN_DIFFERENT);
     assert_int_equal(seen_add(&s, 5 + SEEN_SUMS, 2), SEEN_NEW);
-    assert_int_equal(seen_add(&s, 5, 3), SEEN_SAME);  // too old to tell
+    assert_int_equal(seen_add(&s, 5, 3), SEEN_SAME);  // too old to compare
     assert_int_equal(seen_add(&s, 0, 0), SEEN_NEW);
     id_set_clear(&s.ids);
 }

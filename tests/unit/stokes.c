@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "base/units.h"
-#include "model/beam.h"
+#include "model/recipe.h"
 
 /* Along z; horizontal and vertical are x and y. */
 static struct beam beam = {.direction = {0, 0, 1}, .kahn = 0.98};

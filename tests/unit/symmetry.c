@@ -1,4 +1,5 @@
-/* Space groups by name, which cells have their symmetry, and lists of the unique part. */
+/* Space groups by name, the cells that have their symmetry, and the expansion of unique
+ * reflections. */
 #include "unit.h"
 
 #include <math.h>

@@ -1,9 +1,9 @@
-/* Numbered names. */
+/* File names with a number. */
 #include "unit.h"
 
 #include <string.h>
 
-#include "io/output/template.h"
+#include "io/output/output_file.h"
 
 static void names_follow_the_conversion(void **state)
 {

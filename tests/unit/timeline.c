@@ -1,4 +1,5 @@
-/* The moment of a run that its page draws: one of which all processes have kept what they did. */
+/* The moment of a run that its page shows: the processes have kept their statistics of this
+ * moment. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* What every unit test begins with, and how it ends. */
+/* The beginning and the end of every unit test. */
 #ifndef BRAGG_TESTS_UNIT_H
 #define BRAGG_TESTS_UNIT_H
 

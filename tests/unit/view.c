@@ -1,4 +1,4 @@
-/* What bragg-top and the bar make of statuses. */
+/* What bragg-top and the progress bar compute from the statuses of a run. */
 #include "unit.h"
 
 #include <stdio.h>
@@ -10,7 +10,7 @@
 
 #define S UINT64_C(1000000000)
 
-/* A process that, of its time, computed and waited for so many seconds. */
+/* Makes a process that computed and waited for these parts of its time. */
 static struct process_status process(const char *stage, int64_t pid, uint64_t time_s,
                                      uint64_t compute_s, uint64_t input_s)
 {
@@ -86,6 +86,20 @@ static void the_bottleneck_is_the_busiest_stage(void **state)
     view_clear(&v);
 }
 
+static void checksums_and_copies_count_as_computing(void **state)
+{
+    (void)state;
+    static struct view v;
+    struct process_status p = process("make", 1, 10, 4, 5);
+    p.work.codec_ns = 2 * S;
+    p.work.wait_in_ns = 4 * S;
+    p.work.wait_out_ns = 0;
+    take(&v, false, 10, 100, 1, &p);
+    assert_true(v.rows[0].compute > 0.59 && v.rows[0].compute < 0.61);
+    assert_true(v.rows[0].input > 0.39 && v.rows[0].input < 0.41 && v.rows[0].bottleneck);
+    view_clear(&v);
+}
+
 static void a_process_that_has_just_begun_has_no_shares(void **state)
 {
     (void)state;
@@ -124,6 +138,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rates_are_of_the_last_seconds),
         cmocka_unit_test(the_bottleneck_is_the_busiest_stage),
+        cmocka_unit_test(checksums_and_copies_count_as_computing),
         cmocka_unit_test(a_process_that_has_just_begun_has_no_shares),
         cmocka_unit_test(lines_fit_and_cannot_steer_a_terminal),
     };

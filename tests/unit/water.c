@@ -1,4 +1,4 @@
-/* Water and air tables against numbers that can be worked out by hand. */
+/* Tables of water and air, compared with numbers that can be worked out by hand. */
 #include "unit.h"
 
 #include <math.h>
@@ -66,8 +66,8 @@ static void water_is_what_others_measured(void **state)
     assert_true(water_structure_factor(1.5) < 0.386 && water_structure_factor(1.5) > 0.29);
 }
 
-/* f(s)^2 by xraydb.f0, of oxygen, nitrogen and argon; atoms of a molecule hardly interfere there.
- */
+/* f(s)^2 of oxygen, nitrogen and argon from xraydb.f0. Atoms of a molecule almost do not interfere
+ * there. */
 static void atoms_go_on_to_six(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* What browsers ask: words of requests, hosts, origins, cookies, tokens. */
+/* Requests of browsers: words of a request, host names, origins, cookies, tokens. */
 #include "unit.h"
 
 #include <stdlib.h>

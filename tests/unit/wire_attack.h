@@ -1,4 +1,4 @@
-/* Messages as a stranger may send them: bytes changed, cut off, added. */
+/* Messages of an attacker: with bytes that are changed, cut off or added. */
 #ifndef BRAGG_TESTS_WIRE_ATTACK_H
 #define BRAGG_TESTS_WIRE_ATTACK_H
 
@@ -14,7 +14,7 @@ static inline void seal(struct message *m, enum message_type type)
 {
     struct route r = {
         .type = type, .run = 77, .incarnation = 1, .frame = 5, .stage = "test", .flags = 3};
-    assert_int_equal(route_seal(&r, m, NULL), 0);
+    route_seal(&r, m);
 }
 
 static inline struct message copy_of(const struct message *m)

@@ -1,4 +1,4 @@
-/* Experiments and frames as messages: there and back, and what is refused. */
+/* Experiments and frames as messages: round trips, and what is refused. */
 #include "unit.h"
 
 #include <math.h>
@@ -38,6 +38,25 @@ static void experiments_survive(void **state)
         message_free(&b);
         experiment_free(&x);
         experiment_free(&y);
+    }
+}
+
+static void panels_that_do_not_fit_are_refused(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        struct experiment x;
+        struct error e = {0};
+        random_experiment(&x);
+        assert_int_equal(codec_check_panels(&x, &e), STATUS_OK);
+        struct panel *p = &x.panels[x.npanels - 1];
+        p->first_pixel += i == 0;
+        p->fast_pixels = i == 1 ? 0 : p->fast_pixels;
+        p->roi.slow_max = i == 2 ? p->slow_pixels : p->roi.slow_max;
+        p->grid_fast = i == 3 ? -1 : p->grid_fast;
+        assert_int_equal(codec_check_panels(&x, &e), STATUS_INPUT);
+        assert_non_null(strstr(e.text, "the experiment is corrupt: "));
+        experiment_free(&x);
     }
 }
 
@@ -121,7 +140,8 @@ static void nothing_is_forgotten(void **state)
              .dmin_m = 1,
              .water_m = 2,
              .sampling = {3, true, true, true, false},
-             .beam = {{1, 2, 3}, {4, 5, 6}, 7, true, 8, 9, 0.5, 3, 10, true, 11, 0, NULL},
+             .beam =
+                 {{1, 2, 3}, {4, 5, 6}, 7, true, 8, 9, true, 0.25, 0.5, 3, 10, true, 11, 0, NULL},
              .npanels = 1,
              .panels = &panel,
              .ncrystals = 1,
@@ -381,7 +401,7 @@ static void lists_expand(void **state)
             p.items[k].values = mem_copy(whole + (listed ? k : 0), p.items[k].count, sizeof *whole);
         }
         assert_null(planes_fault(&p, 5));
-        assert_true(planes_expand(&p, 5));
+        planes_expand(&p, 5);
         assert_null(planes_fault(&p, 5));
         assert_false(p.pixels.listed);
         const float second[] = {0, 2, 0, 0, 3};
@@ -395,7 +415,7 @@ static bool is_fitted(const struct frame *f)
     return f->refined.count >= 2 && !f->reflections.present;  // its numbers are the last part
 }
 
-/* Of parameters that there are, with numbers of all of them. */
+/* Fits whose numbers of parameters contradict each other. */
 static void fits_that_contradict_themselves_are_refused(void **state)
 {
     (void)state;
@@ -424,7 +444,7 @@ static void fits_that_contradict_themselves_are_refused(void **state)
     }
 }
 
-static void a_detector_that_stands_has_no_shift(void **state)
+static void what_stands_has_no_place(void **state)
 {
     (void)state;
     for (int moves = 0; moves < 2; moves++) {
@@ -435,6 +455,11 @@ static void a_detector_that_stands_has_no_shift(void **state)
         f.recipe.has_shift = true;
         f.recipe.shift_m[2] = 0.01;
         send_frame(&x, &f, moves, "but the detector of the experiment is fixed");
+        draw_frame(&x, &f, has_planes);
+        x.sample_moves = moves;
+        f.recipe.has_sample = true;
+        f.recipe.sample_m[1] = 0.01;
+        send_frame(&x, &f, moves, "but the experiment has no such holder");
     }
 }
 
@@ -445,9 +470,10 @@ int main(void)
         cmocka_unit_test(lists_that_do_not_fit_are_refused),
         cmocka_unit_test(lists_expand),
         cmocka_unit_test(fits_that_contradict_themselves_are_refused),
-        cmocka_unit_test(a_detector_that_stands_has_no_shift),
+        cmocka_unit_test(what_stands_has_no_place),
         cmocka_unit_test(reflections_that_contradict_themselves_are_refused),
         cmocka_unit_test(experiments_survive),
+        cmocka_unit_test(panels_that_do_not_fit_are_refused),
         cmocka_unit_test(frames_survive),
         cmocka_unit_test(nothing_is_forgotten),
         cmocka_unit_test(a_thousand_panels_fit),

@@ -1,4 +1,4 @@
-/* Hellos, notices and the status of a run as messages: there and back, and what is refused. */
+/* Hellos, notices and the status of a run as messages: round trips, and what is refused. */
 #include "unit.h"
 
 #include <string.h>
@@ -124,7 +124,7 @@ static enum status decode_heartbeat(const char *map, size_t size, struct notice 
     return s;
 }
 
-/* Heartbeats of stages that tell nothing about their work, as in other languages. */
+/* Heartbeats of stages that do not report their work, such as those in other languages. */
 static void what_is_optional_may_be_missing(void **state)
 {
     (void)state;
@@ -185,7 +185,7 @@ static void hellos_survive(void **state)
     message_free(&m);
 }
 
-/* Who says nothing of them is not taken for one who has none. */
+/* A process that does not report a number is not assumed to have 0. */
 static void what_is_not_said_is_no_zero(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Packed pixels: there and back with the sums of the pixels, and what lies or is damaged. */
+/* Compressed pixels: round trips with the checksums of the pixels, and forged or corrupt chunks. */
 #include "unit.h"
 
 #include <endian.h>
@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/crc32c.h"
+#include "base/hash.h"
 #include "wire/payload.h"
 
 enum { PIXELS = 10003 };  // more than two blocks of 16 bits, and a rest
@@ -36,7 +36,7 @@ static struct route open_frame(struct message *m, size_t size)
     *m = (struct message){0};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         assert_int_equal(message_add(m, parts[i], NULL), 0);
-    assert_int_equal(route_seal(&r, m, NULL), 0);
+    route_seal(&r, m);
     return r;
 }
 
@@ -74,6 +74,9 @@ static void there_and_back(void **state)
         assert_int_equal(packed_open(&r, &got, PIXELS, NULL), STATUS_OK);
         assert_true(r.flags == sent.flags && got.parts[2].size == PIXELS * size);
         assert_memory_equal(got.parts[2].data, pixels, PIXELS * size);
+        assert_int_equal(got.chunk.size, instead.parts[1].size);
+        assert_memory_equal(got.chunk.data, instead.parts[1].data, got.chunk.size);
+        assert_true(got.has_sum && got.sum == crc32c(0, pixels, PIXELS * size));
         assert_true(r.payload_crc == sent.payload_crc && route_sum_matches(&r, &got));
         assert_int_equal(packed_open(&r, &got, 1, NULL), STATUS_OK);  // nothing is packed any more
         message_free(&got);
@@ -141,7 +144,8 @@ static void what_is_damaged_or_lies_is_refused(void **state)
     message_free(&m);
 }
 
-/* The flag says how many bytes an item has: both is none, and a message may lack the part. */
+/* The flag is the number of bytes of an item. Both flags together are an error, and so is a missing
+ * part. */
 static void flags_that_are_none(void **state)
 {
     (void)state;

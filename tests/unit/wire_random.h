@@ -121,6 +121,7 @@ static inline void random_experiment(struct experiment *x)
                                           .train_pulses = draw(9),
                                           .start_s = draw(1000)};
     x->pulse_ids.has_pump = x->has_pulse_ids && draw(2);
+    x->sample_moves = draw(2);
     if (x->pulse_ids.has_pump) {
         x->pulse_ids.pump_light = draw(5);
         x->pulse_ids.pump_dark = draw(5);
@@ -203,6 +204,9 @@ static inline void random_frame(struct frame *f, const struct experiment *x, boo
         .recipe = {.id = draw(1000), .seed = UINT64_MAX - draw(9), .nlattices = draw(4)}};
     struct recipe *r = &f->recipe;
     r->nlattices = x->ncrystals ? r->nlattices : 0;
+    r->has_sample = x->sample_moves && draw(2);
+    if (r->has_sample)
+        fill(r->sample_m, 2);
     if (r->nlattices)
         r->lattices = mem_array(r->nlattices, sizeof *r->lattices);
     for (size_t i = 0; i < r->nlattices; i++) {
@@ -211,6 +215,9 @@ static inline void random_frame(struct frame *f, const struct experiment *x, boo
         l->crystal = (uint32_t)draw(x->ncrystals);
         l->mosaic = draw(2);
         l->weight = draw_real();
+        l->is_aside = x->sample_moves && draw(2);
+        if (l->is_aside)
+            fill(l->aside_m, 3);
         fill(l->rotation, 9);
         fill(l->phi_rad, l->nphi);
         fill(l->cells_m, 9 * l->nphi);

@@ -1,4 +1,4 @@
-/* The bounded reader against good and hostile bytes. */
+/* The MessagePack reader with limits, on good and hostile bytes. */
 #include "unit.h"
 
 #include <stdlib.h>

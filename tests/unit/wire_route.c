@@ -1,9 +1,9 @@
-/* The first part of a message: there and back, and damage. */
+/* The route, the first part of a message: round trips, and corrupt routes. */
 #include "unit.h"
 
 #include <string.h>
 
-#include "base/crc32c.h"
+#include "base/hash.h"
 #include "wire/message.h"
 
 /* The maker of an image may have formed its sum: it is believed, and the rest is added. */
@@ -16,13 +16,13 @@ static void known_sums_are_used(void **state)
     for (size_t i = 0; i < 4; i++)
         assert_int_equal(
             message_add(&m, (struct part){.data = payload, .size = i < 2 ? 0 : 5}, NULL), 0);
-    assert_int_equal(route_seal(&formed, &m, NULL), 0);
+    route_seal(&formed, &m);
     m.has_sum = true;
     m.sum = crc32c(0, payload, 5);
-    assert_int_equal(route_seal(&known, &m, NULL), 0);
+    route_seal(&known, &m);
     assert_int_equal(known.payload_crc, formed.payload_crc);
     m.sum++;
-    assert_int_equal(route_seal(&known, &m, NULL), 0);
+    route_seal(&known, &m);
     assert_int_not_equal(known.payload_crc, formed.payload_crc);
     message_free(&m);
 }
@@ -43,7 +43,7 @@ static void routes_survive_and_are_short(void **state)
     for (size_t i = 0; i < 3; i++)
         assert_int_equal(message_add(&m, (struct part){payload, i == 2 ? 3 : 0, NULL, NULL}, NULL),
                          0);
-    assert_int_equal(route_seal(&r, &m, NULL), 0);
+    route_seal(&r, &m);
     assert_true(m.parts[0].size <= MESSAGE_ROUTE_MAX);
     assert_int_equal(route_open(&got, &m, NULL), 0);
     assert_memory_equal(&got, &r, sizeof r);
@@ -66,7 +66,7 @@ static void damaged_heads_are_seen(void **state)
     uint8_t keys[] = {0x82, 1, 2, 3, 4, 5, 6, 7};
     assert_int_equal(message_add(&m, (struct part){NULL, 0, NULL, NULL}, NULL), 0);
     assert_int_equal(message_add(&m, (struct part){keys, sizeof keys, NULL, NULL}, NULL), 0);
-    assert_int_equal(route_seal(&r, &m, NULL), 0);
+    route_seal(&r, &m);
     assert_int_equal(route_open(&got, &m, NULL), 0);
     for (size_t part = 0; part < 2; part++)
         for (size_t bit = 0; bit < 8 * m.parts[part].size; bit++) {

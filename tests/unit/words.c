@@ -1,4 +1,4 @@
-/* Words of a command line as a line of text, and back. */
+/* Words of a command line as a line of text, and the reverse. */
 #include "unit.h"
 
 #include <string.h>
@@ -118,7 +118,7 @@ static void words_that_matter(void **state)
     assert_string_equal(text, "--seed=0 '--hkl=a b' --engine=reference --random --scale=0.1");
 }
 
-/* Not to be told from one with the default, they would be one lineage. */
+/* Otherwise an option that was not given would have the same lineage as the default value. */
 static void what_was_not_given_has_no_value(void **state)
 {
     (void)state;

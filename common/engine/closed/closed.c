@@ -1,7 +1,8 @@
 /*
- * Frames of crystals in closed form: the choice of the engine, the beams and steps of a frame, and
- * derivatives by differences of images.
+ * Frames of crystals in closed form: the choice of the engine, the beams and steps of a frame, its
+ * pixels row by row, and derivatives by differences of images.
  */
+#define FASTMATH_UNFUSED
 #include "engine/closed/closed.h"
 
 #include <math.h>
@@ -9,15 +10,230 @@
 #include <string.h>
 
 #include "base/isa.h"
+#include "base/units.h"
 #include "base/vec.h"
+#include "engine/closed/closed_point.h"
 #include "engine/derivatives/parameter.h"
 #include "engine/reference/recipe_check.h"
 #include "engine/reflections/photons.h"
-#include "physics/beam/polarization.h"
-#include "physics/constants.h"
 #include "physics/crystal/sampling.h"
 #include "physics/crystal/shape.h"
 #include "physics/detector/sensor.h"
+
+/* Pixels of a frame in closed form: rows are distributed to threads. */
+
+/* The row that a thread computes. */
+struct row {
+    const struct closed *c;
+    const struct panel *panel;
+    int64_t slow;
+    double *sums;             // one per pixel
+    struct share_list *list;  // NULL: not wanted
+};
+
+/* Computes the photons that one reflection gives to ENSEMBLE_LANES pixels from `fast` on.
+ * Returns false if there are none. */
+static bool photons_of(const struct row *row, const struct closed_spot *spot, int64_t fast,
+                       double photons[ENSEMBLE_LANES])
+{
+    const struct closed *c = row->c;
+    const struct closed_beam *b = &c->beams[c->steps[spot->step].beam];
+    const struct sampling *each = &c->x->sampling;
+    const int n = each->oversample;
+    const bool single = row->panel->layers == 1 && n == 1;
+    struct closed_points now, front, first;  // of the latter d alone is set, but for a single point
+    struct closed_factors factors = {
+        .solid_angle = single || each->each_solid_angle ? &now : &front,
+        .capture = single || each->each_thickness ? &now : &first,
+        .polarization = single || each->each_polarization ? &now : &front,
+        .incident = b->incident,
+        .e = b->e,
+        .b = b->b,
+        .kahn = c->x->beam.kahn,
+        .no_polarization = c->x->beam.no_polarization,
+        .absorb = spot->absorb};
+    now.panel = row->panel;
+    now.fast = fast;
+    now.slow = row->slow;
+    now.oversample = n;
+    bool lit = false;
+    for (int i = 0; i < ENSEMBLE_LANES; i++)
+        photons[i] = 0.0;
+    for (now.layer = 0; now.layer < row->panel->layers; now.layer++)
+        for (int at = 0; at < n * n; at++) {
+            now.sub_fast = at % n;
+            now.sub_slow = at / n;
+            c->kernels->look(&now);
+            if (at == 0 && !single)
+                memcpy(first.d, now.d, sizeof first.d);
+            if (at == 0 && now.layer == 0 && !single)
+                memcpy(front.d, now.d, sizeof front.d);
+            if (!c->kernels->sum(&now, &spot->spot, b->incident, &b->waves))
+                continue;
+            lit = true;
+            factors.layer = now.layer;
+            c->kernels->add(&now, &factors, spot->scale, photons);
+        }
+    return lit;
+}
+
+/* Adds the photons of one reflection to a pixel. */
+static void add_photons(const struct row *row, const struct closed_spot *spot, int64_t fast,
+                        double photons)
+{
+    row->sums[fast] += photons;
+    if (!row->list)
+        return;
+    const struct closed_step *step = &row->c->steps[spot->step];
+    const double turn = row->c->recipe->lattices[step->lattice].phi_rad[step->step];
+    struct share share = {.lattice = (int32_t)step->lattice, .photons = photons};
+    share.pixel = row->panel->first_pixel + row->slow * row->panel->fast_pixels + fast;
+    share.turn = photons * turn;
+    memcpy(share.hkl, spot->hkl, sizeof share.hkl);
+    share_add(row->list, &share);
+}
+
+/* Adds one reflection to all pixels of the row that get photons of it. */
+static void add_place(const struct row *row, const struct closed_place *place)
+{
+    const struct closed_spot *spot = &row->c->spots[place->spot];
+    double photons[ENSEMBLE_LANES];
+    for (int64_t from = place->fast_min; from <= place->fast_max; from += ENSEMBLE_LANES) {
+        if (!photons_of(row, spot, from, photons))
+            continue;
+        for (int i = 0; i < ENSEMBLE_LANES && from + i <= place->fast_max; i++)
+            if (photons[i] > 0.0 && pixel_is_computed(row->panel, from + i, row->slow))
+                add_photons(row, spot, from + i, photons[i]);
+    }
+}
+
+static int compare_numbers(int64_t a, int64_t b)
+{
+    return (a > b) - (a < b);
+}
+
+static int same_share(const struct share *a, const struct share *b)
+{
+    int order = compare_numbers(a->pixel, b->pixel);
+    order = order ? order : compare_numbers(a->lattice, b->lattice);
+    for (int i = 0; i < 3 && !order; i++)
+        order = compare_numbers(a->hkl[i], b->hkl[i]);
+    return order;
+}
+
+/* Compares shares by pixel, then by their content, so that sums always have the same order. */
+static int by_pixel(const void *a, const void *b)
+{
+    const struct share *p = a, *q = b;
+    const int order = same_share(p, q);
+    if (order)
+        return order;
+    const double d = p->photons - q->photons, t = p->turn - q->turn;
+    return d != 0.0 ? (d > 0.0) - (d < 0.0) : (t > 0.0) - (t < 0.0);
+}
+
+/* Sorts shares by pixel, and joins shares of the same reflection. */
+static void sort_shares(struct share_list *list)
+{
+    size_t kept = 0;
+    if (list->count)
+        qsort(list->items, list->count, sizeof *list->items, by_pixel);
+    for (size_t i = 0; i < list->count; i++) {
+        struct share *last = kept ? &list->items[kept - 1] : NULL;
+        if (last && same_share(last, &list->items[i]) == 0) {
+            last->photons += list->items[i].photons;
+            last->turn += list->items[i].turn;
+        } else {
+            list->items[kept++] = list->items[i];
+        }
+    }
+    list->count = kept;
+}
+
+/* Computes one row. sums[] is 0 before and after the call. */
+static void run_row(const struct row *row, const struct closed_row_places *places, int64_t number,
+                    float *pixels)
+{
+    const size_t begin = places->begin[number], end = places->begin[number + 1];
+    float *out = pixels + row->panel->first_pixel + row->slow * row->panel->fast_pixels;
+    memset(out, 0, (size_t)row->panel->fast_pixels * sizeof *out);
+    for (size_t i = begin; i < end; i++)
+        add_place(row, &row->c->places[places->items[i]]);
+    for (size_t i = begin; i < end; i++) {
+        const struct closed_place *place = &row->c->places[places->items[i]];
+        for (int64_t fast = place->fast_min; fast <= place->fast_max; fast++)
+            if (row->sums[fast] != 0.0) {
+                out[fast] = (float)row->sums[fast];
+                row->sums[fast] = 0.0;
+            }
+    }
+    if (row->list)
+        sort_shares(row->list);
+}
+
+/* Returns the number of rows of the frame before panel `index`. */
+static int64_t rows_above(const struct experiment *x, int32_t index)
+{
+    int64_t rows = 0;
+    for (int32_t i = 0; i < index; i++)
+        rows += x->panels[i].slow_pixels;
+    return rows;
+}
+
+void closed_sort_places(const struct closed *c, struct closed_row_places *places)
+{
+    const int64_t nrows = experiment_rows(c->x);
+    size_t total = 0;
+    places->begin = mem_array((size_t)nrows + 2, sizeof *places->begin);
+    size_t *next = places->begin + 1;
+    for (size_t i = 0; i < c->nplaces; i++) {
+        const struct closed_place *p = &c->places[i];
+        const int64_t above = rows_above(c->x, p->panel);
+        for (int64_t row = p->row_min; row <= p->row_max; row++, total++)
+            next[above + row + 1]++;
+    }
+    for (int64_t row = 0; row < nrows; row++)
+        next[row + 1] += next[row];
+    places->items = mem_array(total, sizeof *places->items);
+    for (size_t i = 0; i < c->nplaces; i++) {
+        const struct closed_place *p = &c->places[i];
+        const int64_t above = rows_above(c->x, p->panel);
+        for (int64_t row = p->row_min; row <= p->row_max; row++)
+            places->items[next[above + row]++] = i;
+    }
+}
+
+/* Computes all rows of a panel. */
+static void run_panel(const struct closed *c, const struct closed_row_places *places, int threads,
+                      size_t index, float *pixels, struct share_list *lists,
+                      atomic_uint_fast64_t *rows)
+{
+    const struct panel *p = &c->x->panels[index];
+    const int64_t above = rows_above(c->x, (int32_t)index);
+#pragma omp parallel num_threads(threads)
+    {
+        double *sums = mem_array((size_t)p->fast_pixels, sizeof *sums);
+#pragma omp for schedule(dynamic, 8)
+        for (int64_t slow = 0; slow < p->slow_pixels; slow++) {
+            const struct row row = {c, p, slow, sums, lists ? &lists[above + slow] : NULL};
+            run_row(&row, places, above + slow, pixels);
+            if (rows)
+                atomic_fetch_add_explicit(rows, 1, memory_order_relaxed);
+        }
+        mem_free(sums);
+    }
+}
+
+void closed_rows(const struct closed *c, int threads, float *pixels, struct share_list *lists,
+                 atomic_uint_fast64_t *rows)
+{
+    struct closed_row_places places = {0};
+    closed_sort_places(c, &places);
+    for (size_t i = 0; i < c->x->npanels; i++)
+        run_panel(c, &places, threads, i, pixels, lists, rows);
+    mem_free(places.begin);
+    mem_free(places.items);
+}
 
 /* ---- frames --------------------------------------------------------------------------------- */
 
@@ -45,7 +261,7 @@ enum status closed_refuse(const struct experiment *x, const char *name, struct e
                             : STATUS_OK;
 }
 
-static enum status refuse(struct error *e, const char *what)
+static enum status refuse_form(struct error *e, const char *what)
 {
     return error_set(e, STATUS_INPUT, "--mosaic-model=gauss %s", what);
 }
@@ -62,22 +278,26 @@ bool closed_suits(const struct experiment *x)
 enum status closed_check(const struct experiment *x, struct error *e)
 {
     if (x->physics == PHYSICS_FAITHFUL)
-        return refuse(e, "needs bragg-geometry --physics=physical");
+        return refuse_form(e, "needs bragg-geometry --physics=physical");
     if (x->water_m > 0.0)
-        return refuse(e, "does not support --water. Use bragg-background");
+        return refuse_form(e, "does not support --water. Use bragg-background");
     if (!cpu_view_is_plain(x))
-        return refuse(e, "needs flat panels that face the sample and have axes at right angles");
+        return refuse_form(e,
+                           "needs flat panels that face the sample and have axes at right angles");
     for (size_t i = 0; i < x->ncrystals; i++) {
         const struct crystal *c = &x->crystals[i];
         if (!c->has_ensemble)
-            return refuse(e, "must be the same for all crystals");
+            return refuse_form(e, "is given for some crystals only; expected it for all");
         if (!shape_is_gaussian(c->shape))
-            return refuse(e, "needs --shape=gauss, because spots of other shapes are not Gaussian");
+            return refuse_form(
+                e, "needs --shape=gauss, because spots of other shapes are not Gaussian");
         if (c->interpolate)
-            return refuse(e, "does not support tricubic structure factors. Use --interpolate=off");
+            return refuse_form(
+                e, "does not support tricubic structure factors. Use --interpolate=off");
         if (!(c->fudge > 0.0) || !ensemble_cells_fit(c->cells, c->cells_across))
-            return refuse(e, "needs a matrix of cells [Na D F; D Nb E; F E Nc] that is positive "
-                             "definite");
+            return refuse_form(e,
+                               "needs a matrix of cells [Na D F; D Nb E; F E Nc] that is positive "
+                               "definite");
     }
     return STATUS_OK;
 }
@@ -97,8 +317,8 @@ static bool same_direction(const struct source *a, const struct source *b)
 }
 
 /* Adds a beam with the channels of all sources that have the direction of source `at`; no source
- * before `at` has this direction.  Returns false if memory cannot be allocated. */
-static bool add_beam(struct closed *c, const struct source *sources, size_t count, size_t at,
+ * before `at` has this direction. */
+static void add_beam(struct closed *c, const struct source *sources, size_t count, size_t at,
                      size_t *nchannels)
 {
     struct closed_beam *b = &c->beams[c->nbeams++];
@@ -117,25 +337,21 @@ static bool add_beam(struct closed *c, const struct source *sources, size_t coun
     for (int k = 0; k < 3; k++)
         b->incident[k] = -sources[at].direction[k];
     polarization_axes(b->incident, c->x->beam.polarization, b->e, b->b);
-    return ensemble_waves_open(&b->waves, c->channels + b->first, b->count);
+    ensemble_waves_open(&b->waves, c->channels + b->first, b->count);
 }
 
-static enum status open_beams(struct closed *c, const struct source *sources, size_t count,
-                              struct error *e)
+static void open_beams(struct closed *c, const struct source *sources, size_t count)
 {
     size_t nchannels = 0;
     c->beams = mem_array(count, sizeof *c->beams);
     c->channels = mem_array(count, sizeof *c->channels);
-    if (!c->beams || !c->channels)
-        return error_memory(e, "the channels");
     for (size_t i = 0; i < count; i++) {
         bool seen = false;
         for (size_t k = 0; k < i && !seen; k++)
             seen = same_direction(&sources[k], &sources[i]);
-        if (!seen && !add_beam(c, sources, count, i, &nchannels))
-            return error_memory(e, "the channels");
+        if (!seen)
+            add_beam(c, sources, count, i, &nchannels);
     }
-    return STATUS_OK;
 }
 
 /* ---- steps ------------------------------------------------------------------- */
@@ -169,7 +385,7 @@ static enum status open_steps(struct closed *c, double photons, struct error *e)
             return error_set(e, STATUS_INPUT,
                              "too many steps and directions; expected a product below 2^32");
     c->steps = mem_array(total, sizeof *c->steps);
-    enum status s = c->steps ? STATUS_OK : error_memory(e, "the lattices");
+    enum status s = STATUS_OK;
     for (uint32_t i = 0; i < c->recipe->nlattices && !s; i++)
         s = open_lattice(c, i, photons, e);
     return s;
@@ -181,8 +397,7 @@ static enum status check_sensor(struct closed *c, const struct source *sources, 
                                 struct error *e)
 {
     double *ratios = mem_array(count, sizeof *ratios);
-    const enum status s = ratios ? sensor_ratios(c->x, sources, count, ratios, &c->absorbs, e)
-                                 : error_memory(e, "the channels");
+    const enum status s = sensor_ratios(c->x, sources, count, ratios, &c->absorbs, e);
     mem_free(ratios);
     return s;
 }
@@ -198,10 +413,13 @@ enum status closed_open(struct closed *c, const struct experiment *x, const stru
     const size_t count = r->nsources ? r->nsources : x->beam.nsources;
     const double n = x->sampling.oversample;
     const double photons = ELECTRON_RADIUS_SQR_M2 * x->beam.fluence_ph_m2 / ((double)count * n * n);
-    if ((s = check_sensor(c, sources, count, e)) || (s = open_beams(c, sources, count, e)) ||
-        (s = open_steps(c, photons, e)))
+    if ((s = check_sensor(c, sources, count, e)))
         return s;
-    return closed_list(c, threads) ? STATUS_OK : error_memory(e, "the reflections");
+    open_beams(c, sources, count);
+    if ((s = open_steps(c, photons, e)))
+        return s;
+    closed_list(c, threads);
+    return STATUS_OK;
 }
 
 void closed_close(struct closed *c)
@@ -225,7 +443,7 @@ enum status closed_run(const struct closed_kernels *kernels, const struct experi
     struct closed c;
     enum status s = closed_open(&c, x, r, kernels, threads, e);
     if (!s)
-        s = closed_rows(&c, threads, photons, NULL, rows, e);
+        closed_rows(&c, threads, photons, NULL, rows);
     closed_close(&c);
     return s ? s : photons_check(x, r->id, photons, e);
 }
@@ -241,8 +459,7 @@ enum status closed_reflections(const struct closed_kernels *kernels, const struc
     struct closed c;
     enum status s = closed_open(&c, x, r, kernels, threads, e);
     if (!s)
-        s = again && lists ? closed_rows(&c, threads, again, lists, NULL, e)
-                           : error_memory(e, "the reflections");
+        closed_rows(&c, threads, again, lists, NULL);
     const struct shares shares = {.x = x,
                                   .recipe = r,
                                   .footprint = f && f->is_seen ? f : NULL,
@@ -251,7 +468,7 @@ enum status closed_reflections(const struct closed_kernels *kernels, const struc
                                   .nlists = nrows,
                                   .threads = threads};
     if (!s)
-        s = shares_table(&shares, wanted, table, e);
+        shares_table(&shares, wanted, table);
     shares_free(lists, nrows);
     mem_free(again);
     closed_close(&c);
@@ -325,13 +542,11 @@ static enum status add_image(const struct differences *d, const struct parameter
     struct recipe r = {0};
     x.panels = mem_copy(x.panels, x.npanels, sizeof *x.panels);
     x.crystals = mem_copy(x.crystals, x.ncrystals, sizeof *x.crystals);
-    enum status s = x.panels && x.crystals && recipe_copy(&r, d->recipe)
-                        ? parameter_step_take(&set, &step, &x, &r, e)
-                        : error_memory(e, "the derivatives");
+    recipe_copy(&r, d->recipe);
+    parameter_step_take(&set, &step, &x, &r);
     if (p->kind == PARAMETER_WAVELENGTH)  // so that the absorption of the sensor stays as it is
         x.beam.wavelength_m += step * p->unit_SI;
-    if (!s)
-        s = closed_run(d->kernels, &x, &r, d->threads, d->image, NULL, e);
+    const enum status s = closed_run(d->kernels, &x, &r, d->threads, d->image, NULL, e);
     for (size_t i = 0; i < d->pixels && !s; i++)
         d->sum[i] += factor * (double)d->image[i];
     mem_free(x.panels);
@@ -367,7 +582,7 @@ static void take_pixels(const void *context, const struct panel *p, const int64_
             values[k][i] = (double)f->values[k * f->pixels + (size_t)(p->first_pixel + numbers[i])];
 }
 
-static enum status check(const struct parameters *set, struct error *e)
+static enum status check_parameters(const struct parameters *set, struct error *e)
 {
     for (size_t i = 0; i < set->count; i++)
         if (!parameter_has_steps(&set->items[i]))
@@ -381,14 +596,10 @@ static enum status check(const struct parameters *set, struct error *e)
 static enum status make_planes(struct differences *d, const struct parameters *set,
                                struct planes_of_frame *f, struct error *e)
 {
-    size_t total;
-    f->values =
-        size_multiply(f->count, f->pixels, &total) ? mem_array(total, sizeof *f->values) : NULL;
+    f->values = mem_array(f->count, f->pixels * sizeof *f->values);
     d->image = mem_array(f->pixels, sizeof *d->image);
     d->sum = mem_array(f->pixels, sizeof *d->sum);
-    enum status s = f->values && d->image && d->sum
-                        ? closed_run(d->kernels, d->x, d->recipe, d->threads, f->values, NULL, e)
-                        : error_memory(e, "the derivatives");
+    enum status s = closed_run(d->kernels, d->x, d->recipe, d->threads, f->values, NULL, e);
     for (size_t k = 0; k < set->count && !s; k++)
         s = make_plane(d, &set->items[k], f->values + (k + 1) * f->pixels, e);
     mem_free(d->image);
@@ -401,7 +612,7 @@ enum status closed_derive(const struct closed_kernels *kernels, const struct exp
                           const struct derive_request *request, struct error *e)
 {
     enum status s = recipe_check(x, r, e);
-    if (s || (s = derive_check(x, r, request, e)) || (s = check(request->set, e)))
+    if (s || (s = derive_check(x, r, request, e)) || (s = check_parameters(request->set, e)))
         return s;
     struct planes_of_frame planes = {.count = request->set->count + 1,
                                      .pixels = (size_t)experiment_pixels(x)};

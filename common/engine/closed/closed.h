@@ -12,11 +12,12 @@
 
 #include <stdbool.h>
 
-#include "engine/closed/closed_loop.h"
 #include "engine/derivatives/derive.h"
 #include "engine/spots/cpu_spots.h"
 #include "engine/spots/shares.h"
-#include "physics/crystal/ensemble.h"
+#include "physics/crystal/ensemble_sum.h"
+
+struct closed_kernels;  // the loop for one instruction set, see closed_point.h
 
 /* Identity class.  The bytes are the same for any number of threads. */
 #define CLOSED_IDENTITY "closed-3"
@@ -93,7 +94,7 @@ enum status closed_open(struct closed *c, const struct experiment *x, const stru
 void closed_close(struct closed *c);
 
 /* Part of closed_open: lists the reflections of all steps, and the places of the reflections. */
-bool closed_list(struct closed *c, int threads);
+void closed_list(struct closed *c, int threads);
 
 /* The places that cover each row of the frame, where the rows of all panels follow one another: row
  * i has items[begin[i]] .. items[begin[i + 1] - 1]. */
@@ -101,14 +102,13 @@ struct closed_row_places {
     size_t *begin, *items;  // owned
 };
 
-/* Sorts the places of *c by the rows that they cover.  Returns false if memory cannot be allocated.
- * The caller frees both arrays, also after an error. */
-bool closed_sort_places(const struct closed *c, struct closed_row_places *places);
+/* Sorts the places of *c by the rows that they cover.  The caller frees both arrays. */
+void closed_sort_places(const struct closed *c, struct closed_row_places *places);
 
 /* Computes pixels[experiment_pixels()]; `rows` as in struct engine.  `lists`, if not NULL, has an
  * item for each row of the frame, which gets the shares of the row. */
-enum status closed_rows(const struct closed *c, int threads, float *pixels,
-                        struct share_list *lists, atomic_uint_fast64_t *rows, struct error *e);
+void closed_rows(const struct closed *c, int threads, float *pixels, struct share_list *lists,
+                 atomic_uint_fast64_t *rows);
 
 /* Do the work of `run` and `reflections` of struct engine.  closed_run returns the photons of
  * crystals that are points: without their footprint. */
@@ -119,30 +119,6 @@ enum status closed_reflections(const struct closed_kernels *kernels, const struc
                                const struct footprint *f, int threads, const struct recipe *r,
                                const float *pixels, const struct reflections_wanted *wanted,
                                struct reflection_table *table, struct error *e);
-
-/* ---- inside: the pixels of a reflection -----------------------------------------------------
- *
- * Which pixels get photons of a spot in closed form.  A point (f, s) of a panel, in pixels from a
- * middle one, is y = (1, f, s).  Its scattering vector for the wave number k is k/n (G y), n = D y,
- * where the distance from the sample is linearised: D has the distance of the middle and its
- * slopes.  The columns of G are those of the place less D times the incident beam.  With M, the
- * inverse of the moments, A = G'M G, b = G'M c and C = c M c - r^2, the spot is above its limit r
- * where
- *
- *     C A - b b'                           <= 0    for any k: a cone
- *     k^2 A - k (D b' + b D') + C D D'     <= 0    for one k
- *
- * as quadratic forms of y.  For all wave numbers between two limits, an extreme point of the region
- * is an extreme of the first form, if its wave number is between the limits, or an extreme of the
- * second form for one of the limits.
- */
-
-/* Narrows *place, a box that contains all pixels to which the spot can give photons, to the wave
- * numbers from per_A[0] to per_A[1].  The box shrinks along fast by multiples of ENSEMBLE_LANES, so
- * that code which evaluates ENSEMBLE_LANES pixels side by side groups the same pixels as before.
- * Returns false if no pixel gets photons. */
-bool closed_bounds(const struct panel *p, const struct ensemble_spot *spot,
-                   const double incident[3], const double per_A[2], struct closed_place *place);
 
 /* ---- derivatives ----------------------------------------------------------------------------
  *

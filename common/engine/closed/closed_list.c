@@ -4,7 +4,6 @@
  */
 #include "engine/closed/closed.h"
 
-#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -13,7 +12,22 @@
 #include "physics/detector/pixel.h"
 #include "physics/detector/sensor.h"
 
-/* ---- pixels of a reflection ----------------------------------------------------------------- */
+/* ---- the pixels of a reflection --------------------------------------------------------------
+ *
+ * Which pixels get photons of a spot in closed form.  A point (f, s) of a panel, in pixels from a
+ * middle one, is y = (1, f, s).  Its scattering vector for the wave number k is k/n (G y), n = D y,
+ * where the distance from the sample is linearised: D has the distance of the middle and its
+ * slopes.  The columns of G are those of the place less D times the incident beam.  With M, the
+ * inverse of the moments, A = G'M G, b = G'M c and C = c M c - r^2, the spot is above its limit r
+ * where
+ *
+ *     C A - b b'                           <= 0    for any k: a cone
+ *     k^2 A - k (D b' + b D') + C D D'     <= 0    for one k
+ *
+ * as quadratic forms of y.  For all wave numbers between two limits, an extreme point of the region
+ * is an extreme of the first form, if its wave number is between the limits, or an extreme of the
+ * second form for one of the limits.
+ */
 
 /* Largest distance of points of a pixel from its middle, in pixels: half a pixel, and a margin
  * for rounding. */
@@ -158,7 +172,7 @@ static bool include_cone(const struct bounds *o, double ends[2][2])
 }
 
 /* Finds the smallest and the largest coordinate along fast, then along slow. */
-static enum found find(const struct bounds *o, double ends[2][2])
+static enum found find_ends(const struct bounds *o, double ends[2][2])
 {
     for (int axis = 0; axis < 2; axis++) {
         ends[axis][0] = INFINITY;
@@ -200,8 +214,13 @@ static void narrow(struct closed_place *place, const double middle[2], const dou
     place->row_max = (int32_t)fmax(fmin(place->row_max, rows[1]), (double)place->row_min - 1.0);
 }
 
-bool closed_bounds(const struct panel *p, const struct ensemble_spot *spot,
-                   const double incident[3], const double per_A[2], struct closed_place *place)
+/* Narrows *place, a box that contains all pixels to which the spot can give photons, to the wave
+ * numbers from per_A[0] to per_A[1].  The box shrinks along fast by multiples of ENSEMBLE_LANES, so
+ * that code which evaluates ENSEMBLE_LANES pixels side by side groups the same pixels as before.
+ * Returns false if no pixel gets photons. */
+static bool closed_bounds(const struct panel *p, const struct ensemble_spot *spot,
+                          const double incident[3], const double per_A[2],
+                          struct closed_place *place)
 {
     struct bounds o = {.per_A = {per_A[0], per_A[1]}};
     const double middle[2] = {0.5 * (place->fast_min + place->fast_max),
@@ -211,7 +230,7 @@ bool closed_bounds(const struct panel *p, const struct ensemble_spot *spot,
     double at[3][3], ends[2][2];
     set_places(p, middle, at);
     set_forms(&o, spot, incident, (const double(*)[3])at, half_m);
-    const enum found found = find(&o, ends);
+    const enum found found = find_ends(&o, ends);
     if (found == FOUND_NOTHING)
         return false;
     if (found == FOUND)
@@ -227,7 +246,7 @@ struct spot_list {
 };
 
 /* Data that is the same for all reflections of a step. */
-struct look {
+struct spot_search {
     const struct closed *c;
     const struct closed_step *step;
     double least, most;  // wave numbers of the beam, 1/A
@@ -247,8 +266,8 @@ struct lattice_row {
  * Ewald sphere. Returns false if there are none. With p = centre . incident, the condition |
  * |centre + k incident| - k | <= reach is -2 k reach <= |centre|^2 + 2 k p <= reach (2 k +
  * reach). */
-static bool excited(const struct look *l, const double centre[3], double length_sqr, double reach,
-                    double k[2])
+static bool excited(const struct spot_search *l, const double centre[3], double length_sqr,
+                    double reach, double k[2])
 {
     const double p = vec_dot(centre, l->step->ensemble.incident);
     const double above = length_sqr - reach * reach;
@@ -265,7 +284,7 @@ static bool excited(const struct look *l, const double centre[3], double length_
 
 /* Returns the wave number of the beam that is nearest to per_A, among the channels with a
  * weight. Returns per_A if no channel has a weight. */
-static double nearest_channel(const struct look *l, double per_A)
+static double nearest_channel(const struct spot_search *l, double per_A)
 {
     const struct closed_beam *beam = &l->c->beams[l->step->beam];
     const struct ensemble_channel *channels = l->c->channels + beam->first;
@@ -293,7 +312,7 @@ static double nearest_channel(const struct look *l, double per_A)
 /* Returns the absorption of the sensor for a reflection at `centre`. The photons have the wave
  * numbers of the beam. If the Ewald sphere through the centre has another wave number, the
  * nearest channel of the beam is used. The absorption is known for all wave numbers of the beam. */
-static double absorb_of(const struct look *l, const double centre[3])
+static double absorb_of(const struct spot_search *l, const double centre[3])
 {
     const double along = vec_dot(centre, l->step->ensemble.incident);
     const double per_A = along < 0.0 ? vec_dot(centre, centre) / (-2.0 * along) : l->most;
@@ -304,7 +323,7 @@ static double absorb_of(const struct look *l, const double centre[3])
                                                                                         : ratio;
 }
 
-static bool add_spot(const struct look *l, const int hkl[3], struct spot_list *list)
+static void add_spot(const struct spot_search *l, const int hkl[3], struct spot_list *list)
 {
     const struct crystal *crystal = l->step->ensemble.crystal;
     const double F = hkl_nearest(&crystal->table, (const double[3]){hkl[0], hkl[1], hkl[2]});
@@ -313,21 +332,19 @@ static bool add_spot(const struct look *l, const int hkl[3], struct spot_list *l
                                .scale = l->step->scale * F * F,
                                .absorb = 1.0};
     if (!(spot.scale > 0.0) || !ensemble_spot_open(&l->step->ensemble, hkl, &spot.spot))
-        return true;
+        return;
     if (l->c->absorbs)
         spot.absorb = absorb_of(l, spot.spot.centre);
     struct closed_spot *items =
         mem_grow(list->items, list->count, 1, sizeof *items, &list->capacity);
-    if (!items)
-        return false;
     list->items = items;
     list->items[list->count++] = spot;
-    return true;
 }
 
 /* Sets ends[] to the values of m between which |q|^2 + 2 k q . incident is below `bound`, with q =
  * p + m c*.  False if there are none. */
-static bool below(const struct look *l, const double p[3], double k, double bound, double ends[2])
+static bool below(const struct spot_search *l, const double p[3], double k, double bound,
+                  double ends[2])
 {
     const double *step = l->step->ensemble.star + 6, *incident = l->step->ensemble.incident;
     const double a = vec_dot(step, step), b = vec_dot(p, step) + k * vec_dot(incident, step);
@@ -347,7 +364,7 @@ static int within(double m, int min, int max)
 /* Finds the part of a row that can meet the Ewald spheres of the wave numbers of the beam within
  * the reach of the widest spot (see `excited`): the points that are inside one of the two
  * outermost spheres, but not deep inside both. Returns false if there is no such part. */
-static bool row_open(const struct look *l, struct lattice_row *row)
+static bool row_open(const struct spot_search *l, struct lattice_row *row)
 {
     const double outside = l->reach * (2.0 * l->most + l->reach),
                  inside = -2.0 * l->most * l->reach;
@@ -373,19 +390,18 @@ static bool row_open(const struct look *l, struct lattice_row *row)
 }
 
 /* Lists all reflections with one index h. */
-static bool list_plane(const struct look *l, int h, struct spot_list *list)
+static void list_plane(const struct spot_search *l, int h, struct spot_list *list)
 {
     const double *star = l->step->ensemble.star;
     const double dmin_A = l->c->x->dmin_m * 1e10;
     const double far = dmin_A > 0.0 ? fmin(l->farthest, 1.0 / dmin_A) : l->farthest;
-    bool good = true;
     for (int k = l->min[1]; k <= l->max[1]; k++) {
         struct lattice_row row;
         for (int i = 0; i < 3; i++)
             row.p[i] = h * star[i] + k * star[3 + i];
         if (!row_open(l, &row))
             continue;
-        for (int m = row.first; m <= row.last && good; m++) {
+        for (int m = row.first; m <= row.last; m++) {
             m = m > row.skip[0] && m < row.skip[1] ? row.skip[1] : m;
             const int hkl[3] = {h, k, m};
             double centre[3], wave[2];
@@ -396,10 +412,9 @@ static bool list_plane(const struct look *l, int h, struct spot_list *list)
                 continue;
             const double reach = ensemble_reach(&l->step->ensemble, hkl, sqrt(sqr));
             if (excited(l, centre, sqr, reach, wave))
-                good = add_spot(l, hkl, list);
+                add_spot(l, hkl, list);
         }
     }
-    return good;
 }
 
 /* Returns the largest |diffracted - incident| of a pixel. It is that of a corner if all corners
@@ -425,7 +440,7 @@ static double widest(const struct cpu_view *v, const double incident[3])
 }
 
 /* Sets the range of indices: those of the table, or those that the detector can see. */
-static void set_box(struct look *l, const double *cell_m)
+static void set_box(struct spot_search *l, const double *cell_m)
 {
     const struct hkl_table *t = &l->step->ensemble.crystal->table;
     for (int i = 0; i < 3; i++) {
@@ -438,7 +453,7 @@ static void set_box(struct look *l, const double *cell_m)
 }
 
 /* Returns an upper bound of the width of all spots in the box. */
-static double widest_spot(const struct look *l, double length)
+static double widest_spot(const struct spot_search *l, double length)
 {
     int most[3];
     for (int i = 0; i < 3; i++)
@@ -446,12 +461,12 @@ static double widest_spot(const struct look *l, double length)
     return ensemble_reach(&l->step->ensemble, most, length);
 }
 
-static void look_open(struct look *l, const struct closed *c, const struct closed_step *step,
+static void look_open(struct spot_search *l, const struct closed *c, const struct closed_step *step,
                       const struct cpu_view *v)
 {
     const struct closed_beam *b = &c->beams[step->beam];
     const double *cell_m = c->recipe->lattices[step->lattice].cells_m + 9 * (size_t)step->step;
-    *l = (struct look){.c = c, .step = step};
+    *l = (struct spot_search){.c = c, .step = step};
     l->least = c->channels[b->first].per_A;
     l->most = c->channels[b->first + b->count - 1].per_A;
     const double seen = l->most * widest(v, b->incident);
@@ -463,29 +478,22 @@ static void look_open(struct look *l, const struct closed *c, const struct close
 }
 
 /* Appends the reflections of one step, in the order of their indices. */
-static bool list_step(struct closed *c, const struct look *l, int threads, size_t *capacity)
+static void list_step(struct closed *c, const struct spot_search *l, int threads, size_t *capacity)
 {
     const int planes = l->max[0] - l->min[0] + 1;
     if (planes <= 0)
-        return true;
+        return;
     struct spot_list *lists = mem_array((size_t)planes, sizeof *lists);
-    bool good = lists;
-#pragma omp parallel for num_threads(threads) schedule(dynamic) reduction(&& : good)
+#pragma omp parallel for num_threads(threads) schedule(dynamic)
     for (int i = 0; i < planes; i++)
-        good = good && list_plane(l, l->min[0] + i, &lists[i]);
-    for (int i = 0; i < planes && lists; i++) {
-        struct closed_spot *spots =
-            good ? mem_grow(c->spots, c->nspots, lists[i].count, sizeof *spots, capacity) : NULL;
-        good = spots || (good && !lists[i].count);
-        if (spots) {
-            c->spots = spots;
-            for (size_t k = 0; k < lists[i].count; k++)
-                c->spots[c->nspots++] = lists[i].items[k];
-        }
+        list_plane(l, l->min[0] + i, &lists[i]);
+    for (int i = 0; i < planes; i++) {
+        c->spots = mem_grow(c->spots, c->nspots, lists[i].count, sizeof *c->spots, capacity);
+        for (size_t k = 0; k < lists[i].count; k++)
+            c->spots[c->nspots++] = lists[i].items[k];
         mem_free(lists[i].items);
     }
     mem_free(lists);
-    return good;
 }
 
 /* Sets *place to the pixels of a panel that a spot can reach. Returns false if there are none. */
@@ -508,19 +516,19 @@ static bool find_place(const struct cpu_screen *s, const double direction[3], do
 
 /* Appends the places of a spot on the panels, from the directions of the wave numbers that
  * excite it. */
-static bool place_spot(struct closed *c, const struct cpu_view *v, size_t index, size_t *capacity)
+static void place_spot(struct closed *c, const struct cpu_view *v, size_t index, size_t *capacity)
 {
     const struct closed_spot *spot = &c->spots[index];
     const struct closed_step *step = &c->steps[spot->step];
     const struct closed_beam *b = &c->beams[step->beam];
     const double reach = spot->spot.reach, *centre = spot->spot.centre;
-    const struct look l = {.c = c,
-                           .step = step,
-                           .least = c->channels[b->first].per_A,
-                           .most = c->channels[b->first + b->count - 1].per_A};
+    const struct spot_search l = {.c = c,
+                                  .step = step,
+                                  .least = c->channels[b->first].per_A,
+                                  .most = c->channels[b->first + b->count - 1].per_A};
     double k[2], ends[3][3], radius = 0.0;
     if (!excited(&l, centre, vec_dot(centre, centre), reach, k))
-        return true;
+        return;
     const double waves[3] = {k[0], k[1], 0.5 * (k[0] + k[1])};
     for (int i = 0; i < 3; i++) {
         for (int j = 0; j < 3; j++)
@@ -540,26 +548,22 @@ static bool place_spot(struct closed *c, const struct cpu_view *v, size_t index,
             !closed_bounds(v->screens[i].panel, &spot->spot, b->incident, range, &place))
             continue;
         struct closed_place *places = mem_grow(c->places, c->nplaces, 1, sizeof *places, capacity);
-        if (!places)
-            return false;
         c->places = places;
         c->places[c->nplaces++] = place;
     }
-    return true;
 }
 
-bool closed_list(struct closed *c, int threads)
+void closed_list(struct closed *c, int threads)
 {
     struct cpu_view view;
     size_t spots = 0, places = 0;
-    bool good = cpu_view_open(&view, c->x);
-    for (size_t i = 0; i < c->nsteps && good; i++) {
-        struct look l;
+    cpu_view_open(&view, c->x);
+    for (size_t i = 0; i < c->nsteps; i++) {
+        struct spot_search l;
         look_open(&l, c, &c->steps[i], &view);
-        good = list_step(c, &l, threads, &spots);
+        list_step(c, &l, threads, &spots);
     }
-    for (size_t i = 0; i < c->nspots && good; i++)
-        good = place_spot(c, &view, i, &places);
+    for (size_t i = 0; i < c->nspots; i++)
+        place_spot(c, &view, i, &places);
     cpu_view_close(&view);
-    return good;
 }

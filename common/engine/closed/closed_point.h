@@ -1,5 +1,6 @@
-/* Points of pixels in closed form, for CPUs and for CUDA, ENSEMBLE_LANES of them side by side.  A
- * file that includes this header defines FASTMATH_UNFUSED, see physics/crystal/ensemble_sum.h. */
+/* Points of pixels in closed form, for CPUs and for CUDA, ENSEMBLE_LANES of them side by side, and
+ * the interface between closed.c and the loop of closed_loop.c.  A file that includes this header
+ * defines FASTMATH_UNFUSED, see physics/crystal/ensemble_sum.h. */
 #ifndef BRAGG_ENGINE_CLOSED_POINT_H
 #define BRAGG_ENGINE_CLOSED_POINT_H
 
@@ -7,9 +8,51 @@
 #error "define FASTMATH_UNFUSED before anything is included"
 #endif
 
-#include "engine/closed/closed_loop.h"
 #include "physics/beam/polarization.h"
+#include "physics/crystal/ensemble_sum.h"
 #include "physics/detector/pixel.h"
+
+/* Neighbouring pixels along fast, and the same point of each. */
+struct closed_points {
+    const struct panel *panel;
+    int64_t fast, slow;  // of the first pixel
+    int layer, sub_fast, sub_slow, oversample;
+    double d[4][ENSEMBLE_LANES];  // unit vectors to the points, and their distances in m
+    double sums[ENSEMBLE_LANES];  // of one reflection at the points, see ensemble_sum
+};
+
+/* Sets p->d. */
+typedef void closed_look(struct closed_points *p);
+
+/* Sets p->sums for a beam along `incident`.  Returns false if all sums are 0. */
+typedef bool closed_sum(struct closed_points *p, const struct ensemble_spot *spot,
+                        const double incident[3], const struct ensemble_waves *waves);
+
+/* The factors of a sum, as in the reference engine, and the points at which they are evaluated. */
+struct closed_factors {
+    const struct closed_points *solid_angle, *capture, *polarization;
+    int layer;
+    const double *incident, *e, *b;  // as in struct cpu_source
+    double kahn;
+    bool no_polarization;
+    double absorb;  // of the reflection, as in struct cpu_source
+};
+
+/* Adds to photons[] the sums of *p times `scale` and factors. */
+typedef void closed_add(const struct closed_points *p, const struct closed_factors *f, double scale,
+                        double photons[ENSEMBLE_LANES]);
+
+/* The loop, compiled for one instruction set.  All instruction sets give the same bytes. */
+struct closed_kernels {
+    closed_look *look;
+    closed_sum *sum;
+    closed_add *add;
+};
+
+extern const struct closed_kernels closed_kernels_baseline, closed_kernels_avx2,
+    closed_kernels_avx512;
+
+/* --- the functions for one instruction set, or for a thread of a GPU -------------------- */
 
 /* See closed_look; places have the bits of pixel_flat_position. */
 HD void closed_look_at(struct closed_points *p)

@@ -9,6 +9,7 @@
 #include "base/isa.h"
 #include "engine/closed/closed.h"
 #include "engine/crystal/diffuse.h"
+#include "engine/dense/faint.h"
 #include "engine/derivatives/cpu_slopes.h"
 #include "engine/engine.h"
 #include "engine/reference/recipe_check.h"
@@ -31,6 +32,7 @@ struct plan {
     struct dense_frame *shares;   // NULL: `reflections` will not be called
     int threads;
     enum engine_precision precision;
+    double faint;                         // see struct engine_options
     const struct closed_kernels *closed;  // compute crystals instead of `kernels`; NULL: not used
     bool sums;                            // form checksums; the rows follow one another in the
                                           // image
@@ -75,12 +77,32 @@ static bool rows_follow(const struct experiment *x)
     return true;
 }
 
+/* Refuses --faint for images whose terms are not those of the dense loop and of spots. */
+static enum status check_faint(const struct experiment *x, const struct engine_options *options,
+                               struct error *e)
+{
+    const char *what = x->physics == PHYSICS_FAITHFUL           ? "--physics=faithful"
+                       : closed_wanted(x)                       ? "--mosaic-model=gauss"
+                       : options->precision == PRECISION_DOUBLE ? "--precision=double"
+                                                                : NULL;
+    if (!(options->faint > 0.0))
+        return STATUS_OK;
+    for (size_t i = 0; i < x->npanels && !what; i++)
+        what = x->panels[i].curved ? "--curved" : NULL;
+    for (size_t i = 0; i < x->ncrystals && !what; i++)
+        what = x->crystals[i].interpolate ? "--interpolate=on" : NULL;
+    return what ? error_set(e, STATUS_INPUT, "--faint does not work with %s. Remove --faint", what)
+                : STATUS_OK;
+}
+
 static enum status cpu_create(struct plan **plan, const struct experiment *experiment,
                               const struct engine_options *options, struct error *e)
 {
     *plan = NULL;
     const bool closed = closed_wanted(experiment);
     enum status status = closed ? closed_check(experiment, e) : STATUS_OK;
+    if (!status)
+        status = check_faint(experiment, options, e);
     if (!status && options->reflections)
         status = smear_refuse(experiment, "reflections do", e);
     if (status)
@@ -89,33 +111,30 @@ static enum status cpu_create(struct plan **plan, const struct experiment *exper
     if (!kernels)
         return STATUS_USAGE;
     struct plan *p = mem_array(1, sizeof *p);
-    if (!p)
-        return error_memory(e, "the plan");
     p->experiment = &p->moved.x;
     p->kernels = kernels;
     p->precision = options->precision;
+    p->faint = options->faint;
     p->threads = options->threads < 1 ? 1 : options->threads;
     p->closed = closed ? closed_kernels_choose(options->isa, e) : NULL;
     (void)snprintf(p->description, sizeof p->description, "%s%s, %d thread%s",
                    closed ? "closed form" : kernels->name,
                    !closed && options->precision == PRECISION_DOUBLE ? ", double precision" : "",
                    p->threads, p->threads == 1 ? "" : "s");
-    if (!moved_open(&p->moved, experiment))
-        status = error_memory(e, "the panels");
+    moved_open(&p->moved, experiment);
     if (!status && !closed)
         status = cpu_tables_open(&p->tables, experiment, options->precision, e);
     if (!status && !closed && kernels->dense) {
         p->padded = mem_array(experiment->ncrystals, sizeof *p->padded);
-        status = p->padded ? STATUS_OK : error_memory(e, "the structure factors");
     }
     if (!status)
-        status = footprint_create(&p->footprint, p->experiment, p->threads, e);
+        footprint_create(&p->footprint, p->experiment, p->threads);
     if (!status)
         status = diffuse_create(&p->diffuse, p->experiment, options->isa, p->threads, e);
     if (!status)
         status = smear_frame_create(&p->smear, p->experiment, p->threads, e);
-    if (!status && !closed && options->reflections && kernels->dense)
-        status = dense_frame_open(&p->shares, (size_t)experiment_rows(experiment), p->threads, e);
+    if (!status && !closed && options->reflections && kernels->dense && !(options->faint > 0.0))
+        p->shares = dense_frame_open((size_t)experiment_rows(experiment), p->threads);
     p->sums = !closed && options->sums && !p->footprint && !p->diffuse && !p->smear &&
               rows_follow(experiment);
     if (status)
@@ -146,6 +165,17 @@ static enum status run_closed(const struct plan *plan, const struct recipe *reci
     return status ? status : footprint_end(plan->footprint, recipe, plan->kernels->name, pixels, e);
 }
 
+/* Chooses the path of each lattice of a job, whose pixels may lose `faint` photons. */
+static void choose_paths(const struct plan *plan, struct cpu_job *job, double faint)
+{
+    const double dense_ns = faint > 0.0 ? SPOTS_FAINT_NS : SPOTS_DENSE_NS;
+    job->faint = faint;
+    cpu_spots_choose(job, plan->padded ? dense_ns : SPOTS_DOUBLE_NS);
+    if (plan->padded)
+        cpu_dense_choose(job, plan->padded);
+    dense_faint_open(job, plan->padded);
+}
+
 /* Computes the photons of a thin image, see smear_frame.h. */
 static enum status run_thin(void *engine, const struct experiment *thin,
                             const struct recipe *recipe, float *pixels, struct error *e)
@@ -155,10 +185,9 @@ static enum status run_thin(void *engine, const struct experiment *thin,
         return closed_run(plan->closed, thin, recipe, plan->threads, pixels, NULL, e);
     struct cpu_job job;
     enum status status = cpu_job_open(&job, thin, plan->tables, recipe, e);
+    const double n = plan->experiment->sampling.oversample;
     if (!status)
-        cpu_spots_choose(&job, plan->padded ? SPOTS_DENSE_NS : SPOTS_DOUBLE_NS);
-    if (!status && plan->padded)
-        status = cpu_dense_choose(&job, plan->padded, e);
+        choose_paths(plan, &job, plan->faint / (n * n * SMEAR_WEIGHTS));
     if (!status)
         status = cpu_frame(plan->kernels, &job, plan->threads, pixels, NULL, e);
     cpu_job_close(&job);
@@ -199,16 +228,13 @@ static enum status cpu_run(struct plan *plan, const struct recipe *recipe, float
     if (!status && recipe_is_dark(plan->experiment, recipe)) {
         recipe_run_dark(plan->experiment, pixels, rows);
     } else if (!status) {
-        cpu_spots_choose(&job, plan->padded ? SPOTS_DENSE_NS : SPOTS_DOUBLE_NS);
         job.sum = plan->sums ? &plan->sum : NULL;
-        if (plan->padded)
-            status = cpu_dense_choose(&job, plan->padded, e);
-        if (!status && plan->shares)
-            status = dense_frame_begin(plan->shares, &job, e);
-        float *photons = status ? NULL : footprint_begin(plan->footprint, recipe, pixels, e);
-        if (!status)
-            status = photons ? cpu_frame(plan->kernels, &job, plan->threads, photons, rows, e)
-                             : STATUS_INPUT;
+        choose_paths(plan, &job, plan->faint);
+        if (plan->shares)
+            dense_frame_begin(plan->shares, &job);
+        float *photons = footprint_begin(plan->footprint, recipe, pixels, e);
+        status = photons ? cpu_frame(plan->kernels, &job, plan->threads, photons, rows, e)
+                         : STATUS_INPUT;
         if (!status)
             status = diffuse_add(plan->diffuse, recipe, plan->threads, photons, e);
         if (!status)
@@ -288,9 +314,9 @@ enum status cpu_trace_one(const struct cpu_kernels *kernels, const struct experi
         return status;
     struct cpu_job job;
     status = cpu_job_open(&job, x, tables, recipe, e);
-    if (!status && padded)
-        status = cpu_dense_choose(&job, padded, e);
     if (!status) {
+        if (padded)
+            cpu_dense_choose(&job, padded);
         const struct cpu_where where = {p, trace->fast, trace->slow, 1};
         struct cpu_room room;
         room.dense.columns.count = 0;
@@ -311,7 +337,7 @@ static enum status cpu_trace(struct plan *plan, const struct recipe *recipe,
     if (plan->smear)
         return smear_refuse(plan->experiment, "--trace-pixel does", e);
     if (plan->closed)
-        return error_set(e, STATUS_INPUT, "--mosaic-model=gauss has no --trace-pixel");
+        return error_set(e, STATUS_INPUT, "--trace-pixel does not work with --mosaic-model=gauss");
     (void)moved_to(&plan->moved, recipe);
     return cpu_trace_one(plan->kernels, plan->experiment, plan->tables, plan->padded, recipe, trace,
                          e);

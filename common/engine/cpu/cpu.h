@@ -17,7 +17,6 @@
 
 #include "base/alloc.h"
 #include "engine/dense/dense.h"
-#include "engine/dense/dense_reflections.h"
 #include "engine/derivatives/derive.h"
 #include "engine/engine.h"
 #include "engine/prepared.h"
@@ -28,6 +27,11 @@ enum {
     CPU_FLOAT_TERMS = 64,  // terms summed in single precision before going to double
 };
 
+struct dense_shown;
+struct dense_faint_room;
+struct dense_tile;
+struct shown_lattice;
+
 /* Data of one frame, used by all its blocks. */
 struct cpu_job {
     const struct experiment *x;
@@ -37,8 +41,10 @@ struct cpu_job {
     struct cpu_lattice *lattices;  // owned
     struct dense_lattice *dense;   // owned: those for the dense path (dense.h); NULL: cpu_loop.c
     size_t ndense;
-    double steps;        // for the trace: what the reference divides by
-    double water;        // photons of one source and subpixel; 0: no water
+    double faint;               // photons that a pixel may lose, see faint.h; 0: none
+    struct dense_shown *shown;  // owned: which terms of the dense path may be seen; NULL: all
+    double steps;               // for the trace: what the reference divides by
+    double water;               // photons of one source and subpixel; 0: no water
     bool absorbs;        // whether a sensor absorbs the sources differently, see struct cpu_source
     bool lean;           // all lattices are scattered, and nothing else is in the sum
     const double *sums;  // of scattered lattices, one per pixel of the frame; NULL: none
@@ -87,6 +93,7 @@ struct cpu_scratch {
 struct cpu_room {
     struct cpu_scratch block;
     struct dense_scratch dense;
+    struct dense_faint_room *shown;  // NULL: all terms are computed
 };
 
 struct cpu_spots;
@@ -104,7 +111,7 @@ typedef void cpu_slopes_block(const struct cpu_slopes *job, const struct cpu_slo
  * out[count].  `dense` does the same for a job with dense lattices, up to DENSE_BLOCK pixels.
  * `scatter` adds the photons of spots in rows row_begin .. row_end - 1 of one panel to
  * sums[experiment_pixels()].  `rows` finds the lattice points near the Ewald sphere, see
- * cpu_spots.h. */
+ * cpu_spots.h.  `bounds` finds the steps that a tile may show, see faint.h. */
 struct cpu_kernels {
     const char *name;      // name for --isa
     const char *identity;  // identity class, see struct engine
@@ -117,6 +124,9 @@ struct cpu_kernels {
     void (*rows)(const struct cpu_view_step *s, const double start[3], int count,
                  struct cpu_rows *rows);
     cpu_slopes_block *slopes;
+    void (*bounds)(const struct cpu_job *job, const struct dense_tile *t, size_t lattice,
+                   const struct shown_lattice *shown, const double *const cell[9], size_t count,
+                   double *most);
 };
 
 /* See struct cpu_kernels. */

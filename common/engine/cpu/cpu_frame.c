@@ -12,8 +12,9 @@
 #include <omp.h>
 #include <string.h>
 
-#include "base/crc32c.h"
+#include "base/hash.h"
 #include "engine/cpu/threads.h"
+#include "engine/dense/faint.h"
 #include "engine/reflections/photons.h"
 #include "engine/spots/cpu_spots.h"
 #include "physics/crystal/shape_fast.h"
@@ -51,16 +52,18 @@ static void clear(float *row, int64_t begin, int64_t end)
         memset(row + begin, 0, (size_t)(end - begin) * sizeof *row);
 }
 
-/* Computes one row of a panel. Pixels outside the region of interest and masked pixels are 0. */
-static void run_row(const struct cpu_kernels *kernels, const struct cpu_job *job,
-                    const struct panel *p, int64_t slow, struct cpu_room *room, float *pixels)
+/* Sets the range of columns in the region of interest. */
+static void find_columns(const struct panel *p, int64_t fast[2])
 {
-    float *row = pixels + p->first_pixel + slow * p->fast_pixels;
-    const bool outside = slow < p->roi.slow_min || slow > p->roi.slow_max;
-    const int64_t begin = clamp(p->roi.fast_min, 0, p->fast_pixels);
-    const int64_t end = outside ? begin : clamp(p->roi.fast_max + 1, begin, p->fast_pixels);
-    clear(row, 0, begin);
-    clear(row, end, p->fast_pixels);
+    fast[0] = clamp(p->roi.fast_min, 0, p->fast_pixels);
+    fast[1] = clamp(p->roi.fast_max + 1, fast[0], p->fast_pixels);
+}
+
+/* Computes the columns begin .. end - 1 of a row. */
+static void run_blocks(const struct cpu_kernels *kernels, const struct cpu_job *job,
+                       const struct panel *p, int64_t slow, int64_t begin, int64_t end,
+                       struct cpu_room *room, float *row)
+{
     const int most = job->ndense ? DENSE_BLOCK : CPU_BLOCK;
     for (int64_t fast = begin; fast < end; fast += most) {
         const int count = (int)(end - fast < most ? end - fast : most);
@@ -72,10 +75,38 @@ static void run_row(const struct cpu_kernels *kernels, const struct cpu_job *job
         else
             kernels->block(job, &where, &room->block, row + fast);
     }
+}
+
+/* Computes one row of a panel. Pixels outside the region of interest and masked pixels are 0.  If
+ * the job has lists of steps, run_shown has computed the other pixels. */
+static void run_row(const struct cpu_kernels *kernels, const struct cpu_job *job,
+                    const struct panel *p, int64_t slow, struct cpu_room *room, float *pixels)
+{
+    float *row = pixels + p->first_pixel + slow * p->fast_pixels;
+    int64_t columns[2];
+    find_columns(p, columns);
+    if (slow < p->roi.slow_min || slow > p->roi.slow_max)
+        columns[1] = columns[0];
+    clear(row, 0, columns[0]);
+    clear(row, columns[1], p->fast_pixels);
+    if (!job->shown)
+        run_blocks(kernels, job, p, slow, columns[0], columns[1], room, row);
     if (p->mask)
-        for (int64_t fast = begin; fast < end; fast++)
+        for (int64_t fast = columns[0]; fast < columns[1]; fast++)
             if (!p->mask[slow * p->fast_pixels + fast])
                 row[fast] = 0.0f;
+}
+
+/* Computes the rows begin .. end - 1 of a panel, in the region of interest, from lists of steps. */
+static void run_shown(const struct cpu_kernels *kernels, const struct cpu_job *job,
+                      const struct panel *p, int64_t begin, int64_t end, struct cpu_room *room,
+                      float *pixels)
+{
+    int64_t columns[2];
+    find_columns(p, columns);
+    const int64_t rows[2] = {clamp(p->roi.slow_min, begin, end),
+                             clamp(p->roi.slow_max + 1, begin, end)};
+    dense_faint_rows(kernels, job, p, columns, rows, room->shown, &room->dense, pixels);
 }
 
 /* A panel, and the number of rows of all panels before it. */
@@ -101,10 +132,16 @@ static void run_rows(const struct cpu_kernels *kernels, const struct cpu_job *jo
                      struct crc32c_piece *sum, atomic_uint_fast64_t *rows)
 {
     struct dense_shares *shares = room->dense.shares;
+    int64_t shown = first;
     for (int64_t row = first; row < end; row++) {
         go_to(at, row);
         const struct panel *p = at->panel;
         const int64_t slow = row - at->above;
+        if (job->shown && row == shown) {
+            const int64_t below = at->above + p->slow_pixels;
+            shown = below < end ? below : end;
+            run_shown(kernels, job, p, slow, shown - at->above, room, pixels);
+        }
         const size_t bytes = (size_t)p->fast_pixels * sizeof *pixels;
         const struct share_pack *pack = shares ? &shares->pack : NULL;
         struct share_run run = {pack, pack ? pack->npieces : 0, 0, pack ? pack->count : 0};
@@ -128,8 +165,8 @@ static bool run_bands(const struct cpu_kernels *kernels, const struct cpu_job *j
                       atomic_uint_fast64_t *rows)
 {
     struct dense_frame *shares = job->shares;
-    bool finite = true;
-#pragma omp parallel num_threads(bands->count) reduction(&& : finite)
+    bool good = true;
+#pragma omp parallel num_threads(bands->count) reduction(&& : good)
     {
         struct cpu_room room;  // on the thread's own stack, 112 KiB
         struct place at = {job->x->panels, 0};
@@ -137,62 +174,60 @@ static bool run_bands(const struct cpu_kernels *kernels, const struct cpu_job *j
         room.block.not_finite = room.dense.not_finite = false;
         room.dense.shares = shares ? &shares->room[omp_get_thread_num()] : NULL;
         room.dense.columns.count = 0;
+        room.shown = job->shown ? dense_faint_room_open(job) : NULL;
         while (bands_take(bands, omp_get_thread_num(), &first, &end))
             run_rows(kernels, job, first, end, &at, &room, pixels,
                      sums ? &sums[first / bands->at_once] : NULL, rows);
-        finite = !room.block.not_finite && !room.dense.not_finite;
+        good = !room.block.not_finite && !room.dense.not_finite;
+        dense_faint_room_close(&room.shown);
     }
-    return finite;
+    return good;
 }
 
-/* Distributes all rows to threads. Sets *finite to the result of run_bands. */
-static enum status run_frame(const struct cpu_kernels *kernels, const struct cpu_job *job,
-                             int threads, float *pixels, atomic_uint_fast64_t *rows, bool *finite,
-                             struct error *e)
+/* Distributes all rows to threads. Returns the result of run_bands. */
+static bool run_frame(const struct cpu_kernels *kernels, const struct cpu_job *job, int threads,
+                      float *pixels, atomic_uint_fast64_t *rows)
 {
     struct bands bands;
     struct crc32c_piece *sums = NULL;
     int64_t count = 0;
     for (size_t i = 0; i < job->x->npanels; i++)
         count += job->x->panels[i].slow_pixels;
-    enum status status = bands_open(&bands, count, threads, e);
+    bands_open(&bands, count, threads);
     const size_t takes = (size_t)bands_takes(&bands);
-    if (!status && job->sum && !(sums = mem_array(takes, sizeof *sums)))
-        status = error_memory(e, "the sums of the rows");
-    if (!status)
-        *finite = run_bands(kernels, job, &bands, pixels, sums, rows);
-    if (!status && job->sum)
+    if (job->sum)
+        sums = mem_array(takes, sizeof *sums);
+    const bool finite = run_bands(kernels, job, &bands, pixels, sums, rows);
+    if (job->sum)
         *job->sum = crc32c_join(sums, takes);
     mem_free(sums);
     bands_close(&bands);
-    return status;
+    return finite;
 }
 
-/* Allocates the sums of scattered lattices. If there are none, job->sums is NULL. */
-static enum status scatter(const struct cpu_kernels *kernels, struct cpu_job *job, int threads,
-                           double **sums, struct error *e)
+/* Computes the sums of scattered lattices, which the caller frees. If there are none, returns
+ * NULL. */
+static double *scatter(const struct cpu_kernels *kernels, struct cpu_job *job, int threads)
 {
     bool any = false;
     for (size_t i = 0; i < job->nlattices; i++)
         any = any || job->lattices[i].scattered;
     if (!any)
-        return STATUS_OK;
-    *sums = mem_array((size_t)experiment_pixels(job->x), sizeof **sums);
-    job->sums = *sums;
-    return *sums ? cpu_spots_add(kernels, job, threads, *sums, e) : error_memory(e, "the sums");
+        return NULL;
+    double *sums = mem_array((size_t)experiment_pixels(job->x), sizeof *sums);
+    job->sums = sums;
+    cpu_spots_add(kernels, job, threads, sums);
+    return sums;
 }
 
 enum status cpu_frame(const struct cpu_kernels *kernels, struct cpu_job *job, int threads,
                       float *pixels, atomic_uint_fast64_t *rows, struct error *e)
 {
-    double *sums = NULL;
-    bool finite = true;
-    enum status status = scatter(kernels, job, threads, &sums, e);
-    if (!status)
-        status = run_frame(kernels, job, threads, pixels, rows, &finite, e);
+    double *sums = scatter(kernels, job, threads);
+    const bool finite = run_frame(kernels, job, threads, pixels, rows);
     job->sums = NULL;
     mem_free(sums);
-    return finite ? status : photons_check(job->x, job->recipe->id, pixels, e);
+    return finite ? STATUS_OK : photons_check(job->x, job->recipe->id, pixels, e);
 }
 
 /* ---- the trace of a pixel ------------------------------------------------------------------- */

@@ -5,11 +5,12 @@
  */
 #include <math.h>
 
+#include "base/units.h"
 #include "base/vec.h"
 #include "engine/cpu/cpu.h"
+#include "engine/dense/faint.h"
 #include "engine/reference/recipe_check.h"
 #include "physics/beam/polarization.h"
-#include "physics/constants.h"
 #include "physics/crystal/shape_fast.h"
 #include "physics/detector/sensor.h"
 
@@ -30,21 +31,18 @@ static double relative_sqr(double F, double F_max)
 
 /* Computes the squares of the structure factors of the table. The last item is the square of
  * default_F. */
-static enum status square_table(struct cpu_table *t, const struct hkl_table *from, size_t count,
-                                enum engine_precision precision, struct error *e)
+static void square_table(struct cpu_table *t, const struct hkl_table *from, size_t count,
+                         enum engine_precision precision)
 {
     t->F_sqr = mem_array(count + 1, sizeof *t->F_sqr);
     if (precision == PRECISION_DOUBLE)
         t->F_sqr_double = mem_array(count + 1, sizeof *t->F_sqr_double);
-    if (!t->F_sqr || (precision == PRECISION_DOUBLE && !t->F_sqr_double))
-        return error_memory(e, "the structure factors");
     for (size_t i = 0; i <= count; i++) {
         const double F_sqr = relative_sqr(i < count ? from->F[i] : from->default_F, t->F_max);
         t->F_sqr[i] = (float)F_sqr;
         if (t->F_sqr_double)
             t->F_sqr_double[i] = F_sqr;
     }
-    return STATUS_OK;
 }
 
 enum status cpu_table_open(struct cpu_table *t, const struct crystal *c,
@@ -60,9 +58,7 @@ enum status cpu_table_open(struct cpu_table *t, const struct crystal *c,
         return error_set(e, STATUS_INPUT, "a box of %d x %d x %d structure factors is too large",
                          from->count[0], from->count[1], from->count[2]);
     t->F_max = largest_F(from, count);
-    const enum status status = square_table(t, from, count, precision, e);
-    if (status)
-        return status;
+    square_table(t, from, count, precision);
     t->default_slot = (int32_t)count;
     bool room = !t->flat;
     for (int i = 0; i < 3; i++) {
@@ -85,7 +81,7 @@ enum status cpu_tables_open(struct cpu_table **tables, const struct experiment *
                             enum engine_precision precision, struct error *e)
 {
     *tables = mem_array(x->ncrystals, sizeof **tables);
-    enum status status = *tables ? STATUS_OK : error_memory(e, "the structure factors");
+    enum status status = STATUS_OK;
     for (size_t i = 0; i < x->ncrystals && !status; i++)
         status = cpu_table_open(&(*tables)[i], &x->crystals[i], precision, e);
     return status;
@@ -115,9 +111,7 @@ static void source_open(struct cpu_source *to, const struct source *from,
 static enum status absorb_open(struct cpu_job *job, const struct source *sources, struct error *e)
 {
     double *ratios = mem_array(job->nsources, sizeof *ratios);
-    const enum status s =
-        ratios ? sensor_ratios(job->x, sources, job->nsources, ratios, &job->absorbs, e)
-               : error_memory(e, "the frame");
+    const enum status s = sensor_ratios(job->x, sources, job->nsources, ratios, &job->absorbs, e);
     for (size_t i = 0; i < job->nsources && !s; i++)
         job->sources[i].absorb = ratios[i];
     mem_free(ratios);
@@ -193,8 +187,6 @@ static enum status lattice_open(struct cpu_job *job, struct cpu_lattice *to,
                          l->nphi, l->ndomains);
     to->scale /= (double)to->nsteps;
     to->cells = mem_array(items, sizeof *to->cells);
-    if (!to->cells)
-        return error_memory(e, "the cell vectors");
     multiply_cells(l, to->cells);
     const double largest = largest_index(job, to);
     if (!(largest < INDEX_LIMIT))
@@ -218,8 +210,6 @@ enum status cpu_job_open_slopes(struct cpu_job *job, const struct experiment *x,
     job->nlattices = r->nlattices;
     job->sources = mem_array(job->nsources, sizeof *job->sources);
     job->lattices = mem_array(job->nlattices, sizeof *job->lattices);
-    if (!job->sources || !job->lattices)
-        return error_memory(e, "the frame");
     for (size_t i = 0; i < job->nsources; i++)
         source_open(&job->sources[i], &sources[i], x);
     if ((status = absorb_open(job, sources, e)))
@@ -256,6 +246,7 @@ void cpu_job_close(struct cpu_job *job)
     mem_free(job->lattices);
     mem_free(job->sources);
     mem_free(job->dense);
+    dense_faint_close(job);
     job->dense = NULL;
     job->lattices = NULL;
     job->sources = NULL;

@@ -6,6 +6,7 @@
  */
 #define CPU_DOUBLE 0
 #include "engine/cpu/cpu_lattice.h"
+#include "engine/dense/faint.h"
 #include "engine/derivatives/cpu_slopes.h"
 
 /* Computes the slots only if `indexed` is true. */
@@ -48,4 +49,5 @@ const struct cpu_kernels NAME(cpu_kernels_, ISA) = {
     .scatter = NAME(cpu_scatter_, ISA),
     .rows = NAME(cpu_rows_, ISA),
     .slopes = NAME(cpu_slopes_, ISA),
+    .bounds = NAME(dense_bounds_, ISA),
 };

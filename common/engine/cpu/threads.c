@@ -33,12 +33,21 @@ enum status threads_start(int64_t *threads, struct error *e)
     if (omp_get_thread_num())  // the first is the calling one
         least = stack_size();
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    program_set_threads((int)*threads);
     if (least >= PROGRAM_STACK_KIB * 1024)
         return STATUS_OK;
     return error_set(e, STATUS_FAILED,
                      "the stack of OpenMP threads is too small (OMP_STACKSIZE, got %zu KiB); "
                      "expected at least %d KiB",
                      least / 1024, PROGRAM_STACK_KIB);
+}
+
+enum status threads_start_of_sink(int64_t *threads, struct error *e)
+{
+    const int most = omp_get_max_threads();
+    if (*threads == 0)
+        *threads = most < PROGRAM_THREADS_OF_SINK ? most : PROGRAM_THREADS_OF_SINK;
+    return threads_start(threads, e);
 }
 
 /* ---- bands of rows -------------------------------------------------------------------------- */
@@ -48,7 +57,7 @@ int64_t bands_takes(const struct bands *b)
     return (b->rows + b->at_once - 1) / b->at_once;
 }
 
-enum status bands_open(struct bands *b, int64_t rows, int threads, struct error *e)
+void bands_open(struct bands *b, int64_t rows, int threads)
 {
     const int64_t share = rows / threads / BAND_TAKES;
     *b = (struct bands){.rows = rows,
@@ -57,15 +66,12 @@ enum status bands_open(struct bands *b, int64_t rows, int threads, struct error 
                                                        : share,
                         .count = threads};
     b->band = mem_array((size_t)threads, sizeof *b->band);
-    if (!b->band)
-        return error_memory(e, "the bands of rows");
     const int64_t takes = bands_takes(b);
     for (int i = 0; i < threads; i++) {
         const int64_t end = takes * (i + 1) / threads * b->at_once;
         atomic_init(&b->band[i].next, takes * i / threads * b->at_once);
         b->band[i].end = end < rows ? end : rows;
     }
-    return STATUS_OK;
 }
 
 void bands_close(struct bands *b)

@@ -15,11 +15,15 @@
 
 #include "base/error.h"
 
-/* Starts *threads threads, including the calling one, for all later parallel loops of this thread.
+/* Starts *threads threads, including the calling one, for all later parallel loops of this thread,
+ * also those of program_threads.
  * If *threads is 0, sets it to the number of CPUs.  The new threads receive no signals.  If the
  * system allows fewer threads, the program ends here (see base/program.h) and not later, when other
  * processes wait for it.  STATUS_FAILED: the stacks of the threads are too small. */
 enum status threads_start(int64_t *threads, struct error *e);
+
+/* Does what threads_start does, for a sink: 0 stands for at most PROGRAM_THREADS_OF_SINK. */
+enum status threads_start_of_sink(int64_t *threads, struct error *e);
 
 enum {
     BAND_TAKES = 16,  // smallest number of portions of a band, if it has as many rows
@@ -41,8 +45,8 @@ struct bands {
 };
 
 /* Distributes rows 0 .. rows - 1 to `threads` >= 1 bands, which begin at multiples of b->at_once.
- * bands_close frees *b, also after an error.  STATUS_FAILED: memory cannot be allocated. */
-enum status bands_open(struct bands *b, int64_t rows, int threads, struct error *e);
+ * bands_close frees *b. */
+void bands_open(struct bands *b, int64_t rows, int threads);
 void bands_close(struct bands *b);
 
 /* Assigns the rows *first .. *end - 1 to thread number `thread`: b->at_once rows from a multiple of

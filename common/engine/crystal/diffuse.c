@@ -9,12 +9,12 @@
 
 #include "base/alloc.h"
 #include "base/isa.h"
+#include "base/units.h"
 #include "base/vec.h"
 #include "engine/reference/recipe_check.h"
 #include "engine/reflections/photons.h"
 #include "physics/background/background_pixel.h"
 #include "physics/beam/polarization.h"
-#include "physics/constants.h"
 #include "physics/detector/pixel.h"
 #include "physics/detector/sensor.h"
 
@@ -37,7 +37,7 @@ static void set_weights(double t, double weight[MESH_POINTS])
     weight[3] = (t + 1.0) * t * (t - 1.0) / 6.0;
 }
 
-bool mesh_open(struct mesh *m, const struct panel *p, int step, mesh_value *value,
+void mesh_open(struct mesh *m, const struct panel *p, int step, mesh_value *value,
                const void *context, int threads)
 {
     *m = (struct mesh){.panel = p, .step = step};
@@ -50,15 +50,12 @@ bool mesh_open(struct mesh *m, const struct panel *p, int step, mesh_value *valu
     for (int i = 0; i < step; i++)
         set_weights((double)i / step, m->weight[i]);
     m->values = mem_array((size_t)(m->count[0] * m->count[1]), sizeof *m->values);
-    if (!m->values)
-        return false;
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
     for (int64_t row = 0; row < m->count[1]; row++)
         for (int64_t i = 0; i < m->count[0]; i++)
             m->values[row * m->count[0] + i] =
                 value(context, p, (m->first[0] + i) * step - p->grid_fast,
                       (m->first[1] + row) * step - p->grid_slow);
-    return true;
 }
 
 void mesh_close(struct mesh *m)
@@ -137,7 +134,8 @@ struct halo_beam {
     } parts[HALO_PARTS];        // groups of wavelengths that a sensor absorbs alike
 };
 
-bool diffuse_wanted(const struct experiment *x)
+/* Returns true if any crystal has halos. */
+static bool diffuse_wanted(const struct experiment *x)
 {
     for (size_t i = 0; i < x->ncrystals; i++)
         if (x->crystals[i].has_diffuse)
@@ -187,7 +185,8 @@ static enum status open_halos(struct diffuse *d, int nearer, int threads, struct
 
 /* Computes the halos again, if the position of the detector in this frame needs another reach.
  * The halos depend only on this position, not on previous frames. */
-static enum status follow(struct diffuse *d, const struct recipe *r, int threads, struct error *e)
+static enum status follow_detector(struct diffuse *d, const struct recipe *r, int threads,
+                                   struct error *e)
 {
     double enough = HALO_ENOUGH * d->reach_1_A;
     int nearer = 0;
@@ -211,10 +210,7 @@ enum status diffuse_create(struct diffuse **d, const struct experiment *x, const
         return error_set(e, STATUS_INPUT,
                          "--diffuse-sigma needs bragg-geometry --physics=physical");
     struct diffuse *new = mem_array(1, sizeof *new);
-    if (!new || !(new->halos = mem_array(x->ncrystals, sizeof *new->halos))) {
-        mem_free(new);
-        return error_memory(e, "the halos");
-    }
+    new->halos = mem_array(x->ncrystals, sizeof *new->halos);
     new->x = x;
     new->sum = all[at]->sum;
     new->reach_1_A = farthest(x);
@@ -288,8 +284,7 @@ static enum status open_parts(struct halo_beam *b, const struct experiment *x,
     const size_t count = r->nsources ? r->nsources : x->beam.nsources;
     double *ratios = mem_array(count, sizeof *ratios);
     bool differ = false;
-    const enum status s = ratios ? sensor_ratios(x, sources, count, ratios, &differ, e)
-                                 : error_memory(e, "the halos");
+    const enum status s = sensor_ratios(x, sources, count, ratios, &differ, e);
     b->nparts = 1;
     b->parts[0].absorb = b->parts[0].weight = 1.0;
     if (!s && differ && b->photons > 0.0)
@@ -311,7 +306,7 @@ static enum status open_beam(struct halo_beam *b, const struct experiment *x,
 }
 
 /* Returns the list of all lattices with halos, at all phi steps, and sets *count to their
- * number. Returns NULL if memory cannot be allocated. */
+ * number. */
 static struct pose *list_poses(const struct diffuse *d, const struct recipe *r, size_t *count)
 {
     size_t total = 0;
@@ -319,7 +314,7 @@ static struct pose *list_poses(const struct diffuse *d, const struct recipe *r, 
         total += r->lattices[i].nphi;
     struct pose *poses = mem_array(total, sizeof *poses);
     *count = 0;
-    for (size_t i = 0; i < r->nlattices && poses; i++) {
+    for (size_t i = 0; i < r->nlattices; i++) {
         const struct lattice *l = &r->lattices[i];
         for (size_t t = 0; t < l->nphi && d->x->crystals[l->crystal].has_diffuse; t++)
             poses[(*count)++] = (struct pose){&d->halos[l->crystal], l->cells_m + 9 * t,
@@ -407,25 +402,22 @@ static void add_row(const struct diffuse_frame *f, const struct mesh *m, int64_t
             row[fast] = (float)((double)row[fast] + pixels[fast - p->roi.fast_min]);
 }
 
-/* Adds the halos to the pixels of a panel.  Returns false if memory cannot be allocated. */
-static bool add_panel(const struct diffuse_frame *f, const struct panel *p, int threads,
+/* Adds the halos to the pixels of a panel. */
+static void add_panel(const struct diffuse_frame *f, const struct panel *p, int threads,
                       float *photons)
 {
     struct mesh m;
-    bool good = mesh_open(&m, p, mesh_step(f), photons_of, f, threads);
-#pragma omp parallel num_threads(threads) reduction(&& : good)
+    mesh_open(&m, p, mesh_step(f), photons_of, f, threads);
+#pragma omp parallel num_threads(threads)
     {
         const size_t room = (size_t)m.count[0] + (size_t)p->fast_pixels;
-        double *line = good ? mem_array(room, sizeof *line) : NULL;
-        good = line;
+        double *line = mem_array(room, sizeof *line);
 #pragma omp for schedule(static)
         for (int64_t slow = p->roi.slow_min; slow <= p->roi.slow_max; slow++)
-            if (line)
-                add_row(f, &m, slow, line, photons);
+            add_row(f, &m, slow, line, photons);
         mem_free(line);
     }
     mesh_close(&m);
-    return good;
 }
 
 enum status diffuse_add(struct diffuse *d, const struct recipe *r, int threads, float *photons,
@@ -433,21 +425,16 @@ enum status diffuse_add(struct diffuse *d, const struct recipe *r, int threads, 
 {
     if (!d || !r->nlattices)
         return STATUS_OK;
-    enum status s = follow(d, r, threads, e);
+    enum status s = follow_detector(d, r, threads, e);
     if (s)
         return s;
     struct diffuse_frame f = {.d = d};
     if ((s = open_beam(&f.beam, d->x, r, e)))
         return s;
     struct pose *poses = list_poses(d, r, &f.nposes);
-    if (!poses)
-        return error_memory(e, "the halos of the lattices");
     f.poses = poses;
-    bool good = true;
-    for (size_t i = 0; i < d->x->npanels && f.nposes && f.beam.photons > 0.0 && good; i++)
-        good = add_panel(&f, &d->x->panels[i], threads, photons);
+    for (size_t i = 0; i < d->x->npanels && f.nposes && f.beam.photons > 0.0; i++)
+        add_panel(&f, &d->x->panels[i], threads, photons);
     mem_free(poses);
-    if (!good)
-        return error_memory(e, "the halos");
     return photons_check(d->x, r->id, photons, e);
 }

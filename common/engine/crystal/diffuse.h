@@ -1,6 +1,15 @@
 /*
- * Diffuse halos of a frame (physics/crystal/diffuse.h).  A halo is computed once for each phi step
- * and each pixel, or for the nodes of a mesh of pixels:
+ * Diffuse halos: unit cells move together, rms sigma along the axes a, c* x a and c*, and less
+ * alike by exp(-r/gamma) with the distance r (liquid-like motions; Caspar et al. 1988, Nature 332,
+ * 659).  Every reflection h then lights its surroundings, in units of F^2 F_latt^2, by
+ *
+ *     (n/V) F_h^2 sum over m of X^m/m! L_m(s - h),    X = 4 pi^2 |sigma h|^2
+ *     L_m(ds) = 8 pi det(gamma/m) / (1 + 4 pi^2 |gamma ds/m|^2)^2
+ *
+ * for n cells of volume V and a table F that is damped by the motion itself, as that of a refined
+ * model is: F^2 = F_0^2 e^-X.  The integral of L_m is 1.
+ *
+ * A halo is computed once for each phi step and each pixel, or for the nodes of a mesh of pixels:
  *
  *   - at the centre of the pixel, in the depth of the sensor that background_point returns,
  *   - for the mean wavelength and the mean direction of the beam; only the absorption in the sensor
@@ -14,16 +23,21 @@
 #define BRAGG_ENGINE_DIFFUSE_H
 
 #include <math.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/error.h"
 #include "model/experiment.h"
 #include "model/recipe.h"
 
-struct diffuse;
+/* Largest X that is accepted. A larger X would damp the table by more than e^-20. */
+#define DIFFUSE_MOST_X 20.0
 
-/* Returns true if any crystal has halos. */
-bool diffuse_wanted(const struct experiment *x);
+/* Multiplies the listed F by e^(-X/2): for tables without the motion.  False where there is an X
+ * beyond DIFFUSE_MOST_X. */
+bool diffuse_damp(struct crystal *c);
+
+struct diffuse;
 
 /* Returns STATUS_INPUT if a crystal has halos, which the engine `name` cannot compute. */
 enum status diffuse_refuse(const struct experiment *x, const char *name, struct error *e);
@@ -48,8 +62,7 @@ double diffuse_at(const struct diffuse *d, size_t crystal, const double hkl[3]);
 /* ---- inside: halos at a point, the loop of diffuse_loop.c ----------------------------------- */
 
 enum {
-    HALO_EDGE = 4,  // number of nodes along an axis from which a point is interpolated
-    HALO_NODES = HALO_EDGE * HALO_EDGE * HALO_EDGE
+    HALO_EDGE = 4  // number of nodes along an axis from which a point is interpolated
 };
 
 /* The halos of a crystal on the grid of its indices; the last index varies fastest. */
@@ -124,9 +137,8 @@ struct mesh {
     double *values;                         // owned: [count[1]][count[0]]
 };
 
-/* Computes the nodes around the region of interest of a panel.  mesh_close frees the nodes.
- * Returns false if memory cannot be allocated. */
-bool mesh_open(struct mesh *m, const struct panel *p, int step, mesh_value *value,
+/* Computes the nodes around the region of interest of a panel.  mesh_close frees the nodes. */
+void mesh_open(struct mesh *m, const struct panel *p, int step, mesh_value *value,
                const void *context, int threads);
 void mesh_close(struct mesh *m);
 

@@ -6,10 +6,10 @@
 
 #include <math.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/vec.h"
-#include "physics/crystal/diffuse.h"
 #include "physics/crystal/hkl.h"
 
 /* ---- Fourier transforms of boxes ------------------------------------------------------------ */
@@ -83,7 +83,7 @@ static void transform(const struct waves *in, struct waves *out, const struct wa
 }
 
 /* Returns the index of item `k` of line `i`. A line has `count` items at distances of `step`. */
-static int64_t place(int64_t i, int64_t k, int count, int64_t step)
+static int64_t line_index(int64_t i, int64_t k, int count, int64_t step)
 {
     return i / step * step * count + i % step + k * step;
 }
@@ -94,7 +94,7 @@ static void transform_some(struct wave *z, int64_t first, int n, int count, int6
 {
     int64_t at[LANES];
     for (int i = 0; i < LANES; i++)
-        at[i] = place(first + (i < n ? i : 0), 0, count, step);
+        at[i] = line_index(first + (i < n ? i : 0), 0, count, step);
     for (int k = 0; k < count; k++)
         for (int i = 0; i < LANES; i++) {
             room[k].re[i] = z[at[i] + k * step].re;
@@ -107,37 +107,111 @@ static void transform_some(struct wave *z, int64_t first, int n, int count, int6
 }
 
 /* Transforms all lines along one axis: `count` items at distances of `step`. */
-static bool along(struct wave *z, int64_t total, int count, int64_t step, int threads)
+static void along(struct wave *z, int64_t total, int count, int64_t step, int threads)
 {
     const int64_t lines = total / count;
     struct wave *roots = mem_array((size_t)count, sizeof *roots);
-    bool good = roots;
-    for (int i = 0; i < count && good; i++)
+    for (int i = 0; i < count; i++)
         roots[i] =
             (struct wave){(float)cos(2.0 * M_PI * i / count), (float)-sin(2.0 * M_PI * i / count)};
-#pragma omp parallel num_threads(threads) reduction(&& : good)
+#pragma omp parallel num_threads(threads)
     {
         struct waves *room = mem_array(2 * (size_t)count, sizeof *room);
-        good = good && room;
 #pragma omp for
         for (int64_t i = 0; i < lines; i += LANES)
-            if (good)
-                transform_some(z, i, lines - i < LANES ? (int)(lines - i) : LANES, count, step,
-                               roots, room);
+            transform_some(z, i, lines - i < LANES ? (int)(lines - i) : LANES, count, step, roots,
+                           room);
         mem_free(room);
     }
     mem_free(roots);
-    return good;
 }
 
 /* Transforms z[n0 n1 n2] in place, with sizes as above; the last index varies fastest.  The result
  * is the sum over x of z(x) exp(-2 pi i k x/n).  The bytes are the same for any number of threads.
- * Returns false if memory cannot be allocated. */
-static bool fourier_box(struct wave *z, const int n[3], int threads)
+ */
+static void fourier_box(struct wave *z, const int n[3], int threads)
 {
     const int64_t total = (int64_t)n[0] * n[1] * n[2];
-    return along(z, total, n[2], 1, threads) && along(z, total, n[1], n[2], threads) &&
-           along(z, total, n[0], (int64_t)n[1] * n[2], threads);
+    along(z, total, n[2], 1, threads);
+    along(z, total, n[1], n[2], threads);
+    along(z, total, n[0], (int64_t)n[1] * n[2], threads);
+}
+
+/* ---- motions ------------------------------------------------------------------------------- */
+
+/* Sets the unit vectors a, c* x a and c* as rows. */
+static void crystal_axes(const double star[9], double axes[9])
+{
+    vec_cross(star + 3, star + 6, axes);
+    vec_unit(axes, axes);
+    vec_unit(star + 6, axes + 6);
+    vec_cross(axes + 6, axes, axes + 3);
+}
+
+/* Computes the symmetric matrix m with h . m h = 4 pi^2 |t g|^2, where g = h a* + k b* + l c* in
+ * 1/A, and t is in A along a, c* x a and c*. */
+static void motion_metric(const struct crystal *c, const double t_A[3], double m[9])
+{
+    double axes[9];
+    crystal_axes(c->reciprocal_A, axes);
+    memset(m, 0, 9 * sizeof *m);
+    for (int i = 0; i < 3; i++) {
+        double along[3];
+        for (int k = 0; k < 3; k++)
+            along[k] = 2.0 * M_PI * t_A[i] * vec_dot(axes + 3 * i, c->reciprocal_A + 3 * k);
+        for (int k = 0; k < 9; k++)
+            m[k] += along[k / 3] * along[k % 3];
+    }
+}
+
+/* Returns h . m h. */
+static double motion_quadratic(const double m[9], const double hkl[3])
+{
+    double turned[3];
+    mat_apply(m, hkl, turned);
+    return vec_dot(turned, hkl);
+}
+
+/* Returns the number of orders m that are needed so that less than a thousandth of e^X - 1 is
+ * missing, for all X up to this one. */
+static int count_orders(double X)
+{
+    double term = X, rest = expm1(X) - X;
+    int m = 1;
+    while (rest > 1e-3 * expm1(X)) {
+        term *= X / ++m;
+        rest -= term;
+    }
+    return m;
+}
+
+/* n/V times 8 pi det(gamma): what the sum over m of X^m/(m-1)! / (m^2 + u)^2 is multiplied by, for
+ * u = 4 pi^2 |gamma ds|^2. */
+static double halo_scale(const struct crystal *c)
+{
+    const double *N = c->cells, *x = c->cells_across, *gamma = c->diffuse_gamma_A;
+    const double cells =
+        mat_determinant((const double[9]){N[0], x[0], x[2], x[0], N[1], x[1], x[2], x[1], N[2]});
+    /* the volume is 1 over that of the reciprocal cell */
+    return cells * fabs(mat_determinant(c->reciprocal_A)) * 8.0 * M_PI * gamma[0] * gamma[1] *
+           gamma[2];
+}
+
+bool diffuse_damp(struct crystal *c)
+{
+    const struct hkl_table *t = &c->table;
+    double m[9], *F = t->F;
+    motion_metric(c, c->diffuse_sigma_A, m);
+    for (int h = 0; h < t->count[0]; h++)
+        for (int k = 0; k < t->count[1]; k++)
+            for (int l = 0; l < t->count[2]; l++, F++) {
+                const double hkl[3] = {t->min[0] + h, t->min[1] + k, t->min[2] + l};
+                const double X = motion_quadratic(m, hkl);
+                if (*F != 0.0 && X > DIFFUSE_MOST_X)
+                    return false;
+                *F *= exp(-0.5 * X);
+            }
+    return true;
 }
 
 /* ---- the grid ------------------------------------------------------------------------------- */
@@ -187,23 +261,24 @@ static void node_indices(const struct halo *h, size_t node, double hkl[3])
 
 /* Sets F^2 and X of all nodes, and h->orders, the number of orders that the node with the
  * largest X needs. STATUS_INPUT: the motions are too large. */
-static enum status fill(struct halo *h, const struct crystal *c, double reach, struct error *e)
+static enum status fill_nodes(struct halo *h, const struct crystal *c, double reach,
+                              struct error *e)
 {
     double sigma[9], most = 0.0;
-    diffuse_metric(c, c->diffuse_sigma_A, sigma);
+    motion_metric(c, c->diffuse_sigma_A, sigma);
     for (size_t i = 0; i < nodes_of(h); i++) {
         double hkl[3], g[3] = {0};
         node_indices(h, i, hkl);
         for (int k = 0; k < 9; k++)
             g[k % 3] += hkl[k / 3] * c->reciprocal_A[k];
         const double F = vec_length(g) <= reach ? hkl_nearest(&c->table, hkl) : 0.0;
-        const double X = diffuse_quadratic(sigma, hkl);
+        const double X = motion_quadratic(sigma, hkl);
         h->F_sqr[i] = (float)(F * F);
         h->X[i] = F != 0.0 ? (float)X : 0.0f;
         if (F != 0.0 && X > most)
             most = X;
     }
-    h->orders = diffuse_orders(most);
+    h->orders = count_orders(most);
     if (most > DIFFUSE_MOST_X)
         return error_set(e, STATUS_INPUT,
                          "the motion weakens reflections by e^-%.3g; expected e^-%g at most. "
@@ -218,7 +293,7 @@ static double largest_X(int orders)
     double low = 0.0, high = 2.0 * DIFFUSE_MOST_X;
     for (int i = 0; i < 60; i++) {
         const double middle = 0.5 * (low + high);
-        *(diffuse_orders(middle) <= orders ? &low : &high) = middle;
+        *(count_orders(middle) <= orders ? &low : &high) = middle;
     }
     return low;
 }
@@ -318,9 +393,8 @@ static size_t opposite(const struct halo *h, size_t node)
 
 /* Adds the Fourier transforms of the convolutions of the orders m and m + 1 to sum[]. Sources
  * and kernels are real, and kernels are even. One transform therefore handles the sources of
- * both orders, as real and imaginary part, and another transform the kernels of both. Returns
- * false if memory cannot be allocated. */
-static bool add_orders(const struct halo *h, int m, int threads, struct wave *z, struct wave *k,
+ * both orders, as real and imaginary part, and another transform the kernels of both. */
+static void add_orders(const struct halo *h, int m, int threads, struct wave *z, struct wave *k,
                        struct wave *sum)
 {
     const size_t count = nodes_of(h);
@@ -330,39 +404,36 @@ static bool add_orders(const struct halo *h, int m, int threads, struct wave *z,
         k[i] = (struct wave){far_kernel(h, i, (float)(m * m)),
                              both ? far_kernel(h, i, (float)((m + 1) * (m + 1))) : 0.0f};
     }
-    if (!fourier_box(z, h->count, threads) || !fourier_box(k, h->count, threads))
-        return false;
+    fourier_box(z, h->count, threads);
+    fourier_box(k, h->count, threads);
     for (size_t i = 0; i < count; i++) {
         const struct wave a = z[i], b = z[opposite(h, i)];
         /* the transformed sources are (a + b*)/2 for order m, and (a - b*)/2i for order m + 1 */
         sum[i].re += 0.5f * ((a.re + b.re) * k[i].re + (a.im + b.im) * k[i].im);
         sum[i].im += 0.5f * ((a.im - b.im) * k[i].re - (a.re - b.re) * k[i].im);
     }
-    return true;
 }
 
-static bool fill_far(struct halo *h, int threads)
+static void fill_far(struct halo *h, int threads)
 {
     const size_t count = nodes_of(h);
     struct wave *z = mem_array(count, sizeof *z), *k = mem_array(count, sizeof *k);
     struct wave *sum = mem_array(count, sizeof *sum);
-    bool good = z && k && sum;
-    for (int m = 1; m <= h->orders && good; m += 2)
-        good = add_orders(h, m, threads, z, k, sum);
-    good = good && fourier_box(sum, h->count, threads);
+    for (int m = 1; m <= h->orders; m += 2)
+        add_orders(h, m, threads, z, k, sum);
+    fourier_box(sum, h->count, threads);
     /* applying the same transform twice maps each node to the opposite node */
-    for (size_t i = 0; i < count && good; i++)
+    for (size_t i = 0; i < count; i++)
         h->far[opposite(h, i)] = fmaxf(0.0f, sum[i].re / (float)count);
     mem_free(z);
     mem_free(k);
     mem_free(sum);
-    return good;
 }
 
 enum status halo_open(struct halo *h, const struct crystal *c, double reach, int threads,
                       struct error *e)
 {
-    *h = (struct halo){.scale = diffuse_scale(c)};
+    *h = (struct halo){.scale = halo_scale(c)};
     double gamma[9];
     enum status s = set_box(h, c, reach, e);
     if (s)
@@ -372,9 +443,7 @@ enum status halo_open(struct halo *h, const struct crystal *c, double reach, int
     h->X = mem_array(count, sizeof *h->X);
     h->far = mem_array(count, sizeof *h->far);
     h->needed = mem_array(count, sizeof *h->needed);
-    if (!h->F_sqr || !h->X || !h->far || !h->needed)
-        return error_memory(e, "the halos");
-    diffuse_metric(c, c->diffuse_gamma_A, gamma);
+    motion_metric(c, c->diffuse_gamma_A, gamma);
     const double width[6] = {gamma[0],       gamma[4],       gamma[8],
                              2.0 * gamma[1], 2.0 * gamma[2], 2.0 * gamma[5]};
     for (int i = 0; i < 6; i++)
@@ -385,10 +454,11 @@ enum status halo_open(struct halo *h, const struct crystal *c, double reach, int
     h->nodes.X = h->X;
     h->nodes.far = h->far;
     h->nodes.orders = h->needed;
-    if ((s = fill(h, c, reach, e)))
+    if ((s = fill_nodes(h, c, reach, e)))
         return s;
     fill_needed(h);
-    return fill_far(h, threads) ? STATUS_OK : error_memory(e, "the halos");
+    fill_far(h, threads);
+    return STATUS_OK;
 }
 
 void halo_close(struct halo *h)

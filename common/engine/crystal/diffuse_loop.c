@@ -51,11 +51,11 @@ LANES_INLINE floats shares_of(floats d)
 
 /* The nodes around a point: u of each node, and the part of its halo that is summed at the
  * point. */
-struct about {
+struct nearby_nodes {
     floats u[HALO_EDGE][VECTORS], share[HALO_EDGE][VECTORS];
 };
 
-LANES_INLINE void look_about(const float w[6], const float at[3], struct about *a)
+LANES_INLINE void look_about(const float w[6], const float at[3], struct nearby_nodes *a)
 {
 #pragma GCC unroll 4
     for (int v = 0; v < VECTORS; v++) {
@@ -103,7 +103,7 @@ LANES_INLINE float sum_all(floats sums[HALO_EDGE][VECTORS])
 
 static float sum(const struct halo_nodes *n, size_t first, const float at[3])
 {
-    struct about a;
+    struct nearby_nodes a;
     floats term[HALO_EDGE][VECTORS], X[HALO_EDGE][VECTORS], sums[HALO_EDGE][VECTORS];
     look_about(n->width, at, &a);
 #pragma GCC unroll 16

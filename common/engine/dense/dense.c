@@ -165,26 +165,39 @@ static void fill_box(struct dense_table *t, const struct cpu_table *from)
                 *to++ = from->F_sqr[table_slot(from, h, k, l)];
 }
 
+/* Fills the largest structure factors around each point of the box, if terms may be dropped. */
+static void fill_around(struct dense_table *t)
+{
+    const size_t items = (size_t)dense_box_items(t->reach);
+    const size_t n = 2 * (size_t)t->reach[2] + 1, plane = n * (2 * (size_t)t->reach[1] + 1);
+    const size_t back[3] = {plane, n, 1};
+    t->around = mem_copy(t->F_sqr, items, sizeof *t->around);
+    for (int axis = 0; axis < 3; axis++)
+        for (size_t i = items - 1; i >= back[axis]; i--)
+            if (t->around[i - back[axis]] > t->around[i])
+                t->around[i] = t->around[i - back[axis]];
+}
+
 /* Enlarges the box, if necessary, to hold the indices up to reach[]. The box never shrinks. */
-static enum status enlarge_box(struct dense_table *t, const struct cpu_table *from,
-                               const int32_t reach[3], struct error *e)
+static void enlarge_box(struct dense_table *t, const struct cpu_table *from, const int32_t reach[3])
 {
     if (t->F_sqr && reach[0] <= t->reach[0] && reach[1] <= t->reach[1] && reach[2] <= t->reach[2])
-        return STATUS_OK;
+        return;
     for (int i = 0; i < 3; i++)
         t->reach[i] = reach[i] > t->reach[i] ? reach[i] : t->reach[i];
     mem_free(t->F_sqr);
+    mem_free(t->around);
+    t->around = NULL;
     t->F_sqr = mem_array((size_t)dense_box_items(t->reach), sizeof *t->F_sqr);
-    if (!t->F_sqr)
-        return error_memory(e, "the structure factors");
     fill_box(t, from);
-    return STATUS_OK;
 }
 
 void cpu_dense_tables_free(struct dense_table *tables, size_t count)
 {
-    for (size_t i = 0; tables && i < count; i++)
+    for (size_t i = 0; tables && i < count; i++) {
         mem_free(tables[i].F_sqr);
+        mem_free(tables[i].around);
+    }
     mem_free(tables);
 }
 
@@ -315,11 +328,9 @@ static size_t count_dense_lattices(const struct cpu_job *job, double reach_1_m)
 }
 
 /* Enlarges the boxes of crystals to hold the indices of every lattice of the frame. */
-static enum status enlarge_boxes(const struct cpu_job *job, double reach_1_m,
-                                 struct dense_table *tables, struct error *e)
+static void enlarge_boxes(const struct cpu_job *job, double reach_1_m, struct dense_table *tables)
 {
-    enum status s = STATUS_OK;
-    for (size_t i = 0; i < job->nlattices && !s; i++) {
+    for (size_t i = 0; i < job->nlattices; i++) {
         const struct cpu_lattice *l = &job->lattices[i];
         double index[3];
         int32_t reach[3];
@@ -327,9 +338,11 @@ static enum status enlarge_boxes(const struct cpu_job *job, double reach_1_m,
             continue;
         largest_index(l, reach_1_m, index);
         set_reach(index, reach);
-        s = enlarge_box(&tables[job->recipe->lattices[i].crystal], l->table, reach, e);
+        struct dense_table *table = &tables[job->recipe->lattices[i].crystal];
+        enlarge_box(table, l->table, reach);
+        if (job->faint > 0.0 && !table->around)
+            fill_around(table);
     }
-    return s;
 }
 
 /* Fills in job->dense. The items of the boxes of all lattices are numbered consecutively, so
@@ -349,17 +362,145 @@ static void set_lattices(struct cpu_job *job, double reach_1_m, const struct den
     }
 }
 
-enum status cpu_dense_choose(struct cpu_job *job, struct dense_table *tables, struct error *e)
+void cpu_dense_choose(struct cpu_job *job, struct dense_table *tables)
 {
     const double reach_1_m = largest_q(job);
     const size_t count = count_dense_lattices(job, reach_1_m);
     if (!count)
-        return STATUS_OK;
+        return;
     job->dense = mem_array(count, sizeof *job->dense);
-    enum status s = job->dense ? STATUS_OK : error_memory(e, "the frame");
-    if (!s)
-        s = enlarge_boxes(job, reach_1_m, tables, e);
-    if (!s)
-        set_lattices(job, reach_1_m, tables);
-    return s;
+    enlarge_boxes(job, reach_1_m, tables);
+    set_lattices(job, reach_1_m, tables);
+}
+
+/* The shares of the dense loop: their memory, and the meaning of their keys. */
+
+bool lattice_turns(const struct recipe *r, size_t lattice)
+{
+    return r->lattices[lattice].nphi > 1 || r->osc_rad != 0.0;
+}
+
+/* Maximum number of lattices. With more lattices, the sums of a block of pixels would need more
+ * than 25 MiB per thread. */
+enum { LATTICES_MAX = 256 };
+
+/* Returns true if the dense loop can compute the shares of a job: all lattices are dense, and
+ * keys and pixel numbers are below 2^32. */
+static bool can_have(const struct cpu_job *job)
+{
+    double items = 0.0;
+    for (size_t i = 0; i < job->ndense; i++)
+        items += dense_box_items(job->dense[i].reach);
+    return job->ndense && job->ndense == job->nlattices && job->ndense <= LATTICES_MAX &&
+           items < DENSE_FREE && experiment_pixels(job->x) < (int64_t)UINT32_MAX;
+}
+
+void dense_shares_put(struct dense_shares *s, int i, uint32_t key, float photons, float turn)
+{
+    struct share_pack *p = &s->pack;
+    if (!(photons > 0.0f))
+        return;
+    share_pack_reserve(p, s->ending + 1);
+    p->pieces[p->npieces++] = (struct share_piece){key + s->box, (uint32_t)i, 1, photons};
+    p->photons[p->count] = photons;
+    p->turn[p->count++] = turn;
+}
+
+void dense_shares_weigh(struct dense_shares *s, uint32_t pixel)
+{
+    struct share_pack *p = &s->pack;
+    size_t to = s->begin, from = p->count - (p->npieces - s->begin);
+    p->count = from;
+    for (size_t i = s->begin; i < p->npieces; i++, from++) {
+        const float once = s->weight[p->pieces[i].pixel], photons = p->photons[from] * once;
+        if (!(photons > (float)CPU_SHARES_LEAST_PHOTONS))
+            continue;
+        p->pieces[to] = p->pieces[i];
+        p->pieces[to].photons = photons;
+        p->pieces[to++].pixel += pixel;
+        p->photons[p->count] = photons;
+        p->turn[p->count++] = p->turn[from] * once;
+    }
+    p->npieces = to;
+}
+
+void dense_shares_name(const struct cpu_job *job, uint32_t key, int32_t *lattice, int32_t hkl[3])
+{
+    size_t at = job->ndense - 1;
+    while (job->dense[at].box > key)
+        at--;
+    *lattice = (int32_t)at;
+    dense_box_indices(job->dense[at].reach, key - job->dense[at].box, hkl);
+}
+
+struct dense_frame *dense_frame_open(size_t rows, int threads)
+{
+    struct dense_frame *made = mem_array(1, sizeof *made);
+    made->threads = threads;
+    made->nrows = rows;
+    made->room = mem_array((size_t)threads, sizeof *made->room);
+    made->rows = mem_array(rows, sizeof *made->rows);
+    return made;
+}
+
+void dense_frame_close(struct dense_frame **f)
+{
+    struct dense_frame *old = *f;
+    *f = NULL;
+    if (!old)
+        return;
+    for (int i = 0; old->room && i < old->threads; i++) {
+        mem_free(old->room[i].held);
+        share_pack_free(&old->room[i].pack);
+    }
+    share_room_free(&old->sorting);
+    mem_free(old->room);
+    mem_free(old->rows);
+    mem_free(old);
+}
+
+/* Returns the number of keys that a pixel uses: DENSE_KEYS, or the number of terms of a lattice
+ * in a pixel if that is less. All other keys remain DENSE_FREE, their initial value. */
+static int count_keys(const struct cpu_job *job)
+{
+    const int oversample = job->x->sampling.oversample;
+    double layers = 1.0, steps = 1.0;
+    for (size_t i = 0; i < job->x->npanels; i++)
+        layers = fmax(layers, job->x->panels[i].layers);
+    for (size_t i = 0; i < job->ndense; i++)
+        steps = fmax(steps, (double)job->dense[i].nsteps);
+    return (int)fmin(DENSE_KEYS, layers * oversample * oversample * steps * (double)job->nsources);
+}
+
+/* Returns true if the keys of a pixel can be found before its terms are computed: pixels have no
+ * subpixels, and all sources have the same direction. */
+static bool can_know(const struct cpu_job *job)
+{
+    bool can = count_keys(job) > 1;
+    for (size_t i = 0; i < job->x->npanels; i++)
+        can = can && subpixels_of(&job->x->panels[i], job->x->sampling.oversample) == 1;
+    for (size_t i = 1; i < job->nsources; i++)
+        can = can && memcmp(job->sources[i].incident, job->sources[0].incident,
+                            sizeof job->sources[0].incident) == 0;
+    return can;
+}
+
+void dense_frame_begin(struct dense_frame *f, struct cpu_job *job)
+{
+    f->there = can_have(job);
+    if (!f->there)
+        return;
+    job->shares = f;
+    for (int i = 0; i < f->threads; i++) {
+        struct dense_shares *s = &f->room[i];
+        mem_free(s->held);
+        s->held = mem_array(job->ndense, sizeof *s->held);
+        s->boxed = can_know(job);
+        s->nkeys = s->boxed ? DENSE_KEYS : count_keys(job);
+        s->pack.count = s->pack.npieces = 0;
+        for (size_t k = 0; k < job->ndense; k++)
+            memset(s->held[k].key, 0xff, sizeof s->held[k].key);
+    }
+    for (size_t i = 0; i < f->nrows; i++)
+        f->rows[i] = (struct share_run){0};
 }

@@ -39,7 +39,6 @@
  */
 #include <string.h>
 
-#include "base/vec.h"
 #include "engine/cpu/cpu.h"
 #include "engine/cpu/lanes.h"
 #include "engine/dense/dense.h"

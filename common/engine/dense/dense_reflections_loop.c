@@ -26,13 +26,13 @@
  * there is none, it replaces the oldest sum of its pixel, which is put on the list at once.
  *
  * Pieces (end).  At the end of a block neighbouring pixels with the same key become one piece, as
- * share_pieces.h describes:
+ * spots/shares.h describes:
  *
  *     `lit`  | 1 1 1 0 1 1 |     pixels with photons under key number i
  *     `same` | . 1 1 0 0 1 |     the key is that of the pixel before
  *     pieces | [ A   ] [ B ]     (key, first pixel, count, photons)
  *
- * shares_sort.c and shares.c make the table of reflections from the pieces of all threads.
+ * shares.c makes the table of reflections from the pieces of all threads.
  */
 #include <math.h>
 #include <string.h>
@@ -46,7 +46,7 @@ void dense_reflections_clear(struct dense_shares *s, size_t nlattices, int n)
 {
     s->begin = s->pack.npieces;
     s->ending = nlattices * DENSE_KEYS * (size_t)n + LANES;
-    s->full = s->full || !share_pack_reserve(&s->pack, s->ending);
+    share_pack_reserve(&s->pack, s->ending);
     for (size_t l = 0; l < nlattices; l++) {
         struct dense_held *held = &s->held[l];
         held->begun = false;
@@ -507,8 +507,6 @@ void dense_reflections_end(struct dense_shares *s, const struct cpu_job *job,
     memset(s->weight + w->count, 0, (size_t)(n - w->count) * sizeof *pixel_factor);
     for (int i = 0; w->panel->mask && i < w->count; i++)
         s->weight[i] = w->panel->mask[at + i] ? s->weight[i] : 0.0f;
-    if (s->full)
-        return;
     dense_shares_weigh(s, pixel);
     for (size_t l = 0; l < job->ndense; l++) {
         s->box = job->dense[l].box;

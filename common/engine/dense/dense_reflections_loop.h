@@ -1,6 +1,6 @@
 /*
  * Sums of the dense loop by reflection, for one instruction set: what dense_loop.c calls while it
- * computes a block whose reflections were requested.  dense_reflections.h has the data, and
+ * computes a block whose reflections were requested.  dense.h has the data, and
  * dense_reflections_loop.c explains the method.  The order of calls for one block is
  *
  *   clear, then for each subpixel: find (if shares->boxed), and for each lattice: begin, take ...,
@@ -12,7 +12,7 @@
 #include "base/isa.h"
 #include "engine/cpu/cpu.h"
 #include "engine/cpu/lanes.h"
-#include "engine/dense/dense_reflections.h"
+#include "engine/dense/dense.h"
 #include "engine/dense/dense_row.h"
 
 /* One term of LANES pixels, and the items of the padded table that identify its reflections. */

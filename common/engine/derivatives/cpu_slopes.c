@@ -8,8 +8,8 @@
 #include <omp.h>
 #include <string.h>
 
+#include "base/units.h"
 #include "base/vec.h"
-#include "physics/constants.h"
 #include "physics/crystal/shape.h"
 
 bool cpu_slopes_can(const struct experiment *x, enum engine_precision precision)
@@ -78,7 +78,7 @@ static void open_changes(const struct slopes_frame *f, size_t index, const doubl
     }
 }
 
-static bool open_lattice(const struct cpu_slopes *job, size_t index, struct cpu_slopes_lattice *to)
+static void open_lattice(const struct cpu_slopes *job, size_t index, struct cpu_slopes_lattice *to)
 {
     const struct cpu_lattice *from = &job->job->lattices[index];
     const struct lattice *l = &job->frame.recipe->lattices[index];
@@ -98,18 +98,15 @@ static bool open_lattice(const struct cpu_slopes *job, size_t index, struct cpu_
     to->nsteps = from->nsteps;
     to->steps = mem_array(from->nsteps, sizeof *to->steps);
     to->change = mem_array(job->frame.set->count + 1, 9 * sizeof *to->change);
-    if (!to->steps || !to->change)
-        return false;
     open_changes(&job->frame, index, l->reciprocal_A, to->change);
     for (size_t i = 0; i < from->nsteps; i++) {
         memcpy(to->steps[i].cell, from->cells + 9 * i, sizeof to->steps[i].cell);
         open_step(&job->frame, index, i / l->ndomains, i % l->ndomains, to->per_index,
                   &to->steps[i]);
     }
-    return true;
 }
 
-static void keep(struct cpu_slopes *job, bool wanted, int sum, int count)
+static void keep_sums(struct cpu_slopes *job, bool wanted, int sum, int count)
 {
     for (int i = 0; i < count && wanted; i++)
         job->kept[job->nkept++] = sum + i;
@@ -131,28 +128,25 @@ static void choose_sums(struct cpu_slopes *job)
         job->pull = job->pull || slopes_of_panel(p);
         job->v = job->v || slopes_of_source(p) || p->kind >= PARAMETER_DISTANCE;
     }
-    keep(job, job->cell, SLOPES_CELL, 9);
-    keep(job, job->cells, SLOPES_CELLS, 3);
+    keep_sums(job, job->cell, SLOPES_CELL, 9);
+    keep_sums(job, job->cells, SLOPES_CELLS, 3);
     for (int i = 0; i < SLOPES_RATES; i++)
-        keep(job, job->rate[i], SLOPES_RATE + i, 1);
-    keep(job, job->fudge, SLOPES_FUDGE, 1);
-    keep(job, job->share, SLOPES_VALUE, 1);
+        keep_sums(job, job->rate[i], SLOPES_RATE + i, 1);
+    keep_sums(job, job->fudge, SLOPES_FUDGE, 1);
+    keep_sums(job, job->share, SLOPES_VALUE, 1);
 }
 
 /* Arrays of all threads. */
-static bool open_scratch(struct cpu_slopes *job, int threads)
+static void open_scratch(struct cpu_slopes *job, int threads)
 {
     job->scratch = mem_array((size_t)threads, sizeof *job->scratch);
-    job->nscratch = job->scratch ? threads : 0;
-    bool good = job->scratch;
+    job->nscratch = threads;
     for (int i = 0; i < job->nscratch; i++) {
         struct cpu_slopes_scratch *s = &job->scratch[i];
         s->lattices = mem_array(job->job->nlattices + 1, sizeof *s->lattices);
         s->gathered = mem_array(job->job->nlattices + 1, sizeof *s->gathered);
         s->of = mem_array(job->frame.set->count + 1, sizeof *s->of);
-        good = good && s->lattices && s->gathered && s->of;
     }
-    return good;
 }
 
 static void close_slopes(struct cpu_slopes *job)
@@ -162,7 +156,7 @@ static void close_slopes(struct cpu_slopes *job)
         mem_free(job->scratch[i].gathered);
         mem_free(job->scratch[i].of);
     }
-    for (size_t i = 0; job->lattices && i < job->job->nlattices; i++) {
+    for (size_t i = 0; i < job->job->nlattices; i++) {
         mem_free(job->lattices[i].steps);
         mem_free(job->lattices[i].change);
     }
@@ -192,18 +186,15 @@ enum status cpu_slopes_derive(const struct cpu_job *cpu, const struct cpu_kernel
                                       .threads = threads,
                                       .pixels = pixels,
                                       .context = &job};
-    enum status s = slopes_open(&job.frame, x, cpu->recipe, request->set, e);
+    slopes_open(&job.frame, x, cpu->recipe, request->set);
     const double samples = (double)cpu->nsources * x->sampling.oversample * x->sampling.oversample;
     job.photons = ELECTRON_RADIUS_SQR_M2 * x->beam.fluence_ph_m2 / samples;
     job.lattices = mem_array(cpu->nlattices + 1, sizeof *job.lattices);
-    bool good = job.lattices;
-    for (size_t i = 0; i < cpu->nlattices && good && !s; i++)
-        good = open_lattice(&job, i, &job.lattices[i]);
+    for (size_t i = 0; i < cpu->nlattices; i++)
+        open_lattice(&job, i, &job.lattices[i]);
     choose_sums(&job);
-    if (!s && !(good && open_scratch(&job, threads)))
-        s = error_memory(e, "the derivatives");
-    if (!s)
-        s = derive_run(&served, request, e);
+    open_scratch(&job, threads);
+    const enum status s = derive_run(&served, request, e);
     close_slopes(&job);
     return s;
 }

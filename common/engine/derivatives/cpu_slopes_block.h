@@ -419,7 +419,7 @@ static void add_subpixel(const struct cpu_slopes *job, const struct panel *p, st
         add_source(job, p, sub.layer, i, n, s);
 }
 
-static void begin(const struct cpu_slopes *job, int n, struct cpu_slopes_scratch *s)
+static void clear_block(const struct cpu_slopes *job, int n, struct cpu_slopes_scratch *s)
 {
     const struct parameters *set = job->frame.set;
     const double polarization = job->frame.x->beam.no_polarization ? 1.0 : 0.0;
@@ -509,8 +509,8 @@ static void add_move(const struct panel_move *move, int n, const struct cpu_slop
 
 /* Multiplies the derivative by parameter k by the factors of the pixel that are the same for all
  * terms. */
-static void end(const struct cpu_slopes *job, size_t k, int n, const struct cpu_slopes_scratch *s,
-                struct cpu_slopes_of *of)
+static void finish_derivative(const struct cpu_slopes *job, size_t k, int n,
+                              const struct cpu_slopes_scratch *s, struct cpu_slopes_of *of)
 {
     const bool scale = job->frame.set->items[k].kind == PARAMETER_SCALE;
     const double *from = scale ? s->total : of->sum;
@@ -519,7 +519,7 @@ static void end(const struct cpu_slopes *job, size_t k, int n, const struct cpu_
         to[i] = from[i] * s->factor[i];
 }
 
-/* Like `end`, for a parameter that changes factors of the pixel. */
+/* Like `finish_derivative`, for a parameter that changes factors of the pixel. */
 static void end_changing(const struct cpu_slopes *job, int n, const struct cpu_slopes_scratch *s,
                          struct cpu_slopes_of *of)
 {
@@ -554,7 +554,7 @@ static void block(const struct cpu_slopes *job, const struct cpu_slopes_where *w
     const struct panel_move *moves =
         job->frame.moves + (size_t)(w->panel - job->frame.x->panels) * count;
     const int n = (w->count + CPU_LANES - 1) / CPU_LANES;
-    begin(job, n, s);
+    clear_block(job, n, s);
     places(w, n, s);
     const int64_t points = subpixels_of(w->panel, each->oversample);
     for (int64_t i = 0; i < points; i++)
@@ -572,7 +572,7 @@ static void block(const struct cpu_slopes *job, const struct cpu_slopes_where *w
         if (moves_factors(&job->frame.set->items[k]))
             end_changing(job, n, s, &s->of[k]);
         else
-            end(job, k, n, s, &s->of[k]);
+            finish_derivative(job, k, n, s, &s->of[k]);
         for (int i = 0; i < w->count; i++)
             values[1 + k][i] = s->of[k].sum[i];
     }

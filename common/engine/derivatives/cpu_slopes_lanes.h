@@ -203,8 +203,8 @@ LANES_INLINE words lanes_slot(const struct cpu_table *t, const words whole[3])
     return (((a * nb + b) * nc + c) & inside) | ((uint32_t)t->default_slot & ~inside);
 }
 
-/* Where the reflections of the window are that begins with the least of the outer lanes' indices:
- * items of the table; false where it reaches beyond the table. */
+/* Finds a window of reflections in the table.  The window begins at the smallest indices of the
+ * outer lanes.  Returns false if the window reaches beyond the table. */
 LANES_INLINE bool window_place(const struct cpu_table *t, const words whole[3], uint32_t first[3],
                                uint32_t *slot)
 {

@@ -114,8 +114,8 @@ static void gather(const real *restrict from, const int32_t *restrict slot, int 
         to[i] = from[slot[i]];
 }
 
-/* Looks up the squared structure factors. If they are the same for all reflections they have
- * been set before. */
+/* Looks up the squared structure factors.  Does nothing if all reflections have the same one: the
+ * caller has set it. */
 static void structure_factors(const struct cpu_table *table, int n, struct cpu_slopes_scratch *s)
 {
     const struct cpu_table t = *table;

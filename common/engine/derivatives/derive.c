@@ -7,7 +7,6 @@
 #include "base/alloc.h"
 #include "base/isa.h"
 #include "engine/crystal/diffuse.h"
-#include "engine/derivatives/derive_sums.h"
 #include "engine/derivatives/slopes.h"
 #include "engine/reference/recipe_check.h"
 #include "engine/reflections/footprint.h"
@@ -139,7 +138,7 @@ static void engine_values(const struct derive_job *job, size_t each, const int64
 }
 
 /* The source of the values of pixels: the engine, or images that were computed before. */
-struct from {
+struct derivative_source {
     const struct derive_job *job;
     const float *planes;  // [1 + count] images; NULL: the engine
     /* the current batch, if the engine computes in batches */
@@ -148,8 +147,8 @@ struct from {
 };
 
 /* Computes the values of `count` items, from `first` on. */
-static void values_of(const struct from *from, size_t each, size_t first, const int64_t *numbers,
-                      int count, double (*values)[DERIVE_BLOCK])
+static void values_of(const struct derivative_source *from, size_t each, size_t first,
+                      const int64_t *numbers, int count, double (*values)[DERIVE_BLOCK])
 {
     if (from->batch) {
         const double *at = (const double *)from->batch + (first - from->first);
@@ -177,8 +176,8 @@ static void number_items(const struct derive_request *q, size_t first, size_t it
 
 /* Computes one block, and adds its sums to sums[] unless that is NULL. Returns false if the
  * model has a pixel with data whose mean is not positive. */
-static bool run_block(const struct from *from, const struct derive_request *q, size_t block,
-                      double *sums)
+static bool run_block(const struct derivative_source *from, const struct derive_request *q,
+                      size_t block, double *sums)
 {
     const size_t count = q->set->count, each = 1 + count, first = block * DERIVE_BLOCK;
     const size_t left = q->npixels - first, items = left < DERIVE_BLOCK ? left : DERIVE_BLOCK;
@@ -195,7 +194,7 @@ static bool run_block(const struct from *from, const struct derive_request *q, s
 }
 
 /* Copies the total sums to the request. */
-static void give(const struct derive_request *q, const double *total)
+static void copy_totals(const struct derive_request *q, const double *total)
 {
     const size_t count = q->set->count, bytes = count * sizeof *total;
     const double *fisher = total + derive_at_fisher(count);
@@ -218,14 +217,14 @@ static void give(const struct derive_request *q, const double *total)
 }
 
 /* Adds the sums of all groups in their order. */
-static void collect(const struct derive_request *q, const double *sums, size_t ngroups)
+static void add_groups(const struct derive_request *q, const double *sums, size_t ngroups)
 {
     const size_t each = derive_sums_size(q->set->count);
     double total[DERIVE_SUMS_MAX] = {0.0};
     for (size_t i = 0; i < ngroups; i++)
         for (size_t k = 0; k < each; k++)
             total[k] += sums[i * each + k];
-    give(q, total);
+    copy_totals(q, total);
 }
 
 static enum status refuse_mean(struct error *e)
@@ -237,8 +236,8 @@ static enum status refuse_mean(struct error *e)
 
 /* Computes the blocks of a group; the last group may have fewer blocks. Returns false as
  * run_block. */
-static bool run_group(const struct from *from, const struct derive_request *q, size_t group,
-                      double *sums)
+static bool run_group(const struct derivative_source *from, const struct derive_request *q,
+                      size_t group, double *sums)
 {
     const size_t nblocks = (q->npixels + DERIVE_BLOCK - 1) / DERIVE_BLOCK;
     bool good = true;
@@ -248,7 +247,8 @@ static bool run_group(const struct from *from, const struct derive_request *q, s
 }
 
 /* Copies the derivative images of a group, which the engine has computed in the wanted form. */
-static void copy_group(const struct from *from, const struct derive_request *q, size_t group)
+static void copy_group(const struct derivative_source *from, const struct derive_request *q,
+                       size_t group)
 {
     const size_t first = group * GROUP * DERIVE_BLOCK, left = q->npixels - first;
     const size_t items = left < GROUP * DERIVE_BLOCK ? left : GROUP * DERIVE_BLOCK;
@@ -258,8 +258,8 @@ static void copy_group(const struct from *from, const struct derive_request *q, 
 }
 
 /* Computes the groups `first` to end - 1. Returns false as run_block. */
-static bool run_some(const struct from *from, const struct derive_request *q, size_t first,
-                     size_t end, double *sums)
+static bool run_some(const struct derivative_source *from, const struct derive_request *q,
+                     size_t first, size_t end, double *sums)
 {
     const size_t each = derive_sums_size(q->set->count);
     const bool copies = from->batch && derive_planes_only(q);
@@ -275,10 +275,11 @@ static bool run_some(const struct from *from, const struct derive_request *q, si
 
 /* Starts the computation of a batch, which begins with item `first`, in the engine. */
 static enum status begin_batch(const struct derive_job *job, const struct derive_request *q,
-                               size_t first, int place, struct from *from, struct error *e)
+                               size_t first, int place, struct derivative_source *from,
+                               struct error *e)
 {
     const size_t left = q->npixels - first;
-    *from = (struct from){
+    *from = (struct derivative_source){
         .job = job, .first = first, .items = left < DERIVE_BATCH ? left : DERIVE_BATCH};
     return job->batches->begin(job->context, q, first, from->items, place, &from->batch, e);
 }
@@ -289,7 +290,7 @@ static enum status run_batches(const struct derive_job *job, const struct derive
                                double *sums, bool *good, struct error *e)
 {
     const size_t pixels = GROUP * DERIVE_BLOCK;
-    struct from at[2];
+    struct derivative_source at[2];
     int place = 0;
     enum status s = q->npixels ? begin_batch(job, q, 0, 0, &at[0], e) : STATUS_OK;
     for (size_t first = 0; first < q->npixels && !s; first += DERIVE_BATCH, place = !place) {
@@ -305,7 +306,7 @@ static enum status run_batches(const struct derive_job *job, const struct derive
     return s;
 }
 
-static enum status run_groups(const struct from *from, const struct derive_request *q,
+static enum status run_groups(const struct derivative_source *from, const struct derive_request *q,
                               struct error *e)
 {
     const size_t pixels = GROUP * DERIVE_BLOCK, each = derive_sums_size(q->set->count);
@@ -313,13 +314,13 @@ static enum status run_groups(const struct from *from, const struct derive_reque
     const bool summed = q->weights || q->data;
     double *sums = summed ? mem_array(ngroups * each + 1, sizeof *sums) : NULL;
     bool good = true;
-    enum status s = sums || !summed ? STATUS_OK : error_memory(e, "the sums of derivatives");
-    if (!s && from->job->batches && !from->planes)
+    enum status s = STATUS_OK;
+    if (from->job->batches && !from->planes)
         s = run_batches(from->job, q, sums, &good, e);
-    else if (!s)
+    else
         good = run_some(from, q, 0, ngroups, sums);
     if (summed && !s)
-        collect(q, sums, ngroups);
+        add_groups(q, sums, ngroups);
     mem_free(sums);
     return s ? s : good ? STATUS_OK : refuse_mean(e);
 }
@@ -331,11 +332,10 @@ static enum status run_spread(const struct derive_job *job, const struct derive_
     const size_t pixels = (size_t)experiment_pixels(job->x), count = q->set->count;
     float *planes = mem_array((1 + count) * pixels, sizeof *planes);
     double *photons = mem_array(pixels, sizeof *photons);
-    const struct from engine = {.job = job}, made = {.job = job, .planes = planes};
+    const struct derivative_source engine = {.job = job}, made = {.job = job, .planes = planes};
     const struct derive_request all = {
         .set = q->set, .npixels = pixels, .photons = photons, .planes = planes + pixels};
-    enum status s =
-        planes && photons ? run_groups(&engine, &all, e) : error_memory(e, "the derivatives");
+    enum status s = run_groups(&engine, &all, e);
     for (size_t i = 0; i < pixels && !s; i++)
         planes[i] = (float)photons[i];
     for (size_t k = 0; k <= count && !s; k++) {
@@ -356,7 +356,7 @@ enum status derive_run(const struct derive_job *job, const struct derive_request
     const bool sized = job->footprint && !recipe_is_dark(job->x, job->recipe);
     if (sized && !footprint_begin(job->footprint, job->recipe, &none, e))
         return STATUS_INPUT;
-    const struct from engine = {.job = job};
+    const struct derivative_source engine = {.job = job};
     return sized && job->footprint->is_seen ? run_spread(job, request, e)
                                             : run_groups(&engine, request, e);
 }
@@ -380,5 +380,5 @@ enum status derive_total_add(struct derive_total *t, const struct derive_request
 
 void derive_total_give(const struct derive_total *t, const struct derive_request *q)
 {
-    give(q, t->sums);
+    copy_totals(q, t->sums);
 }

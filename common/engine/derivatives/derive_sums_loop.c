@@ -3,7 +3,7 @@
  * partial sums of each, whatever the registers hold, so that bytes are the same.  What bounds them:
  * loads from the first cache, nine for eight products.
  */
-#include "engine/derivatives/derive_sums.h"
+#include "engine/derivatives/derive.h"
 
 #include <math.h>
 #include <stdalign.h>

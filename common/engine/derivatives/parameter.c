@@ -18,7 +18,7 @@
 #define DEG (M_PI / 180.0)
 
 /* Parses one name. `panel`: the name follows "panel.P.", where P is the number of a panel. */
-struct known {
+struct parameter_name {
     const char *name, *group;
     enum parameter_kind kind;
     int axis;
@@ -26,7 +26,7 @@ struct known {
     double unit_SI;
 };
 
-static const struct known KNOWN[] = {
+static const struct parameter_name KNOWN[] = {
     {"rot_x", "rot", PARAMETER_ROTATION, 0, "deg", DEG},
     {"rot_y", "rot", PARAMETER_ROTATION, 1, "deg", DEG},
     {"rot_z", "rot", PARAMETER_ROTATION, 2, "deg", DEG},
@@ -57,7 +57,7 @@ static const struct known KNOWN[] = {
 };
 
 /* Behind "panel.P." */
-static const struct known OF_PANEL[] = {
+static const struct parameter_name OF_PANEL[] = {
     {"shift_f", NULL, PARAMETER_SHIFT, 0, "mm", 1e-3},
     {"shift_s", NULL, PARAMETER_SHIFT, 1, "mm", 1e-3},
     {"shift_o", NULL, PARAMETER_SHIFT, 2, "mm", 1e-3},
@@ -68,18 +68,20 @@ static const struct known OF_PANEL[] = {
 
 #define COUNT(table) (sizeof(table) / sizeof *(table))
 
-static enum status add(struct parameters *set, const struct parameter *p, struct error *e)
+static enum status add_parameter(struct parameters *set, const struct parameter *p, struct error *e)
 {
     for (size_t i = 0; i < set->count; i++)
         if (strcmp(set->items[i].name, p->name) == 0)
-            return error_set(e, STATUS_USAGE, "parameter '%s' is given twice", p->name);
+            return error_set(e, STATUS_USAGE,
+                             "parameter '%s' is given twice; expected each parameter once",
+                             p->name);
     if (set->count == PARAMETERS_MAX)
         return error_set(e, STATUS_USAGE, "more than %d parameters", PARAMETERS_MAX);
     set->items[set->count++] = *p;
     return STATUS_OK;
 }
 
-static struct parameter make(const struct known *k, const char *name, size_t index)
+static struct parameter make(const struct parameter_name *k, const char *name, size_t index)
 {
     struct parameter p = {.unit = k->unit, .unit_SI = k->unit_SI, .kind = k->kind, .axis = k->axis};
     (void)snprintf(p.name, sizeof p.name, "%s", name);
@@ -96,7 +98,7 @@ static enum status add_cell(struct parameters *set, const char *name, int first,
     struct parameter p = make(&KNOWN[3 + first], name, 0);
     for (int i = 0; i < 3; i++)
         p.members[first + i] = members >> i & 1 ? 1.0 : 0.0;
-    return add(set, &p, e);
+    return add_parameter(set, &p, e);
 }
 
 static bool same(double a, double b)
@@ -169,11 +171,11 @@ static enum status add_name(struct parameters *set, const char *name, const stru
     bool found = false;
     enum status s = STATUS_OK;
     for (size_t i = 0; i < COUNT(KNOWN) && !s; i++) {
-        const struct known *k = &KNOWN[i];
+        const struct parameter_name *k = &KNOWN[i];
         if (strcmp(name, k->name) != 0 && (!k->group || strcmp(name, k->group) != 0))
             continue;
         const struct parameter p = make(k, k->name, 0);
-        s = add(set, &p, e);
+        s = add_parameter(set, &p, e);
         found = true;
     }
     if (found || s)
@@ -181,15 +183,15 @@ static enum status add_name(struct parameters *set, const char *name, const stru
     const char *rest = "";
     long index = number_behind(name, "share.", &rest);
     if (index >= 0 && !*rest) {
-        static const struct known share = {"share", NULL, PARAMETER_SHARE, 0, "", 1.0};
+        static const struct parameter_name share = {"share", NULL, PARAMETER_SHARE, 0, "", 1.0};
         const struct parameter p = make(&share, name, (size_t)index);
-        return add(set, &p, e);
+        return add_parameter(set, &p, e);
     }
     index = number_behind(name, "panel.", &rest);
     for (size_t i = 0; i < COUNT(OF_PANEL) && index >= 0 && *rest == '.'; i++)
         if (strcmp(rest + 1, OF_PANEL[i].name) == 0) {
             const struct parameter p = make(&OF_PANEL[i], name, (size_t)index);
-            return add(set, &p, e);
+            return add_parameter(set, &p, e);
         }
     return unknown(name, e);
 }
@@ -222,7 +224,8 @@ static enum status check_panels(const struct parameter *p, const struct experime
     return STATUS_OK;
 }
 
-static enum status check(const struct parameter *p, const struct experiment *x, struct error *e)
+static enum status check_parameter(const struct parameter *p, const struct experiment *x,
+                                   struct error *e)
 {
     if (is_of_panels(p->kind))
         return check_panels(p, x, e);
@@ -247,6 +250,7 @@ enum status parameters_parse(const char *names, const struct experiment *x, stru
     *set = (struct parameters){0};
     if (x->physics == PHYSICS_FAITHFUL)
         return error_set(e, STATUS_INPUT, "derivatives need bragg-geometry --physics=physical");
+    CRYSTAL_SHAPES_ARE(4);  // for the name in the message
     for (size_t i = 0; i < x->ncrystals; i++)
         if (!shape_has_slopes(x->crystals[i].shape))
             return error_set(e, STATUS_INPUT,
@@ -262,7 +266,7 @@ enum status parameters_parse(const char *names, const struct experiment *x, stru
             break;
     }
     for (size_t i = 0; i < set->count && !s; i++)
-        s = check(&set->items[i], x, e);
+        s = check_parameter(&set->items[i], x, e);
     return s;
 }
 

@@ -118,10 +118,9 @@ double parameter_step_limit(const struct parameter *p, const struct experiment *
                             const struct recipe *r);
 
 /* Changes *x (panels, crystals) and *r by steps[set->count].  If the cell changes, the setting of
- * the crystal stays.  If wavelengths change, the recipe gets its own sources.  STATUS_FAILED:
- * memory cannot be allocated. */
-enum status parameter_step_take(const struct parameters *set, const double *steps,
-                                struct experiment *x, struct recipe *r, struct error *e);
+ * the crystal stays.  If wavelengths change, the recipe gets its own sources. */
+void parameter_step_take(const struct parameters *set, const double *steps, struct experiment *x,
+                         struct recipe *r);
 
 /* Turns a lattice of frames of *x about axes of the laboratory frame, at phi 0. */
 void lattice_turn(const struct experiment *x, struct lattice *l, const double turn[9]);

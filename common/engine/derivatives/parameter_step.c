@@ -6,7 +6,6 @@
 #include "base/alloc.h"
 #include "base/vec.h"
 #include "engine/derivatives/slopes.h"
-#include "model/beam.h"
 #include "model/recipe.h"
 
 static const double TURN_RAD = 3e-3, LENGTH_SHARE = 2e-3, LOG_MOST = 0.7, PIXELS = 2.0;
@@ -206,7 +205,8 @@ static void step_domains(struct lattice *l, double factor)
 }
 
 static void step_lattice(const struct parameters *set, const double *steps,
-                         const struct experiment *x, size_t index, struct lattice *l)
+                         const struct experiment *x, double exposed, size_t index,
+                         struct lattice *l)
 {
     double direct[9];
     for (size_t k = 0; k < set->count; k++) {
@@ -217,9 +217,10 @@ static void step_lattice(const struct parameters *set, const double *steps,
         if (p->kind == PARAMETER_MOSAIC)
             step_domains(l, exp(steps[k]));
         for (size_t t = 0; t < l->nphi; t++)
-            l->phi_rad[t] += p->kind == PARAMETER_PHI0  ? by
-                             : p->kind == PARAMETER_OSC ? by * ((double)t + 0.5) / (double)l->nphi
-                                                        : 0.0;
+            l->phi_rad[t] += p->kind == PARAMETER_PHI0 ? by
+                             : p->kind == PARAMETER_OSC
+                                 ? exposed * (by * ((double)t + 0.5) / (double)l->nphi)
+                                 : 0.0;
     }
     direct_of(l, direct);
     step_cell(set, steps, direct);
@@ -227,18 +228,14 @@ static void step_lattice(const struct parameters *set, const double *steps,
     set_direct(x, l, direct);
 }
 
-static enum status step_sources(double factor, const struct experiment *x, struct recipe *r,
-                                struct error *e)
+static void step_sources(double factor, const struct experiment *x, struct recipe *r)
 {
     if (!r->nsources) {
         r->sources = mem_copy(x->beam.sources, x->beam.nsources, sizeof *r->sources);
-        if (!r->sources)
-            return error_memory(e, "the sources");
         r->nsources = x->beam.nsources;
     }
     for (size_t i = 0; i < r->nsources; i++)
         r->sources[i].wavelength_m *= factor;
-    return STATUS_OK;
 }
 
 static void step_panels(const struct parameters *set, const double *steps, struct experiment *x)
@@ -258,10 +255,11 @@ static void step_panels(const struct parameters *set, const double *steps, struc
     }
 }
 
-enum status parameter_step_take(const struct parameters *set, const double *steps,
-                                struct experiment *x, struct recipe *r, struct error *e)
+void parameter_step_take(const struct parameters *set, const double *steps, struct experiment *x,
+                         struct recipe *r)
 {
     double factor = 1.0;
+    const double exposed = recipe_exposed(r);
     step_panels(set, steps, x);
     for (size_t k = 0; k < set->count; k++) {
         const struct parameter *p = &set->items[k];
@@ -281,6 +279,7 @@ enum status parameter_step_take(const struct parameters *set, const double *step
         }
     }
     for (size_t i = 0; i < r->nlattices; i++)
-        step_lattice(set, steps, x, i, &r->lattices[i]);
-    return factor != 1.0 ? step_sources(factor, x, r, e) : STATUS_OK;
+        step_lattice(set, steps, x, exposed, i, &r->lattices[i]);
+    if (factor != 1.0)
+        step_sources(factor, x, r);
 }

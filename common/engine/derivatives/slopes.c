@@ -36,14 +36,12 @@ static void change_cell(const struct parameter *p, const double direct[9], doubl
     }
 }
 
-static bool open_lattice(const struct slopes_frame *f, const struct lattice *l,
+static void open_lattice(const struct slopes_frame *f, const struct lattice *l,
                          struct slopes_lattice *out)
 {
     out->turn = mem_array(l->nphi, 9 * sizeof *out->turn);
     out->turn_axis = mem_array(l->ndomains, 3 * sizeof *out->turn_axis);
     out->cell = mem_array(f->set->count + 1, 9 * sizeof *out->cell);
-    if (!out->turn || !out->turn_axis || !out->cell)
-        return false;
     for (size_t t = 0; t < l->nphi; t++)
         for (int j = 0; j < 3; j++) {
             double v[3] = {j == 0, j == 1, j == 2};
@@ -60,7 +58,6 @@ static bool open_lattice(const struct slopes_frame *f, const struct lattice *l,
         direct[i] *= 1e-10;
     for (size_t k = 0; k < f->set->count; k++)
         change_cell(&f->set->items[k], direct, out->cell + 9 * k);
-    return true;
 }
 
 /* Returns the property of a source that the parameter spreads: its relative difference of
@@ -103,14 +100,12 @@ static void change_source(const struct slopes_frame *f, const struct parameter *
     vec_scale(turned, -p->unit_SI * spread_of(f, p, s) / width, turned);
 }
 
-static bool open_sources(struct slopes_frame *f, const struct source *sources)
+static void open_sources(struct slopes_frame *f, const struct source *sources)
 {
     const size_t count = f->set->count;
     for (size_t i = 0; i < f->nsources; i++) {
         f->sources[i].ln_wave = mem_array(count + 1, sizeof(double));
         f->sources[i].turned = mem_array(count + 1, 3 * sizeof(double));
-        if (!f->sources[i].ln_wave || !f->sources[i].turned)
-            return false;
     }
     for (size_t k = 0; k < count; k++) {
         const struct parameter *p = &f->set->items[k];
@@ -119,7 +114,6 @@ static bool open_sources(struct slopes_frame *f, const struct source *sources)
             change_source(f, p, width, &sources[i], &f->sources[i].ln_wave[k],
                           f->sources[i].turned + 3 * k);
     }
-    return true;
 }
 
 double slopes_width(const struct experiment *x, const struct recipe *r, const struct parameter *p)
@@ -173,22 +167,22 @@ void slopes_move(const struct experiment *x, const struct parameter *q, size_t i
         m->absorption = -mu * mu * unit;
 }
 
-enum status slopes_open(struct slopes_frame *f, const struct experiment *x,
-                        const struct recipe *recipe, const struct parameters *set, struct error *e)
+void slopes_open(struct slopes_frame *f, const struct experiment *x, const struct recipe *recipe,
+                 const struct parameters *set)
 {
     const struct source *sources = recipe->nsources ? recipe->sources : x->beam.sources;
-    *f = (struct slopes_frame){.x = x, .recipe = recipe, .set = set};
+    *f = (struct slopes_frame){
+        .x = x, .recipe = recipe, .set = set, .exposed = recipe_exposed(recipe)};
     f->nsources = recipe->nsources ? recipe->nsources : x->beam.nsources;
     f->lattices = mem_array(recipe->nlattices + 1, sizeof *f->lattices);
     f->sources = mem_array(f->nsources + 1, sizeof *f->sources);
     f->moves = mem_array(x->npanels * set->count + 1, sizeof *f->moves);
-    bool good = f->lattices && f->sources && f->moves && open_sources(f, sources);
-    for (size_t i = 0; i < recipe->nlattices && good; i++)
-        good = open_lattice(f, &recipe->lattices[i], &f->lattices[i]);
-    for (size_t i = 0; i < x->npanels && good; i++)
+    open_sources(f, sources);
+    for (size_t i = 0; i < recipe->nlattices; i++)
+        open_lattice(f, &recipe->lattices[i], &f->lattices[i]);
+    for (size_t i = 0; i < x->npanels; i++)
         for (size_t k = 0; k < set->count; k++)
             slopes_move(x, &set->items[k], i, &f->moves[i * set->count + k]);
-    return good ? STATUS_OK : error_memory(e, "the derivatives");
 }
 
 void slopes_step(const struct slopes_frame *f, size_t index, size_t step, size_t domain,
@@ -199,7 +193,7 @@ void slopes_step(const struct slopes_frame *f, size_t index, size_t step, size_t
     memcpy(to->cell, cell, sizeof to->cell);
     vec_copy(to->spindle, f->x->spindle);
     vec_copy(to->axis, f->lattices[index].turn_axis + 3 * domain);
-    to->part = ((double)step + 0.5) / (double)l->nphi;
+    to->part = f->exposed * (((double)step + 0.5) / (double)l->nphi);
     if (l->mosaic)
         mat_apply(l->domains + 9 * domain, f->x->spindle, to->spindle);
     for (int j = 0; j < 3; j++) {

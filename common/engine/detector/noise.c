@@ -10,11 +10,10 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/crc32c.h"
-#include "engine/detector/dead_time.h"
-#include "engine/detector/gain_stages.h"
+#include "base/hash.h"
 #include "engine/detector/noise_loop.h"
 #include "engine/detector/noise_pixel.h"
+#include "engine/detector/readout.h"
 #include "engine/detector/spread.h"
 #include "engine/reflections/photons.h"
 
@@ -127,8 +126,6 @@ enum status noise_create(struct noise_plan **plan, const struct noise *n,
     if (!kernels)
         return STATUS_USAGE;
     struct noise_plan *p = mem_array(1, sizeof *p);
-    if (!p)
-        return error_memory(e, "the noise");
     *p = (struct noise_plan){
         .noise = *n, .experiment = x, .kernels = kernels, .count = experiment_pixels(x)};
     if (n->dead_time)
@@ -136,14 +133,9 @@ enum status noise_create(struct noise_plan **plan, const struct noise *n,
     enum status s = spread_create(&p->spread, &n->psf, n->isa, n->threads, e);
     p->sums = mem_array((size_t)n->threads, sizeof *p->sums);
     p->halves = mem_array(x->npanels, sizeof *p->halves);
-    if (!s && !(p->sums && p->halves))
-        s = error_memory(e, "the sums");
     if (!s && (n->calibration > 0.0 || n->passes)) {
         p->sensitivity = mem_array((size_t)p->count, sizeof *p->sensitivity);
-        if (p->sensitivity)
-            calibrate(p);
-        else
-            s = error_memory(e, "the calibration");
+        calibrate(p);
     }
     if (s) {
         noise_destroy(&p);
@@ -268,36 +260,30 @@ static int64_t expose(const struct noise_plan *p, uint64_t seed, uint64_t id, fl
     return bad;
 }
 
-static enum status refuse(const struct noise_plan *p, uint64_t id, const float *photons,
-                          int64_t first, struct error *e)
+static enum status refuse_photons(const struct noise_plan *p, uint64_t id, const float *photons,
+                                  int64_t first, struct error *e)
 {
     while (first + 1 < p->count && photons[first] >= 0.0f && photons[first] <= 3.4e38f)
         first++;
     return photons_refuse(p->experiment, id, first, photons[first], e);
 }
 
-static enum status spread(struct noise_plan *p, float *photons, struct error *e)
+static void spread(struct noise_plan *p, float *photons)
 {
     for (size_t i = 0; i < p->experiment->npanels; i++) {
         const struct panel *panel = &p->experiment->panels[i];
-        const enum status s = spread_apply(p->spread, photons + panel->first_pixel,
-                                           panel->fast_pixels, panel->slow_pixels, e);
-        if (s)
-            return s;
+        spread_apply(p->spread, photons + panel->first_pixel, panel->fast_pixels,
+                     panel->slow_pixels);
         p->halves[i] = spread_last(p->spread);
     }
-    return STATUS_OK;
 }
 
-static enum status spread_panel(struct noise_plan *p, size_t panel, struct planes *planes,
-                                struct error *e)
+static void spread_panel(struct noise_plan *p, size_t panel, struct planes *planes)
 {
     const struct panel *at = &p->experiment->panels[panel];
-    enum status s = STATUS_OK;
-    for (size_t k = 0; k < planes->count && !s; k++)
-        s = spread_signed(p->spread, planes->items[k].values + at->first_pixel, at->fast_pixels,
-                          at->slow_pixels, p->halves[panel], e);
-    return s;
+    for (size_t k = 0; k < planes->count; k++)
+        spread_signed(p->spread, planes->items[k].values + at->first_pixel, at->fast_pixels,
+                      at->slow_pixels, p->halves[panel]);
 }
 
 void noise_pixels(const struct noise_plan *p, const uint32_t *pixels, float *values, size_t count)
@@ -311,27 +297,24 @@ void noise_pixels(const struct noise_plan *p, const uint32_t *pixels, float *val
     }
 }
 
-enum status noise_planes(struct noise_plan *p, struct planes *planes, struct error *e)
+void noise_planes(struct noise_plan *p, struct planes *planes)
 {
     const struct noise *n = &p->noise;
-    enum status s = STATUS_OK;
     if (planes->pixels.listed && n->psf.kind == PSF_NONE) {
         for (size_t k = 0; k < planes->count; k++)
             noise_pixels(p, planes->pixels.numbers, planes->items[k].values, planes->pixels.count);
-        return STATUS_OK;
+        return;
     }
-    if (!planes_expand(planes, (size_t)p->count))  // light of a spot leaves its list
-        return error_memory(e, "the planes");
+    planes_expand(planes, (size_t)p->count);  // light of a spot leaves its list
     for (size_t k = 0; k < planes->count && p->sensitivity; k++)
         for (int64_t i = 0; i < p->count; i++)
             planes->items[k].values[i] *= p->sensitivity[i];
-    for (size_t i = 0; i < p->experiment->npanels && n->psf.kind != PSF_NONE && !s; i++)
-        s = spread_panel(p, i, planes, e);
+    for (size_t i = 0; i < p->experiment->npanels && n->psf.kind != PSF_NONE; i++)
+        spread_panel(p, i, planes);
     for (size_t k = 0; k < planes->count; k++)
         for (size_t i = 0; i < n->nbad; i++)
             if (n->bad[i].dead)
                 planes->items[k].values[n->bad[i].pixel] = 0.0f;
-    return s;
 }
 
 /* Reads out what the point spread has left. */
@@ -360,14 +343,12 @@ enum status noise_apply(struct noise_plan *p, uint64_t seed, uint64_t id, float 
     memset(p->sums, 0, (size_t)p->noise.threads * sizeof *p->sums);
     const int64_t bad = expose(p, seed, id, photons, adu, &cut);
     if (bad < chunks(p))
-        return refuse(p, id, photons, bad * NOISE_CHUNK, e);
+        return refuse_photons(p, id, photons, bad * NOISE_CHUNK, e);
     adu->has_sum = p->noise.psf.kind == PSF_NONE;
     if (adu->has_sum) {
         adu->sum = crc32c_join(p->sums, (size_t)p->noise.threads);
     } else {
-        const enum status s = spread(p, photons, e);
-        if (s)
-            return s;
+        spread(p, photons);
         read_spread(p, seed, id, photons, adu, &cut);
     }
     if (p->noise.clipped)

@@ -6,8 +6,8 @@
  *   Poisson                                           counting; physics/noise/poisson.h
  *   point spread                                      engine/detector/spread.h, inside each panel
  *   bad pixels                                        dead ones 0, hot ones + Poisson of their own
- *   counts that are missed                            engine/detector/dead_time.h
- *   * gain + offset + readout N                       electronics; engine/detector/gain_stages.h
+ *   counts that are missed                            engine/detector/readout.h
+ *   * gain + offset + readout N                       electronics; engine/detector/readout.h
  *   rounded to the nearest whole ADU (halves up), clipped to 0..saturation
  *
  * N is a normal deviate of its own each time.  All random numbers are keyed by
@@ -79,8 +79,8 @@ enum status noise_apply(struct noise_plan *plan, uint64_t seed, uint64_t id, flo
  * derivatives of the mean counts in photons.  The fraction of the light that reaches a pixel, its
  * sensitivity, the point spread and dead pixels are included.  Counts that are missed are not
  * included.  If there is a point spread, the derivative images must cover all pixels, not a list.
- * STATUS_FAILED: memory cannot be allocated. */
-enum status noise_planes(struct noise_plan *plan, struct planes *planes, struct error *e);
+ */
+void noise_planes(struct noise_plan *plan, struct planes *planes);
 
 /* Does the same for `count` values of single pixels, without the point spread. */
 void noise_pixels(const struct noise_plan *plan, const uint32_t *pixels, float *values,

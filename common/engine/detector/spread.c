@@ -27,7 +27,7 @@ struct spread {
     float *strips;  // for each thread, one term along rows: rows + 2 half + 1 lines
 };
 
-static const struct spread_kernels *choose(const char *isa, struct error *e)
+static const struct spread_kernels *choose_kernels(const char *isa, struct error *e)
 {
     static const struct spread_kernels *const all[ISA_COUNT] = ISA_TABLE(spread_kernels_);
     enum isa at;
@@ -38,12 +38,10 @@ enum status spread_create(struct spread **spread, const struct psf *psf, const c
                           int threads, struct error *e)
 {
     *spread = NULL;
-    const struct spread_kernels *kernels = choose(isa, e);
+    const struct spread_kernels *kernels = choose_kernels(isa, e);
     if (!kernels)
         return STATUS_USAGE;
     *spread = mem_array(1, sizeof **spread);
-    if (!*spread)
-        return error_memory(e, "the point spread");
     **spread = (struct spread){.psf = *psf, .kernels = kernels, .threads = threads};
     return STATUS_OK;
 }
@@ -116,17 +114,16 @@ static void next_term(const struct psf *psf, int64_t half, int64_t pivot, int te
 }
 
 /* Computes the factorisation: sets s->terms, s->factor and s->kept. */
-static enum status factorise(struct spread *s, struct error *e)
+static void factorise(struct spread *s)
 {
     const int64_t n = s->half + 1;
     double *term = mem_array((size_t)(n * TERMS_MAX), sizeof *term);
     double *diagonal = mem_array((size_t)n, sizeof *diagonal);
     s->factor = mem_array((size_t)((s->pairs + 1) * TERMS_MAX), sizeof *s->factor);
-    const bool enough = term && diagonal && s->factor;
-    for (int64_t i = 0; enough && i < n; i++)
+    for (int64_t i = 0; i < n; i++)
         diagonal[i] = psf_share(&s->psf, (double)i, (double)i);
     s->kept = 0.0;
-    for (s->terms = 0; enough && s->terms < TERMS_MAX; s->terms++) {
+    for (s->terms = 0; s->terms < TERMS_MAX; s->terms++) {
         if (misplaced(diagonal, s->half) < SPREAD_MISPLACED)
             break;
         int64_t pivot = 0;
@@ -143,34 +140,24 @@ static enum status factorise(struct spread *s, struct error *e)
     }
     mem_free(term);
     mem_free(diagonal);
-    return enough ? STATUS_OK : error_memory(e, "the point spread");
 }
 
 /* Makes factors and buffers for an image, unless those of the previous image can be used. */
-static enum status prepare(struct spread *s, int64_t nx, int64_t ny, int64_t half, struct error *e)
+static void prepare(struct spread *s, int64_t nx, int64_t ny, int64_t half)
 {
     if (s->nx == nx && s->ny == ny && s->half == half)
-        return STATUS_OK;
+        return;
     forget_image(s);
     s->half = half;
     s->pairs = (half + SPREAD_PAIRS - 1) / SPREAD_PAIRS * SPREAD_PAIRS;
     s->stride = (nx + SPREAD_TILE - 1) / SPREAD_TILE * SPREAD_TILE + 2 * s->pairs;
     s->rows = 64 + 4 * half < ny ? 64 + 4 * half : ny;
-    size_t pixels = 0, lines = 0;
-    const bool fits =
-        size_multiply((size_t)s->stride, (size_t)ny, &pixels) &&
-        size_multiply((size_t)(s->rows + 2 * half + 1) * SPREAD_TILE, (size_t)s->threads, &lines);
-    s->padded = fits ? mem_array(pixels, sizeof *s->padded) : NULL;
-    s->strips = fits ? mem_array(lines, sizeof *s->strips) : NULL;
-    enum status status =
-        s->padded && s->strips ? factorise(s, e) : error_memory(e, "the point spread");
-    if (status)
-        forget_image(s);
-    else {
-        s->nx = nx;
-        s->ny = ny;
-    }
-    return status;
+    s->padded = mem_array((size_t)s->stride, (size_t)ny * sizeof *s->padded);
+    s->strips = mem_array((size_t)(s->rows + 2 * half + 1) * SPREAD_TILE,
+                          (size_t)s->threads * sizeof *s->strips);
+    factorise(s);
+    s->nx = nx;
+    s->ny = ny;
 }
 
 /* Applies one term along a row of a tile. The row starts at `from` of the padded image. */
@@ -243,12 +230,10 @@ static void spread_tile(const struct spread *s, int64_t x, int64_t y, float even
 }
 
 /* Spreads an image. `sum` is the sum of its pixels. */
-static enum status spread_image(struct spread *s, float *image, int64_t nx, int64_t ny,
-                                int64_t half, double sum, struct error *e)
+static void spread_image(struct spread *s, float *image, int64_t nx, int64_t ny, int64_t half,
+                         double sum)
 {
-    const enum status status = prepare(s, nx, ny, half, e);
-    if (status)
-        return status;
+    prepare(s, nx, ny, half);
     const float even = (float)(fmax(0.0, 1.0 - s->kept) * sum / (double)(nx * ny));
     const int64_t across = (nx + SPREAD_TILE - 1) / SPREAD_TILE;
     const int64_t tiles = across * ((ny + s->rows - 1) / s->rows);
@@ -262,21 +247,20 @@ static enum status spread_image(struct spread *s, float *image, int64_t nx, int6
         for (int64_t i = 0; i < tiles; i++)
             spread_tile(s, i % across * SPREAD_TILE, i / across * s->rows, even, image);
     }
-    return STATUS_OK;
 }
 
-enum status spread_apply(struct spread *s, float *image, int64_t nx, int64_t ny, struct error *e)
+void spread_apply(struct spread *s, float *image, int64_t nx, int64_t ny)
 {
     double sum, brightest;
     s->kernels->light(image, nx * ny, &sum, &brightest);
     s->last = spread_half(&s->psf, brightest, nx, ny);
-    return brightest > 0.0 ? spread_image(s, image, nx, ny, s->last, sum, e) : STATUS_OK;
+    if (brightest > 0.0)
+        spread_image(s, image, nx, ny, s->last, sum);
 }
 
-enum status spread_signed(struct spread *s, float *image, int64_t nx, int64_t ny, int64_t half,
-                          struct error *e)
+void spread_signed(struct spread *s, float *image, int64_t nx, int64_t ny, int64_t half)
 {
     double sum, brightest;
     s->kernels->light(image, nx * ny, &sum, &brightest);
-    return spread_image(s, image, nx, ny, half, sum, e);
+    spread_image(s, image, nx, ny, half, sum);
 }

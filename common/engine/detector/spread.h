@@ -28,19 +28,17 @@
 struct spread;
 
 /* Prepares *spread, which spread_destroy frees.  `isa` as in engine.h, threads >= 1.  STATUS_USAGE:
- * unknown `isa`.  STATUS_FAILED: memory cannot be allocated. */
+ * unknown `isa`. */
 enum status spread_create(struct spread **spread, const struct psf *psf, const char *isa,
                           int threads, struct error *e);
 
 /* Spreads `image`, ny rows of nx pixels >= 0, in place.  The bytes are the same for any number of
- * threads and any instruction set.  STATUS_FAILED: memory cannot be allocated. */
-enum status spread_apply(struct spread *spread, float *image, int64_t nx, int64_t ny,
-                         struct error *e);
+ * threads and any instruction set. */
+void spread_apply(struct spread *spread, float *image, int64_t nx, int64_t ny);
 
 /* Spreads an image, whose pixels may be negative, as spread_apply spreads an image with half width
  * `half`. */
-enum status spread_signed(struct spread *spread, float *image, int64_t nx, int64_t ny, int64_t half,
-                          struct error *e);
+void spread_signed(struct spread *spread, float *image, int64_t nx, int64_t ny, int64_t half);
 
 /* Returns the half width R in pixels that spread_apply used for the last image. */
 int64_t spread_last(const struct spread *spread);

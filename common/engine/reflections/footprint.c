@@ -108,22 +108,19 @@ static double variance_along(const struct node *n, const struct footprint_pass *
     return 0.0;
 }
 
-static enum status fill(const struct footprint *f, struct footprint_panel *p,
-                        const struct node *nodes, struct error *e)
+static void fill_panel(const struct footprint *f, struct footprint_panel *p,
+                       const struct node *nodes)
 {
     for (size_t i = 0; i < p->npasses; i++) {
         struct footprint_pass *pass = &p->pass[i];
         const size_t size = (size_t)pass->reach + 1;
         pass->weight = mem_array((size_t)(p->columns * p->rows) * size, sizeof *pass->weight);
-        if (!pass->weight)
-            return error_memory(e, "the footprint");
 #pragma omp parallel for num_threads(f->threads)
         for (int64_t at = 0; at < p->columns * p->rows; at++) {
             const double variance = variance_along(&nodes[at], pass);
             footprint_kernel(variance, footprint_reach(variance), pass->weight + (size_t)at * size);
         }
     }
-    return STATUS_OK;
 }
 
 static void free_passes(struct footprint_panel *p)
@@ -144,7 +141,7 @@ static enum status make_passes(struct footprint *f, size_t index, struct error *
     p->rows = (panel->slow_pixels + FOOTPRINT_NODE - 1) / FOOTPRINT_NODE + 1;
     struct node *nodes = mem_array((size_t)(p->columns * p->rows), sizeof *nodes);
     p->pass = mem_array(DIRECTIONS_MAX, sizeof *p->pass);
-    enum status s = nodes && p->pass ? STATUS_OK : error_memory(e, "the footprint");
+    enum status s = STATUS_OK;
     for (int64_t at = 0; at < p->columns * p->rows && !s; at++) {
         double on[3];
         s = covariance_at(f, panel, at % p->columns * FOOTPRINT_NODE,
@@ -155,7 +152,7 @@ static enum status make_passes(struct footprint *f, size_t index, struct error *
     if (!s)
         s = collect_directions(p, nodes, e);
     if (!s)
-        s = fill(f, p, nodes, e);
+        fill_panel(f, p, nodes);
     mem_free(nodes);
     return s;
 }
@@ -176,24 +173,17 @@ bool footprint_pass_acts(const struct footprint_panel *p, const struct footprint
 
 /* ---- the footprint of an experiment --------------------------------------------------------- */
 
-enum status footprint_create(struct footprint **f, const struct experiment *x, int threads,
-                             struct error *e)
+void footprint_create(struct footprint **f, const struct experiment *x, int threads)
 {
     *f = NULL;
     if (!footprint_is_wanted(x))
-        return STATUS_OK;
+        return;
     struct footprint *made = mem_array(1, sizeof *made);
-    if (!made)
-        return error_memory(e, "the footprint");
     made->x = x;
     made->threads = threads < 1 ? 1 : threads;
     made->panel = mem_array(x->npanels, sizeof *made->panel);
     made->photons = mem_array((size_t)experiment_pixels(x), sizeof *made->photons);
     *f = made;
-    if (made->panel && made->photons)
-        return STATUS_OK;
-    footprint_destroy(f);
-    return error_memory(e, "the footprint");
 }
 
 void footprint_destroy(struct footprint **f)
@@ -275,14 +265,14 @@ static double weight_at(const struct footprint_panel *p, const struct footprint_
     return value;
 }
 
-static void add(const struct sheet *s, int64_t fast, int64_t slow, double photons)
+static void add_photons(const struct sheet *s, int64_t fast, int64_t slow, double photons)
 {
     const int64_t f = fast - s->fast, t = slow - s->slow;
     if (f >= 0 && f < s->width && t >= 0 && t < s->height)
         s->to[t * s->width + f] += photons;
 }
 
-static void apply(struct sheet *s, const struct footprint_pass *pass)
+static void apply_pass(struct sheet *s, const struct footprint_pass *pass)
 {
     memset(s->to, 0, (size_t)(s->width * s->height) * sizeof *s->to);
     for (int64_t i = 0; i < s->width * s->height; i++) {
@@ -290,9 +280,9 @@ static void apply(struct sheet *s, const struct footprint_pass *pass)
         const double photons = s->from[i];
         for (int n = 0; n <= pass->reach && photons != 0.0; n++) {
             const double given = weight_at(s->panel, pass, fast, slow, n) * photons;
-            add(s, fast + n * pass->fast, slow + n * pass->slow, given);
+            add_photons(s, fast + n * pass->fast, slow + n * pass->slow, given);
             if (n)
-                add(s, fast - n * pass->fast, slow - n * pass->slow, given);
+                add_photons(s, fast - n * pass->fast, slow - n * pass->slow, given);
         }
     }
     double *const last = s->from;
@@ -301,8 +291,8 @@ static void apply(struct sheet *s, const struct footprint_pass *pass)
 }
 
 /* Allocates a sheet with the pixels of `part` of a panel and the margin around it, all 0.  Call
- * sheet_close also after an error.  Returns false if memory cannot be allocated. */
-static bool sheet_open(struct sheet *s, const struct footprint_panel *panel, const struct roi *part)
+ * sheet_close at the end. */
+static void sheet_open(struct sheet *s, const struct footprint_panel *panel, const struct roi *part)
 {
     const int64_t margin = panel->margin;
     *s = (struct sheet){.panel = panel,
@@ -312,7 +302,6 @@ static bool sheet_open(struct sheet *s, const struct footprint_panel *panel, con
                         .height = part->slow_max - part->slow_min + 1 + 2 * margin};
     s->from = mem_array((size_t)(s->width * s->height), sizeof *s->from);
     s->to = mem_array((size_t)(s->width * s->height), sizeof *s->to);
-    return s->from && s->to;
 }
 
 static void sheet_close(struct sheet *s)
@@ -326,25 +315,23 @@ static double *value_at(const struct sheet *s, int64_t fast, int64_t slow)
     return &s->from[(slow - s->slow) * s->width + fast - s->fast];
 }
 
-static enum status run_panel(const struct footprint *f, size_t index, float *pixels,
-                             struct error *e)
+static void run_panel(const struct footprint *f, size_t index, float *pixels)
 {
     const struct panel *p = &f->x->panels[index];
     const struct roi whole = {0, p->fast_pixels - 1, 0, p->slow_pixels - 1};
     struct sheet s;
-    const bool good = sheet_open(&s, &f->panel[index], &whole);
-    for (int64_t i = 0; i < p->fast_pixels * p->slow_pixels && good; i++)
+    sheet_open(&s, &f->panel[index], &whole);
+    for (int64_t i = 0; i < p->fast_pixels * p->slow_pixels; i++)
         *value_at(&s, i % p->fast_pixels, i / p->fast_pixels) =
             (double)f->photons[p->first_pixel + i];
-    for (size_t i = 0; i < s.panel->npasses && good; i++)
-        apply(&s, &s.panel->pass[i]);
-    for (int64_t i = 0; i < p->fast_pixels * p->slow_pixels && good; i++) {
+    for (size_t i = 0; i < s.panel->npasses; i++)
+        apply_pass(&s, &s.panel->pass[i]);
+    for (int64_t i = 0; i < p->fast_pixels * p->slow_pixels; i++) {
         const int64_t fast = i % p->fast_pixels, slow = i / p->fast_pixels;
         pixels[p->first_pixel + i] =
             pixel_is_computed(p, fast, slow) ? (float)*value_at(&s, fast, slow) : 0.0f;
     }
     sheet_close(&s);
-    return good ? STATUS_OK : error_memory(e, "the footprint");
 }
 
 /* ---- of some pixels ----------------------------------------------------------------- */
@@ -373,8 +360,8 @@ static struct roi around(const struct panel *p, const struct lit_pixel *lit, siz
 }
 
 /* Appends the pixels of a sheet that have photons and are neither masked nor outside the ROI to
- * *spread. Returns false if memory cannot be allocated. */
-static bool collect_pixels(const struct sheet *s, const struct panel *p, struct lit_pixel **spread,
+ * *spread. */
+static void collect_pixels(const struct sheet *s, const struct panel *p, struct lit_pixel **spread,
                            size_t *count, size_t *capacity)
 {
     for (int64_t i = 0; i < s->width * s->height; i++) {
@@ -382,70 +369,53 @@ static bool collect_pixels(const struct sheet *s, const struct panel *p, struct 
         if (!(s->from[i] > 0.0) || !pixel_is_computed(p, fast, slow))
             continue;
         struct lit_pixel *items = mem_grow(*spread, *count, 1, sizeof *items, capacity);
-        if (!items)
-            return false;
         items[*count] =
             (struct lit_pixel){p->first_pixel + slow * p->fast_pixels + fast, s->from[i]};
         *spread = items;
         ++*count;
     }
-    return true;
 }
 
-/* Spreads the photons of pixels of one panel, and appends the resulting pixels to *spread.
- * Returns false if memory cannot be allocated. */
-static bool spread_part(const struct footprint *f, size_t index, const struct lit_pixel *lit,
+/* Spreads the photons of pixels of one panel, and appends the resulting pixels to *spread. */
+static void spread_part(const struct footprint *f, size_t index, const struct lit_pixel *lit,
                         size_t count, struct lit_pixel **spread, size_t *nspread, size_t *capacity)
 {
     const struct panel *p = &f->x->panels[index];
     const struct roi part = around(p, lit, count);
     struct sheet s;
-    bool good = sheet_open(&s, &f->panel[index], &part);
-    for (size_t i = 0; i < count && good; i++)
+    sheet_open(&s, &f->panel[index], &part);
+    for (size_t i = 0; i < count; i++)
         *value_at(&s, (lit[i].pixel - p->first_pixel) % p->fast_pixels,
                   (lit[i].pixel - p->first_pixel) / p->fast_pixels) = lit[i].photons;
-    for (size_t i = 0; i < s.panel->npasses && good; i++)
-        apply(&s, &s.panel->pass[i]);
-    good = good && collect_pixels(&s, p, spread, nspread, capacity);
+    for (size_t i = 0; i < s.panel->npasses; i++)
+        apply_pass(&s, &s.panel->pass[i]);
+    collect_pixels(&s, p, spread, nspread, capacity);
     sheet_close(&s);
-    return good;
 }
 
-bool footprint_spread(const struct footprint *f, const struct lit_pixel *lit, size_t count,
+void footprint_spread(const struct footprint *f, const struct lit_pixel *lit, size_t count,
                       struct lit_pixel **spread, size_t *nspread)
 {
     size_t capacity = 0;
-    bool good = true;
     *spread = NULL;
     *nspread = 0;
-    for (size_t i = 0, end; i < count && good; i = end) {
+    for (size_t i = 0, end; i < count; i = end) {
         size_t index = 0;
         while (!panel_holds(&f->x->panels[index], lit[i].pixel))
             index++;
         for (end = i; end < count && panel_holds(&f->x->panels[index], lit[end].pixel);)
             end++;
-        good = spread_part(f, index, lit + i, end - i, spread, nspread, &capacity);
+        spread_part(f, index, lit + i, end - i, spread, nspread, &capacity);
     }
-    if (good) {
-        struct lit_pixel *items =
-            mem_grow(*spread, *nspread, *nspread + 1, sizeof *items, &capacity);
-        good = items;
-        *spread = items ? items : *spread;
-    }
-    if (!good) {
-        mem_free(*spread);
-        *spread = NULL;
-    }
-    return good;
+    *spread = mem_grow(*spread, *nspread, *nspread + 1, sizeof **spread, &capacity);
 }
 
 enum status footprint_end_plainly(struct footprint *f, const struct recipe *r, float *pixels,
                                   struct error *e)
 {
-    enum status s = STATUS_OK;
     if (!f || !f->is_seen)
         return STATUS_OK;
-    for (size_t i = 0; i < f->x->npanels && !s; i++)
-        s = run_panel(f, i, pixels, e);
-    return s ? s : photons_check(f->x, r->id, pixels, e);
+    for (size_t i = 0; i < f->x->npanels; i++)
+        run_panel(f, i, pixels);
+    return photons_check(f->x, r->id, pixels, e);
 }

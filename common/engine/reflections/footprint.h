@@ -52,9 +52,8 @@ struct footprint {
 };
 
 /* Prepares *f for an experiment, which must outlive it.  Sets *f to NULL if no crystal has a size.
- * STATUS_FAILED: memory cannot be allocated. */
-enum status footprint_create(struct footprint **f, const struct experiment *x, int threads,
-                             struct error *e);
+ */
+void footprint_create(struct footprint **f, const struct experiment *x, int threads);
 
 /* Returns where to compute the photons of a recipe, which recipe_check has accepted: f->photons, or
  * `pixels` if f is NULL or the footprint is too small to be seen.  Returns NULL with STATUS_INPUT
@@ -81,8 +80,8 @@ struct lit_pixel {
 /* Spreads the photons of `count` pixels alone, in double precision like footprint_end_plainly.
  * `lit` has the pixels in ascending order.  *spread gets new memory with *nspread pixels in
  * ascending order and with room for twice as many; the caller frees it.  The footprint of the
- * recipe must be `is_seen`.  Returns false, and NULL in *spread, if memory cannot be allocated. */
-bool footprint_spread(const struct footprint *f, const struct lit_pixel *lit, size_t count,
+ * recipe must be `is_seen`. */
+void footprint_spread(const struct footprint *f, const struct lit_pixel *lit, size_t count,
                       struct lit_pixel **spread, size_t *nspread);
 
 /* Frees *f and sets the pointer to NULL. */

@@ -55,7 +55,8 @@ static float *row_of(const struct tile *t, float *image, int64_t row)
     return (row >= 0 && row < t->rows ? image + row * t->stride : t->trash) + t->pad;
 }
 
-static void apply(const struct tile *t, const struct footprint_pass *pass, float *from, float *to)
+static void apply_pass(const struct tile *t, const struct footprint_pass *pass, float *from,
+                       float *to)
 {
     memset(to, 0, (size_t)(t->rows * t->stride) * sizeof *to);
     for (int64_t row = 0; row < t->rows; row++) {
@@ -124,8 +125,8 @@ struct work {
     float **row;              // owned: [threads x pointers]
 };
 
-static enum status open_work(struct work *w, const struct footprint *f, size_t index,
-                             const struct footprint_kernels *kernels, struct error *e)
+static void open_work(struct work *w, const struct footprint *f, size_t index,
+                      const struct footprint_kernels *kernels)
 {
     const struct footprint_panel *p = &f->panel[index];
     struct tile *t = &w->tile;
@@ -144,7 +145,6 @@ static enum status open_work(struct work *w, const struct footprint *f, size_t i
     w->pointers = 2 * ((size_t)reach + 1);
     w->memory = mem_array(w->floats * (size_t)f->threads, sizeof *w->memory);
     w->row = mem_array(w->pointers * (size_t)f->threads, sizeof *w->row);
-    return w->memory && w->row ? STATUS_OK : error_memory(e, "the footprint");
 }
 
 static void close_work(struct work *w)
@@ -187,21 +187,20 @@ static bool run_part(const struct footprint *f, const struct work *w, const stru
         const struct footprint_pass *pass = &t.panel->pass[i];
         if (!footprint_pass_acts(t.panel, pass, column, column + t.spans, row, last_row))
             continue;
-        apply(&t, pass, t.image[at], t.image[!at]);
+        apply_pass(&t, pass, t.image[at], t.image[!at]);
         at = !at;
     }
     return store(&t, part, p, t.image[at], pixels);
 }
 
-static enum status run_panel(const struct footprint *f, size_t index,
-                             const struct footprint_kernels *kernels, float *pixels, bool *finite,
-                             struct error *e)
+static void run_panel(const struct footprint *f, size_t index,
+                      const struct footprint_kernels *kernels, float *pixels, bool *finite)
 {
     const struct panel *p = &f->x->panels[index];
     struct work w;
-    const enum status s = open_work(&w, f, index, kernels, e);
+    open_work(&w, f, index, kernels);
     const int64_t across = (p->fast_pixels + w.width - 1) / w.width;
-    const int64_t tiles = s ? 0 : across * ((p->slow_pixels + w.height - 1) / w.height);
+    const int64_t tiles = across * ((p->slow_pixels + w.height - 1) / w.height);
     bool good = true;
 #pragma omp parallel for schedule(dynamic) num_threads(f->threads) reduction(&& : good)
     for (int64_t i = 0; i < tiles; i++) {
@@ -213,10 +212,9 @@ static enum status run_panel(const struct footprint *f, size_t index,
     }
     *finite = *finite && good;
     close_work(&w);
-    return s;
 }
 
-static const struct footprint_kernels *choose(const char *isa, struct error *e)
+static const struct footprint_kernels *choose_kernels(const char *isa, struct error *e)
 {
     static const struct footprint_kernels *const all[ISA_COUNT] = ISA_TABLE(footprint_kernels_);
     enum isa at;
@@ -228,10 +226,11 @@ enum status footprint_end(struct footprint *f, const struct recipe *r, const cha
 {
     if (!f || !f->is_seen)
         return STATUS_OK;
-    const struct footprint_kernels *kernels = choose(isa, e);
-    enum status s = kernels ? STATUS_OK : STATUS_USAGE;
+    const struct footprint_kernels *kernels = choose_kernels(isa, e);
+    if (!kernels)
+        return STATUS_USAGE;
     bool finite = true;
-    for (size_t i = 0; i < f->x->npanels && !s; i++)
-        s = run_panel(f, i, kernels, pixels, &finite, e);
-    return s || finite ? s : photons_check(f->x, r->id, pixels, e);
+    for (size_t i = 0; i < f->x->npanels; i++)
+        run_panel(f, i, kernels, pixels, &finite);
+    return finite ? STATUS_OK : photons_check(f->x, r->id, pixels, e);
 }

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "base/crc32c.h"
+#include "base/hash.h"
 
 enum { SUM_BLOCK = 4096 };  // pixels that are summed up while they are in the first cache
 

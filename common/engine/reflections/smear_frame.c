@@ -76,8 +76,6 @@ enum status smear_frame_create(struct smear_frame **s, const struct experiment *
             return STATUS_INPUT;
     }
     *s = mem_array(1, sizeof **s);
-    if (!*s)
-        return error_memory(e, "the smear of the sensor");
     (*s)->threads = threads < 1 ? 1 : threads;
     return STATUS_OK;
 }
@@ -312,9 +310,8 @@ static void tile_close(struct tile *t)
     *t = (struct tile){0};
 }
 
-/* Places the tile with this number, and allocates its memory.  The caller calls tile_close, also if
- * the result is false: memory cannot be allocated. */
-static bool tile_open(struct tile *t, const struct band *b, const float *thin,
+/* Places the tile with this number, and allocates its memory.  The caller calls tile_close. */
+static void tile_open(struct tile *t, const struct band *b, const float *thin,
                       const struct tiles *all, int64_t number)
 {
     const int64_t node = b->view.node, n = b->view.oversample;
@@ -330,47 +327,35 @@ static bool tile_open(struct tile *t, const struct band *b, const float *thin,
     }
     t->kernel = mem_array((size_t)(2 * t->nodes), sizeof *t->kernel);
     t->weight = mem_array((size_t)(2 * t->nodes) * t->weights, sizeof *t->weight);
-    if (!t->kernel || !t->weight)
-        return false;
     make_kernels(t);
     t->sum_first[1] = t->begin[0] + floor_div(t->first[0], n);
     t->columns = t->end[0] + floor_div(t->last[0], n) - t->sum_first[1];
     t->sum = mem_array((size_t)(sum_rows(t) * n * t->columns), sizeof *t->sum);
     t->down = mem_array((size_t)(2 * (t->columns + 1) * n), sizeof *t->down);
-    return t->sum && t->down;
 }
 
-/* Computes the pixels of a tile. Returns false if memory cannot be allocated. */
-static bool smear_tile(const struct band *b, const float *thin, const struct tiles *all,
+/* Computes the pixels of a tile. */
+static void smear_tile(const struct band *b, const float *thin, const struct tiles *all,
                        int64_t number, float *pixels)
 {
     struct tile t;
-    struct tap *taps = NULL;
-    bool good = tile_open(&t, b, thin, all, number);
-    if (good) {
-        const size_t most =
-            (size_t)(t.last[0] - t.first[0] + 1) * (size_t)(t.last[1] - t.first[1] + 1);
-        taps = mem_array(most + 1, sizeof *taps);
-        good = taps;
-    }
-    if (good)
-        make_sums(&t);
-    for (int64_t i = 0; i < all->nodes && good; i++)
+    tile_open(&t, b, thin, all, number);
+    const size_t most = (size_t)(t.last[0] - t.first[0] + 1) * (size_t)(t.last[1] - t.first[1] + 1);
+    struct tap *taps = mem_array(most + 1, sizeof *taps);
+    make_sums(&t);
+    for (int64_t i = 0; i < all->nodes; i++)
         if ((t.node[0] + i) * b->view.node < t.end[0])
             smear_cell(&t, i, taps, pixels);
     mem_free(taps);
     tile_close(&t);
-    return good;
 }
 
-static bool smear_band(const struct band *b, const float *thin, int threads, float *pixels)
+static void smear_band(const struct band *b, const float *thin, int threads, float *pixels)
 {
     const struct tiles all = tiles_of(b);
-    bool good = true;
-#pragma omp parallel for schedule(dynamic) num_threads(threads) reduction(&& : good)
+#pragma omp parallel for schedule(dynamic) num_threads(threads)
     for (int64_t i = 0; i < all.count[0] * all.count[1]; i++)
-        good = smear_tile(b, thin, &all, i, pixels) && good;
-    return good;
+        smear_tile(b, thin, &all, i, pixels);
 }
 
 /* ---- a frame -------------------------------------------------------------------------------- */
@@ -404,18 +389,13 @@ static enum status run_bands(const struct frame *f, struct error *e)
 {
     struct smear_frame *s = f->s;
     struct experiment thin = *f->x;
-    bool good = true;
     if (!s->nbands)
         return STATUS_OK;
     if ((size_t)s->subpixels > s->room) {
         mem_free(s->thin);
         s->room = (size_t)s->subpixels;
         s->thin = mem_array(s->room, sizeof *s->thin);
-        if (!s->thin)
-            s->room = 0;
     }
-    if (!s->thin)
-        return error_memory(e, "the thin image");
     thin.sampling = (struct sampling){.oversample = 1};
     thin.panels = s->panel;
     thin.npanels = s->nbands;
@@ -424,16 +404,16 @@ static enum status run_bands(const struct frame *f, struct error *e)
     enum status status = f->thin(f->engine, &thin, f->recipe, s->thin, e);
     if (status == STATUS_INPUT)
         status = refuse_photons(f, status, e);
-    for (size_t i = 0; i < s->nbands && good && !status; i++) {
+    for (size_t i = 0; i < s->nbands && !status; i++) {
         const struct band *b = &s->band[i];
-        good = smear_band(b, s->thin + b->offset, s->threads, f->pixels);
+        smear_band(b, s->thin + b->offset, s->threads, f->pixels);
         if (f->rows)
             atomic_fetch_add_explicit(f->rows, (uint_fast64_t)(b->end[1] - b->begin[1]),
                                       memory_order_relaxed);
     }
     s->nbands = 0;
     s->subpixels = 0;
-    return !status && !good ? error_memory(e, "the smear of the sensor") : status;
+    return status;
 }
 
 /* Lists some rows of a panel, and computes the listed bands if there are enough. */

@@ -11,7 +11,6 @@
 #define BRAGG_ENGINE_SMEAR_FRAME_H
 
 #include <stdatomic.h>
-#include <stdint.h>
 
 #include "base/error.h"
 #include "model/experiment.h"

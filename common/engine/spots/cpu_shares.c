@@ -5,13 +5,12 @@
 #include <omp.h>
 
 #include "base/isa.h"
-#include "engine/reference/recipe_check.h"
 
-typedef bool shares_kernel(const struct cpu_job *job, const struct cpu_where *where,
+typedef void shares_kernel(const struct cpu_job *job, const struct cpu_where *where,
                            struct cpu_shares *s, struct share_list *list);
 
 /* What all rows share. */
-struct look {
+struct shares_pass {
     shares_kernel *kernel;
     const struct cpu_job *job;
     const float *photons;  // of the image, as of points
@@ -43,34 +42,29 @@ static bool next_block(const float *row, int64_t end, int64_t *fast, int *count)
     return *count;
 }
 
-static bool share_row(const struct look *l, const struct panel *p, int64_t slow,
+static void share_row(const struct shares_pass *l, const struct panel *p, int64_t slow,
                       struct cpu_shares *s, struct share_list *list)
 {
     const float *row = l->photons + p->first_pixel + slow * p->fast_pixels;
     struct cpu_where where = {p, 0, slow, 0};
-    bool good = true;
-    for (; good && next_block(row, p->fast_pixels, &where.fast, &where.count);
-         where.fast += where.count)
-        good = l->kernel(l->job, &where, s, list);
-    return good;
+    for (; next_block(row, p->fast_pixels, &where.fast, &where.count); where.fast += where.count)
+        l->kernel(l->job, &where, s, list);
 }
 
-static bool share_frame(const struct look *l, int threads, struct share_list *lists)
+static void share_frame(const struct shares_pass *l, int threads, struct share_list *lists)
 {
     const struct experiment *x = l->job->x;
     struct cpu_shares *room = mem_array((size_t)threads, sizeof *room);
-    bool good = room;
-    for (size_t i = 0; i < x->npanels && good; i++) {
+    for (size_t i = 0; i < x->npanels; i++) {
         const struct panel *p = &x->panels[i];
-#pragma omp parallel for schedule(dynamic) num_threads(threads) reduction(&& : good)
+#pragma omp parallel for schedule(dynamic) num_threads(threads)
         for (int64_t slow = 0; slow < p->slow_pixels; slow++)
-            good = share_row(l, p, slow, &room[omp_get_thread_num()], &lists[slow]) && good;
+            share_row(l, p, slow, &room[omp_get_thread_num()], &lists[slow]);
         lists += p->slow_pixels;
     }
-    for (int i = 0; room && i < threads; i++)
+    for (int i = 0; i < threads; i++)
         mem_free(room[i].away);
     mem_free(room);
-    return good;
 }
 
 enum status cpu_reflections(const struct experiment *x, const struct cpu_table *tables,
@@ -88,8 +82,9 @@ enum status cpu_reflections(const struct experiment *x, const struct cpu_table *
     enum status status = cpu_job_open(&job, x, tables, recipe, e);
     struct share_list *lists = status ? NULL : shares_open(rows);
     const bool spread = f && f->is_seen;
-    const struct look look = {all[at], &job, spread ? f->photons : pixels};
-    const bool good = lists && share_frame(&look, threads, lists);
+    const struct shares_pass look = {all[at], &job, spread ? f->photons : pixels};
+    if (!status)
+        share_frame(&look, threads, lists);
     const struct shares shares = {.x = x,
                                   .recipe = recipe,
                                   .footprint = spread ? f : NULL,
@@ -98,8 +93,7 @@ enum status cpu_reflections(const struct experiment *x, const struct cpu_table *
                                   .nlists = rows,
                                   .threads = threads};
     if (!status)
-        status =
-            good ? shares_table(&shares, wanted, table, e) : error_memory(e, "the reflections");
+        shares_table(&shares, wanted, table);
     shares_free(lists, rows);
     cpu_job_close(&job);
     return status;
@@ -117,12 +111,9 @@ enum status cpu_dense_reflections(const struct experiment *x, const struct cpu_t
                                   struct reflection_table *table, struct error *e)
 {
     struct cpu_job job;
-    for (int i = 0; i < dense->threads; i++)
-        if (dense->room[i].full)
-            return error_memory(e, "the reflections");
     enum status status = cpu_job_open(&job, x, tables, recipe, e);
     if (!status)
-        status = cpu_dense_choose(&job, padded, e);
+        cpu_dense_choose(&job, padded);
     struct shares shares = {.x = x,
                             .recipe = recipe,
                             .footprint = f && f->is_seen ? f : NULL,
@@ -136,7 +127,7 @@ enum status cpu_dense_reflections(const struct experiment *x, const struct cpu_t
     for (size_t i = 0; i < recipe->nlattices; i++)
         shares.turns = shares.turns || lattice_turns(recipe, i);
     if (!status)
-        status = shares_table(&shares, wanted, table, e);
+        shares_table(&shares, wanted, table);
     cpu_job_close(&job);
     return status;
 }

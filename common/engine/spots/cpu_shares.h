@@ -1,6 +1,6 @@
 /*
  * Inside the CPU engine: the photons that each reflection gives to each pixel, see shares.h.  The
- * dense loop keeps these shares while it computes a frame, see dense_reflections.h.  A second pass
+ * dense loop keeps these shares while it computes a frame, see dense.h.  A second pass
  * over the illuminated pixels computes the shares here for frames of other loops, and if
  * reflections were not requested before the frame was computed.  The steps of a pixel mostly have
  * one or two nearest indices, for which sums run; if another index comes, one of these sums is put
@@ -37,13 +37,11 @@ struct cpu_shares {
     int32_t lattice;           // at hand
     struct cpu_share *away;    // owned
     size_t naway, capacity;
-    bool full;  // memory could not be allocated
 };
 
-/* Appends to *list the shares of those pixels of the block that are to be computed.  Returns false
- * if memory cannot be allocated. */
+/* Appends to *list the shares of those pixels of the block that are to be computed. */
 #define CPU_DECLARE_SHARES(isa)                                                     \
-    bool cpu_shares_##isa(const struct cpu_job *job, const struct cpu_where *where, \
+    void cpu_shares_##isa(const struct cpu_job *job, const struct cpu_where *where, \
                           struct cpu_shares *s, struct share_list *list)
 CPU_DECLARE_SHARES(baseline);
 CPU_DECLARE_SHARES(avx2);

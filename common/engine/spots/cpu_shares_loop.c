@@ -117,11 +117,7 @@ static void put_away(struct cpu_shares *s, int i, int64_t key, double photons, d
         share->turn += turn;
         return;
     }
-    struct cpu_share *away = mem_grow(s->away, s->naway, 1, sizeof *away, &s->capacity);
-    s->full = s->full || !away;
-    if (!away)
-        return;
-    s->away = away;
+    s->away = mem_grow(s->away, s->naway, 1, sizeof *s->away, &s->capacity);
     s->away[s->naway++] = (struct cpu_share){key, s->lattice, s->first[i], photons, turn};
     s->first[i] = (int32_t)s->naway;
 }
@@ -215,7 +211,7 @@ static void add_lattice(const struct cpu_job *job, size_t index, int n, struct c
 }
 
 /* See cpu_shares.h. */
-bool NAME(cpu_shares_, ISA)(const struct cpu_job *job, const struct cpu_where *w,
+void NAME(cpu_shares_, ISA)(const struct cpu_job *job, const struct cpu_where *w,
                             struct cpu_shares *s, struct share_list *list)
 {
     const struct sampling *each = &job->x->sampling;
@@ -228,21 +224,21 @@ bool NAME(cpu_shares_, ISA)(const struct cpu_job *job, const struct cpu_where *w
         memset(s->running[k].key, 0x7f, sizeof s->running[k].key);  // no index
     }
     block(job, w, &s->block, out);
-    for (int i = 0; i < w->count && !s->full; i++) {
+    for (int i = 0; i < w->count; i++) {
         if (!pixel_is_computed(w->panel, w->fast + i, w->slow))
             continue;
         const double factor = (each->each_polarization ? 1.0 : s->block.polarization[i]) *
                               (each->each_solid_angle ? 1.0 : s->block.solid_angle[i]);
         struct share share = {.pixel = w->panel->first_pixel + w->slow * w->panel->fast_pixels +
                                        w->fast + i};
-        for (int32_t at = s->first[i]; at && !s->full; at = s->away[at - 1].next) {
+        for (int32_t at = s->first[i]; at; at = s->away[at - 1].next) {
             const struct cpu_share *away = &s->away[at - 1];
             share.lattice = away->lattice;
             hkl_of_key(away->key, share.hkl);
             share.photons = away->photons * factor;
             share.turn = away->turn * factor;
-            s->full = share.photons > 0.0 && !share_add(list, &share);
+            if (share.photons > 0.0)
+                share_add(list, &share);
         }
     }
-    return !s->full;
 }

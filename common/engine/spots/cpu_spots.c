@@ -10,6 +10,7 @@
 #include <math.h>
 
 #include "base/vec.h"
+#include "engine/dense/faint.h"
 #include "physics/crystal/hkl.h"
 #include "physics/crystal/shape_fast.h"
 #include "physics/detector/pixel.h"
@@ -108,12 +109,12 @@ static void set_cone(struct cpu_view *v, const struct experiment *x)
     v->sine = sqrt(1.0 - v->cosine * v->cosine);
 }
 
-bool cpu_view_open(struct cpu_view *v, const struct experiment *x)
+void cpu_view_open(struct cpu_view *v, const struct experiment *x)
 {
     *v = (struct cpu_view){.cosine = 1.0, .nscreens = x->npanels};
     set_cone(v, x);
     v->screens = mem_array(x->npanels, sizeof *v->screens);
-    for (size_t i = 0; i < x->npanels && v->screens; i++) {
+    for (size_t i = 0; i < x->npanels; i++) {
         const struct panel *p = &x->panels[i];
         const double *plane = pixel_plane(p);
         const double near = vec_dot(plane, p->normal), pixel = p->pixel_m;
@@ -127,7 +128,6 @@ bool cpu_view_open(struct cpu_view *v, const struct experiment *x)
             .max = {pixel * (double)(p->roi.fast_max + 1), pixel * (double)(p->roi.slow_max + 1)},
         };
     }
-    return v->screens;
 }
 
 void cpu_view_close(struct cpu_view *v)
@@ -188,9 +188,10 @@ static double count_reflections(const struct cpu_view *v, const struct cpu_view_
 }
 
 /* Returns the quadratic form of GAUSS beyond which all terms of a pixel together are below
- * 2^-176 photons. This is far too small for float32. */
+ * 2^-176 photons, which is far too small for float32, or below the photons that it may lose. */
 static double gauss_limit(const struct cpu_job *job, const struct cpu_lattice *l)
 {
+    const double faint = dense_faint_share(job, (size_t)(l - job->lattices));
     const struct experiment *x = job->x;
     double weight = 0.0, omega = 0.0, layers = 1.0;
     for (size_t i = 0; i < job->nsources; i++)
@@ -204,9 +205,11 @@ static double gauss_limit(const struct cpu_job *job, const struct cpu_lattice *l
     }
     const double n = x->sampling.oversample;
     const double terms = (double)l->nsteps * (double)job->nsources * n * n * layers;
-    int exponent;
+    int exponent, least = -175;
+    if (faint > 0.0)
+        (void)frexp(faint, &least);
     (void)frexp(ldexp(l->scale * weight * omega * terms, EXP2_BIAS), &exponent);
-    return fmin(fmax(exponent + 176.0, 1.0), EXP2_LIMIT);
+    return fmin(fmax(exponent + 1.0 - fmax(least, -175.0), 1.0), EXP2_LIMIT);
 }
 
 /* Returns an upper bound of the largest eigenvalue of the inverse of a symmetric matrix, from
@@ -319,14 +322,10 @@ struct work {
     int64_t *ends;            // owned, of bands
 };
 
-static bool append(struct cpu_spots *list, const struct cpu_spot *spot)
+static void append_spot(struct cpu_spots *list, const struct cpu_spot *spot)
 {
-    struct cpu_spot *items = mem_grow(list->items, list->count, 1, sizeof *items, &list->capacity);
-    if (!items)
-        return false;
-    list->items = items;
+    list->items = mem_grow(list->items, list->count, 1, sizeof *list->items, &list->capacity);
     list->items[list->count++] = *spot;
-    return true;
 }
 
 static double larger(double a, double b)
@@ -399,7 +398,7 @@ static double point_F_sqr(const struct cpu_lattice *l, const int32_t index[3])
 
 /* Lists spots for the lattice point of spot->index, one for each panel that the spot can reach,
  * if the ball of the point meets the Ewald sphere. exit[] is the diffracted beam in 1/m. */
-static bool add_point(const struct cpu_view *v, const struct cpu_view_step *s, const double exit[3],
+static void add_point(const struct cpu_view *v, const struct cpu_view_step *s, const double exit[3],
                       struct cpu_spot *spot, struct cpu_spots *list)
 {
     const double reach = s->lattice->reach_1_m;
@@ -407,7 +406,7 @@ static bool add_point(const struct cpu_view *v, const struct cpu_view_step *s, c
     /* |d/lambda - exit|^2 = gap^2 + |d - direction|^2 |exit|/lambda on the sphere */
     const double radius_sqr = (reach * reach - gap * gap) * inverse * s->wavelength_m;
     if (!(radius_sqr > 0.0))
-        return true;
+        return;
     const double radius = sqrt(radius_sqr);
     const double direction[3] = {exit[0] * inverse, exit[1] * inverse, exit[2] * inverse};
     for (size_t i = 0; i < v->nscreens; i++) {
@@ -416,15 +415,14 @@ static bool add_point(const struct cpu_view *v, const struct cpu_view_step *s, c
             continue;
         spot->panel = (int32_t)i;
         spot->F_sqr = point_F_sqr(s->lattice, spot->index);
-        if (spot->F_sqr != 0.0 && !append(list, spot))
-            return false;
+        if (spot->F_sqr != 0.0)
+            append_spot(list, spot);
     }
-    return true;
 }
 
 /* Lists the spots of `count` <= CPU_BLOCK neighbouring rows of lattice points. The first row
  * begins at `start`. */
-static bool add_rows(const struct work *w, const struct cpu_view_step *s, const double start[3],
+static void add_rows(const struct work *w, const struct cpu_view_step *s, const double start[3],
                      int count, struct cpu_spot *spot, struct cpu_spots *list)
 {
     const double *side = s->reciprocal + 3 * s->outer[1], *step = s->reciprocal + 3 * s->inner;
@@ -439,14 +437,12 @@ static bool add_rows(const struct work *w, const struct cpu_view_step *s, const 
                     exit[j] = start[j] + i * side[j] + t * step[j];
                 spot->index[s->outer[1]] = first + i;
                 spot->index[s->inner] = t;
-                if (!add_point(&w->view, s, exit, spot, list))
-                    return false;
+                add_point(&w->view, s, exit, spot, list);
             }
-    return true;
 }
 
 /* Lists all spots of one step, in the order of the indices. */
-static bool list_step(const struct work *w, const struct cpu_view_step *s, struct cpu_spot *spot,
+static void list_step(const struct work *w, const struct cpu_view_step *s, struct cpu_spot *spot,
                       struct cpu_spots *list)
 {
     const int a = s->outer[0], b = s->outer[1];
@@ -459,10 +455,8 @@ static bool list_step(const struct work *w, const struct cpu_view_step *s, struc
             spot->index[a] = h;
             spot->index[b] = k;
             const int left = s->max[b] - k + 1;
-            if (!add_rows(w, s, start, left < CPU_BLOCK ? left : CPU_BLOCK, spot, list))
-                return false;
+            add_rows(w, s, start, left < CPU_BLOCK ? left : CPU_BLOCK, spot, list);
         }
-    return true;
 }
 
 /* Divides the rows of a panel into one band for each thread. The bands have about the same
@@ -504,29 +498,26 @@ static void scatter_lists(const struct work *w, size_t count, double *sums)
 
 /* Adds all steps of one lattice and source: lists the spots of a few steps, then adds their
  * pixels, and so on. */
-static bool add_steps(const struct work *w, uint32_t lattice, uint32_t source, double *sums)
+static void add_steps(const struct work *w, uint32_t lattice, uint32_t source, double *sums)
 {
     const struct cpu_lattice *l = &w->job->lattices[lattice];
     const struct cpu_source *from = &w->job->sources[source];
-    bool done = true;
-    for (size_t first = 0; first < l->nsteps && done; first += w->nlists) {
+    for (size_t first = 0; first < l->nsteps; first += w->nlists) {
         const size_t count = l->nsteps - first < w->nlists ? l->nsteps - first : w->nlists;
-#pragma omp parallel for num_threads(w->threads) schedule(dynamic) reduction(&& : done)
+#pragma omp parallel for num_threads(w->threads) schedule(dynamic)
         for (size_t k = 0; k < count; k++) {
             struct cpu_view_step s;
             struct cpu_spot spot = {
                 .lattice = lattice, .source = source, .step = (uint32_t)(first + k)};
             w->lists[k].count = 0;
             if (open_step(&s, &w->view, from, l, first + k))
-                done = list_step(w, &s, &spot, &w->lists[k]) && done;
+                list_step(w, &s, &spot, &w->lists[k]);
         }
-        if (done)
-            scatter_lists(w, count, sums);
+        scatter_lists(w, count, sums);
     }
-    return done;
 }
 
-static bool work_open(struct work *w)
+static void work_open(struct work *w)
 {
     const struct cpu_job *job = w->job;
     double spots = 1.0;
@@ -543,27 +534,26 @@ static bool work_open(struct work *w)
     w->lists = mem_array(w->nlists, sizeof *w->lists);
     w->weights = mem_array((size_t)rows, sizeof *w->weights);
     w->ends = mem_array((size_t)w->threads, sizeof *w->ends);
-    return w->lists && w->weights && w->ends;
 }
 
 static void work_close(struct work *w)
 {
-    for (size_t i = 0; w->lists && i < w->nlists; i++)
+    for (size_t i = 0; i < w->nlists; i++)
         mem_free(w->lists[i].items);
     mem_free(w->lists);
     mem_free(w->weights);
     mem_free(w->ends);
 }
 
-enum status cpu_spots_add(const struct cpu_kernels *kernels, const struct cpu_job *job, int threads,
-                          double *sums, struct error *e)
+void cpu_spots_add(const struct cpu_kernels *kernels, const struct cpu_job *job, int threads,
+                   double *sums)
 {
     struct work w = {.kernels = kernels, .job = job, .threads = threads};
-    bool done = cpu_view_open(&w.view, job->x) && work_open(&w);
-    for (uint32_t l = 0; l < job->nlattices && done; l++)
-        for (uint32_t s = 0; s < job->nsources && done && job->lattices[l].scattered; s++)
-            done = add_steps(&w, l, s, sums);
+    cpu_view_open(&w.view, job->x);
+    work_open(&w);
+    for (uint32_t l = 0; l < job->nlattices; l++)
+        for (uint32_t s = 0; s < job->nsources && job->lattices[l].scattered; s++)
+            add_steps(&w, l, s, sums);
     work_close(&w);
     cpu_view_close(&w.view);
-    return done ? STATUS_OK : error_memory(e, "the reflections");
 }

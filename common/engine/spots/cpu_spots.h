@@ -73,9 +73,8 @@ struct cpu_rows {
     int32_t end[2][CPU_BLOCK];
 };
 
-/* Sets the view of all regions of interest; free it with cpu_view_close.  Returns false if memory
- * cannot be allocated. */
-bool cpu_view_open(struct cpu_view *v, const struct experiment *x);
+/* Sets the view of all regions of interest; free it with cpu_view_close. */
+void cpu_view_open(struct cpu_view *v, const struct experiment *x);
 void cpu_view_close(struct cpu_view *v);
 
 /* Returns true if the tangents of a direction determine a pixel of each panel. */
@@ -104,9 +103,10 @@ CPU_DECLARE_SCATTER(baseline);
 CPU_DECLARE_SCATTER(avx2);
 CPU_DECLARE_SCATTER(avx512);
 
-/* Time in ns of one step of one pixel with AVX2 if every pixel is evaluated: in the dense loop,
- * and in double precision. */
+/* Time in ns of one step of one pixel with AVX2: in the dense loop if every pixel is evaluated, and
+ * if faint terms of narrow spots are not (faint.h); and in double precision. */
 #define SPOTS_DENSE_NS 1.4
+#define SPOTS_FAINT_NS 0.15
 #define SPOTS_DOUBLE_NS 3.0
 
 /* Decides which lattices of the job are scattered spot by spot, and sets `scattered`, `reach_1_m`
@@ -116,8 +116,8 @@ CPU_DECLARE_SCATTER(avx512);
 void cpu_spots_choose(struct cpu_job *job, double step_ns);
 
 /* Adds the scattered lattices to sums[experiment_pixels()], in photons before the factors that are
- * applied once a pixel.  STATUS_FAILED: memory cannot be allocated. */
-enum status cpu_spots_add(const struct cpu_kernels *kernels, const struct cpu_job *job, int threads,
-                          double *sums, struct error *e);
+ * applied once a pixel. */
+void cpu_spots_add(const struct cpu_kernels *kernels, const struct cpu_job *job, int threads,
+                   double *sums);
 
 #endif

@@ -6,10 +6,45 @@
 #ifndef BRAGG_ENGINE_SHARES_H
 #define BRAGG_ENGINE_SHARES_H
 
-#include "base/error.h"
-#include "engine/engine.h"
+#include <stddef.h>
+#include <stdint.h>
+
 #include "engine/reflections/footprint.h"
-#include "engine/spots/share_pieces.h"
+#include "model/frame.h"
+
+/* --- photons as pieces ---------------------------------------------------------------------
+ *
+ * Pieces are plain data, which kernels of a GPU write, too.  A reflection is identified by a
+ * number, the key; the code that made the pieces can name the reflection of a key.
+ */
+
+/* Pixels of one reflection that follow each other. */
+struct share_piece {
+    uint32_t key;
+    uint32_t pixel;  // item of the image, the first one
+    uint32_t count;  // of pixels
+    float photons;   // sum over the pixels, rounded in any order
+};
+
+struct share_pack {
+    struct share_piece *pieces;  // owned, as all arrays
+    size_t npieces, pieces_capacity;
+    float *photons;  // of the pixels of all pieces; above 0
+    float *turn;     // photons times the angle in rad; not set if angles do not count
+    size_t count, capacity;
+};
+
+/* Pieces of one part of the frame, which is a row or less.  Pixels ascend from part to part, but
+ * not within a part.  A reflection may have a pixel in several pieces. */
+struct share_run {
+    const struct share_pack *pack;  // NULL: none
+    size_t begin, end;              // pieces
+    size_t first;                   // pixel of the first one
+};
+
+/* --- lists of shares, and the table that is made of them --------------------------------- */
+
+struct reflections_wanted;
 
 struct share {
     int32_t lattice;
@@ -26,16 +61,15 @@ struct share_list {
     size_t count, capacity;
 };
 
-/* Appends a share.  Returns false if memory cannot be allocated. */
-bool share_add(struct share_list *list, const struct share *share);
+/* Appends a share. */
+void share_add(struct share_list *list, const struct share *share);
 
-/* Returns `count` empty lists, or NULL if memory cannot be allocated.  shares_free accepts NULL. */
+/* Returns `count` empty lists.  shares_free accepts NULL. */
 struct share_list *shares_open(size_t count);
 void shares_free(struct share_list *lists, size_t count);
 
-/* Makes room for `more` further pixels and as many pieces.  Returns false if memory cannot be
- * allocated. */
-bool share_pack_reserve(struct share_pack *p, size_t more);
+/* Makes room for `more` further pixels and as many pieces. */
+void share_pack_reserve(struct share_pack *p, size_t more);
 void share_pack_free(struct share_pack *p);
 
 /* Memory that is kept from frame to frame, because allocating it takes as long as sorting the
@@ -65,9 +99,8 @@ struct shares {
     struct share_room *room;  // memory to use; NULL: none is kept
 };
 
-/* Fills in the empty *table.  The caller frees *table, also after an error.  STATUS_FAILED: memory
- * cannot be allocated. */
-enum status shares_table(const struct shares *s, const struct reflections_wanted *wanted,
-                         struct reflection_table *table, struct error *e);
+/* Fills in the empty *table.  The caller frees *table. */
+void shares_table(const struct shares *s, const struct reflections_wanted *wanted,
+                  struct reflection_table *table);
 
 #endif

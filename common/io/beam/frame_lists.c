@@ -1,7 +1,8 @@
 #include "io/beam/frame_lists.h"
 
-#include <ctype.h>
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -11,7 +12,7 @@
 #include "base/median.h"
 #include "base/units.h"
 #include "base/vec.h"
-#include "io/hdf5/hdf5_read.h"
+#include "io/hdf5/hdf5_file.h"
 #include "io/nxmx/nexus.h"
 #include "io/nxmx/nxmx_geometry.h"
 #include "io/text/textfile.h"
@@ -102,8 +103,6 @@ static enum status read_rotations(struct text_file *t, double (**rotations)[9], 
     enum status s = text_check_commas(t, '#', e);
     while (!s && !(s = text_line(t, TEXT_SPACE ",", '#', e)) && t->nwords) {
         double(*grown)[9] = mem_grow(*rotations, *n, 1, sizeof *grown, &room);
-        if (!grown)
-            return error_memory(e, "the orientations");
         *rotations = grown;
         if ((s = read_rotation(t, columns, (*rotations)[*n], e)))
             return s;
@@ -169,10 +168,6 @@ enum status shifts_read(const char *path, double (**shifts_m)[3], size_t *n, str
     enum status s = text_open(&t, path, FILETYPE_SHIFTS, TEXT_BYTES_MAX, e);
     while (!s && !(s = text_line(&t, TEXT_SPACE, '#', e)) && t.nwords) {
         double(*grown)[3] = mem_grow(*shifts_m, *n, 1, sizeof *grown, &room);
-        if (!grown) {
-            s = error_memory(e, path);
-            break;
-        }
         *shifts_m = grown;
         for (int i = 0; i < 3; i++)
             grown[*n][i] = 0.0;
@@ -216,8 +211,8 @@ static enum status reserve_spectra(struct listed_spectra *l, size_t shots, size_
 {
     l->shots = shots;
     l->points = points;
-    l->energy_eV = mem_array(shots * points, sizeof *l->energy_eV);
-    l->photons = mem_array(shots * points, sizeof *l->photons);
+    l->energy_eV = mem_try_array(shots * points, sizeof *l->energy_eV);
+    l->photons = mem_try_array(shots * points, sizeof *l->photons);
     return l->energy_eV && l->photons ? STATUS_OK : error_memory(e, "the spectra");
 }
 
@@ -407,21 +402,18 @@ static hid_t open_numbers(hid_t file, const char *path, hsize_t size[2])
 }
 
 /* Subtracts the background of a spectrum: the median of the outermost twentieths of both ends. */
-static enum status level(double *photons, size_t points, struct error *e)
+static void level(double *photons, size_t points)
 {
     const size_t edge = points / 20;
     if (!edge)
-        return STATUS_OK;
+        return;
     double *outer = mem_array(2 * edge, sizeof *outer);
-    if (!outer)
-        return error_memory(e, "a spectrum");
     memcpy(outer, photons, edge * sizeof *outer);
     memcpy(outer + edge, photons + points - edge, edge * sizeof *outer);
     const double base = median(outer, 2 * edge);
     for (size_t i = 0; i < points; i++)
         photons[i] -= base;
     mem_free(outer);
-    return STATUS_OK;
 }
 
 /* Finds the factor that converts the energies to eV, from their attribute `units`.  Without this
@@ -476,9 +468,9 @@ static enum status read_sets(const char *path, double unit_eV, hid_t energies,
         l->energy_eV[i] *= unit_eV;
     for (size_t i = 1; i < l->shots && esize[0] == 1; i++)
         memcpy(l->energy_eV + i * l->points, l->energy_eV, l->points * sizeof *l->energy_eV);
-    for (size_t i = 0; i < l->shots && !s; i++)
-        s = level(l->photons + i * l->points, l->points, e);
-    return s;
+    for (size_t i = 0; i < l->shots; i++)
+        level(l->photons + i * l->points, l->points);
+    return STATUS_OK;
 }
 
 static enum status take_spectra(struct hdf5_file *f, const char *path, void *what, struct error *e)
@@ -519,4 +511,130 @@ enum status spectra_read(const char *path, struct listed_spectra *l, struct erro
     const enum status s =
         hdf5 ? hdf5_take(path, try_spectra, take_spectra, l, e) : read_spectra_text(path, l, e);
     return s ? s : check_all(path, hdf5 ? LOSS_TOLD : 0.0, l, e);
+}
+
+#define AT(member) offsetof(struct run_line, member)
+
+/* The columns of a list of runs, with their place in struct run_line and their limits.  A column
+ * with max = 0 is a text. */
+static const struct column {
+    const char *name;
+    size_t offset;
+    double min, max;
+} columns[] = {{"first", AT(first), 0, 1e9},
+               {"hit_rate", AT(hit_rate), 0, 1},
+               {"mean_lattices", AT(mean_lattices), 0, 100},
+               {"fluence", AT(fluence), 1e-9, 1e9},
+               {"energy_eV", AT(energy_eV), 1, 1e6},
+               {"mixture", AT(mixture), 0, 0},
+               {"label", AT(label), 0, 0}};
+enum { FIRST, COLUMNS = sizeof columns / sizeof *columns };
+
+static enum status read_title(struct text_file *t, const struct column *order[COLUMNS], int *count,
+                              struct error *e)
+{
+    const enum status s = text_line(t, TEXT_SPACE, '#', e);
+    if (s)
+        return s;
+    if (!t->nwords)
+        return error_set(e, STATUS_INPUT,
+                         "%s: no run found; expected the names of columns in the first line",
+                         t->path);
+    bool seen[COLUMNS] = {false};
+    if (t->nwords > COLUMNS)
+        return text_error(t, e, "%d columns; expected at most %d", t->nwords, COLUMNS);
+    for (*count = 0; *count < t->nwords; (*count)++) {
+        int k = 0;
+        while (k < COLUMNS && strcmp(t->word[*count], columns[k].name) != 0)
+            k++;
+        if (k == COLUMNS)
+            return text_error(t, e,
+                              "'%.40s' is not a column of runs; expected first, hit_rate, "
+                              "mean_lattices, fluence, energy_eV, mixture, label",
+                              t->word[*count]);
+        if (seen[k])
+            return text_error(t, e, "column %s is named twice; expected each column once",
+                              columns[k].name);
+        seen[k] = true;
+        order[*count] = &columns[k];
+    }
+    return seen[FIRST] ? STATUS_OK
+                       : text_error(t, e,
+                                    "no column 'first'; expected the names of columns in the first "
+                                    "line, and 'first' among them");
+}
+
+static enum status read_word(const struct text_file *t, int i, const struct column *c,
+                             struct run_line *run, struct error *e)
+{
+    char *to = (char *)run + c->offset;
+    if (c == &columns[FIRST]) {
+        int64_t first = 0;
+        const enum status s = text_int(t, i, c->name, (int64_t)c->min, (int64_t)c->max, &first, e);
+        run->first = (uint64_t)first;
+        return s;
+    }
+    if (strcmp(t->word[i], "-") == 0)
+        return STATUS_OK;
+    if (c->max > 0)
+        return text_real(t, i, c->name, c->min, c->max, (double *)(void *)to, e);
+    if (strlen(t->word[i]) >= RUN_TEXT_SIZE)
+        return text_error(t, e, "%s: too long; expected at most %d bytes", c->name,
+                          RUN_TEXT_SIZE - 1);
+    (void)snprintf(to, RUN_TEXT_SIZE, "%s", t->word[i]);
+    return STATUS_OK;
+}
+
+static enum status read_run(const struct text_file *t, const struct column *const order[COLUMNS],
+                            int count, const struct run_line *before, struct run_line *run,
+                            struct error *e)
+{
+    *run = (struct run_line){t->line, 0, -1, -1, -1, -1, "", ""};
+    if (t->nwords != count)
+        return text_error(t, e, "%d columns, but the first line names %d", t->nwords, count);
+    for (int i = 0; i < count; i++) {
+        const enum status s = read_word(t, i, order[i], run, e);
+        if (s)
+            return s;
+    }
+    if (!before && run->first)
+        return text_error(t, e, "the first run begins with frame %" PRIu64 "; expected 0",
+                          run->first);
+    if (before && run->first <= before->first)
+        return text_error(t, e,
+                          "the run begins with frame %" PRIu64 "; expected a number above %" PRIu64
+                          ", where the previous run begins",
+                          run->first, before->first);
+    return STATUS_OK;
+}
+
+static enum status read_lines(struct text_file *t, struct run_line *runs, size_t *n,
+                              struct error *e)
+{
+    const struct column *order[COLUMNS];
+    int count = 0;
+    enum status s = read_title(t, order, &count, e);
+    while (!s && !(s = text_line(t, TEXT_SPACE, '#', e)) && t->nwords) {
+        if (*n == RUNS_MAX)
+            return text_error(t, e, "more than %d runs", RUNS_MAX);
+        s = read_run(t, order, count, *n ? &runs[*n - 1] : NULL, &runs[*n], e);
+        *n += !s;
+    }
+    return s || *n
+               ? s
+               : error_set(
+                     e, STATUS_INPUT,
+                     "%s: no run found; expected a line for each run after the names of columns",
+                     t->path);
+}
+
+enum status runs_read(const char *path, struct run_line **runs, size_t *count, struct error *e)
+{
+    struct text_file t;
+    *count = 0;
+    *runs = mem_array(RUNS_MAX, sizeof **runs);
+    enum status s = text_open(&t, path, FILETYPE_RUNS, TEXT_BYTES_MAX, e);
+    s = s ? s : read_lines(&t, *runs, count, e);
+    text_close(&t);
+    return s;
 }

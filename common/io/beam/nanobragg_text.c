@@ -200,10 +200,7 @@ static enum status read_source_list(struct text_file *t, enum physics physics, c
             return s;
         if (*n == SOURCES_MAX)
             return text_error(t, e, "too many sources; expected at most %d", SOURCES_MAX);
-        struct source *grown = mem_grow(*list, *n, 1, sizeof *grown, &room);
-        if (!grown)
-            return error_memory(e, "the sources");
-        *list = grown;
+        *list = mem_grow(*list, *n, 1, sizeof **list, &room);
         if ((s = read_source(t, physics, beam, wavelength_m, &(*list)[*n], e)))
             return s;
         ++*n;

@@ -150,11 +150,8 @@ static enum status read_rows(struct text_file *in, struct reflection **list, siz
         s = s ? s : text_real(in, 3, "I", -INTENSITY_MAX, INTENSITY_MAX, &intensity, e);
         if (s)
             return s;
-        struct reflection *more = mem_grow(*list, *n, 1, sizeof *more, &room);
-        if (!more)
-            return error_memory(e, in->path);
-        *list = more;
-        more[*n] =
+        *list = mem_grow(*list, *n, 1, sizeof **list, &room);
+        (*list)[*n] =
             (struct reflection){{(int)hkl[0], (int)hkl[1], (int)hkl[2]}, (int)in->line, intensity};
         (*n)++;
     }

@@ -391,12 +391,9 @@ static enum status find_panel(struct geom_reader *r, const char *name, struct ge
             return STATUS_OK;
         }
     if (r->npanels == PANELS_MAX)
-        return text_error(&r->text, r->e, "there are more than %d panels", PANELS_MAX);
-    struct geom_entry *more = mem_grow(r->panels, r->npanels, 1, sizeof *more, &r->panels_room);
-    if (!more)
-        return error_memory(r->e, "the panels");
-    r->panels = more;
-    *panel = &more[r->npanels++];
+        return text_error(&r->text, r->e, "too many panels; expected at most %d", PANELS_MAX);
+    r->panels = mem_grow(r->panels, r->npanels, 1, sizeof *r->panels, &r->panels_room);
+    *panel = &r->panels[r->npanels++];
     *r->late = 0;
     memcpy(*panel, &r->defaults, sizeof **panel);
     (void)snprintf((*panel)->name, GEOM_NAME_SIZE, "%s", name);
@@ -411,12 +408,10 @@ static enum status find_bad(struct geom_reader *r, const char *name, struct geom
             return STATUS_OK;
         }
     if (r->nbad == GEOM_BAD_MAX)
-        return text_error(&r->text, r->e, "there are more than %d bad regions", GEOM_BAD_MAX);
-    struct geom_bad *more = mem_grow(r->bad, r->nbad, 1, sizeof *more, &r->bad_room);
-    if (!more)
-        return error_memory(r->e, "the bad regions");
-    r->bad = more;
-    *region = &more[r->nbad++];
+        return text_error(&r->text, r->e, "too many bad regions; expected at most %d",
+                          GEOM_BAD_MAX);
+    r->bad = mem_grow(r->bad, r->nbad, 1, sizeof *r->bad, &r->bad_room);
+    *region = &r->bad[r->nbad++];
     **region = (struct geom_bad){.span = {-1e9, 1e9, -1e9, 1e9}};
     (void)snprintf((*region)->name, GEOM_NAME_SIZE, "%s", name);
     return STATUS_OK;
@@ -466,7 +461,8 @@ static enum status read_line(struct geom_reader *r, char *line)
 
 static const double PIXELS_MAX = 1 << 28;
 
-static enum status refuse(const struct geom_reader *r, const struct geom_entry *p, const char *what)
+static enum status refuse_panel(const struct geom_reader *r, const struct geom_entry *p,
+                                const char *what)
 {
     return error_set(r->e, STATUS_INPUT, "%s: panel %s %s", r->text.path, p->name, what);
 }
@@ -477,25 +473,25 @@ static enum status check_panel(const struct geom_reader *r, const struct geom_en
                                         "has no max_ss"};
     for (int i = 0; i < 4; i++)
         if (!p->given[i])
-            return refuse(r, p, names[i]);
+            return refuse_panel(r, p, names[i]);
     for (int i = 0; i < 4; i += 2)
         if (p->span[i] > p->span[i + 1] || p->span[i + 1] - p->span[i] >= EDGE_MAX)
-            return refuse(r, p, "is empty or has more than 65536 pixels along an edge");
+            return refuse_panel(r, p, "is empty or has more than 65536 pixels along an edge");
     if (!p->has_x || !p->has_y)
-        return refuse(r, p, "has no corner_x or no corner_y");
+        return refuse_panel(r, p, "has no corner_x or no corner_y");
     if (!p->has_res)
-        return refuse(r, p, "has no res");
+        return refuse_panel(r, p, "has no res");
     const double *f = p->axes[0], *s = p->axes[1];
     if (fabs(f[0] * s[0] + f[1] * s[1] + f[2] * s[2]) > 0.5 ||
         (f[0] == 0 && f[1] == 0 && f[2] == 0) || (s[0] == 0 && s[1] == 0 && s[2] == 0))
-        return refuse(r, p, "has no fs and ss, or they are not about at right angles");
+        return refuse_panel(r, p, "has no fs and ss, or they are not about at right angles");
     if (!p->has_clen && !r->defaults.has_clen && !(r->clen_m > 0))
-        return refuse(r, p, "has no clen that is a number with a unit: give the distance");
+        return refuse_panel(r, p, "has no clen that is a number with a unit: give the distance");
     return STATUS_OK;
 }
 
 /* Returns the panel with a name.  NULL: there is none. */
-static const struct geom_entry *find(const struct geom_reader *r, const char *name)
+static const struct geom_entry *find_named(const struct geom_reader *r, const char *name)
 {
     for (size_t i = 0; i < r->npanels; i++)
         if (strcmp(r->panels[i].name, name) == 0)
@@ -511,7 +507,7 @@ static enum status check_bad(const struct geom_reader *r, const struct geom_bad 
             "has no limits; expected min_fs, max_fs, min_ss, max_ss or min_x, max_x, min_y, max_y";
     else if (b->span[0] > b->span[1] || b->span[2] > b->span[3])
         what = "ends before it begins";
-    else if (*b->panel && !find(r, b->panel))
+    else if (*b->panel && !find_named(r, b->panel))
         return error_set(r->e, STATUS_INPUT, "%s: bad region %s: the file has no panel %s",
                          r->text.path, b->name, b->panel);
     else if (b->has_pixels && b->given != 15)
@@ -577,7 +573,7 @@ static enum status make_mask(const struct geom_reader *r, const struct geom_entr
         any = !*r->bad[i].panel || strcmp(r->bad[i].panel, p->name) == 0;
     if (!any)
         return STATUS_OK;
-    out->mask = mem_array((size_t)out->fast_pixels, (size_t)out->slow_pixels);
+    out->mask = mem_try_array((size_t)out->fast_pixels, (size_t)out->slow_pixels);
     if (!out->mask)
         return error_memory(r->e, "the mask of a panel");
     for (int64_t s = 0; s < out->slow_pixels; s++)
@@ -698,8 +694,6 @@ static enum status make_panels(struct geom_reader *r)
         return error_set(r->e, STATUS_INPUT,
                          "%s: no panel found; expected lines such as p0/min_fs = 0", r->text.path);
     g->panels = mem_array(r->npanels, sizeof *g->panels);
-    if (!g->panels)
-        return error_memory(r->e, "the panels");
     g->npanels = r->npanels;
     enum status s = STATUS_OK;
     double pixels = 0;

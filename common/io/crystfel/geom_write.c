@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "base/vec.h"
-#include "model/beam.h"
+#include "model/recipe.h"
 
 /* --- bad regions ----------------------------------------------------------------- */
 
@@ -88,8 +88,6 @@ static enum status write_bad_of_panel(FILE *out, const struct panel *p, size_t p
     enum status status = STATUS_OK;
     for (int i = 0; i < 2; i++)
         rows[i].list = mem_array((size_t)p->fast_pixels / 2 + 1, sizeof *rows[i].list);
-    if (!rows[0].list || !rows[1].list)
-        status = error_memory(e, "the bad regions");
     for (int64_t s = 0; s <= p->slow_pixels && !status; s++) {
         find_strips(p, s, &rows[s & 1]);
         status = write_ended(out, &rows[!(s & 1)], &rows[s & 1], s, panel, first_row, count, e);
@@ -199,7 +197,7 @@ void geom_warn_of_unsaid(const char *path, const struct experiment *x)
                  path, 100.0 * x->beam.harmonic_share);
 }
 
-static enum status check(const struct experiment *x, struct error *e)
+static enum status check_panels(const struct experiment *x, struct error *e)
 {
     for (size_t i = 0; i < x->npanels; i++) {
         if (x->panels[i].curved)
@@ -212,13 +210,15 @@ static enum status check(const struct experiment *x, struct error *e)
                 " pixels along fast, so they cannot be slabs of one array; expected equal widths",
                 i, x->panels[0].fast_pixels, x->panels[i].fast_pixels);
     }
-    return x->npanels ? STATUS_OK : error_set(e, STATUS_INPUT, "the detector has no panel");
+    return x->npanels
+               ? STATUS_OK
+               : error_set(e, STATUS_INPUT, "the detector has no panel; expected one or more");
 }
 
 enum status geom_write(FILE *out, const struct experiment *x, const struct geom_style *style,
                        const double frame[9], struct error *e)
 {
-    const enum status s = check(x, e);
+    const enum status s = check_panels(x, e);
     if (s)
         return s;
     if (style->live)
@@ -238,6 +238,8 @@ enum status geom_write(FILE *out, const struct experiment *x, const struct geom_
     write_polarization(out, &x->beam, frame);
     if (style->peaks)
         fprintf(out, "peak_list = peak_list\n");
+    else if (!style->live)
+        fprintf(out, "peak_list = /entry_1/result_1\npeak_list_type = cxi\n");
     for (size_t i = 0; i < x->npanels; i++)
         write_panel(out, i, x, frame, style);
     return write_bad(out, x, e);

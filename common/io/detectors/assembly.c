@@ -51,7 +51,7 @@ static enum status set_reasons(const struct experiment *x, struct assembly *a, s
     const struct panel *whole = &a->panel;
     if (!x->reasons)
         return STATUS_OK;
-    a->whole.reasons = mem_array((size_t)whole->fast_pixels, (size_t)whole->slow_pixels);
+    a->whole.reasons = mem_try_array((size_t)whole->fast_pixels, (size_t)whole->slow_pixels);
     if (!a->whole.reasons)
         return error_memory(e, "the assembled mask");
     for (const struct panel *p = x->panels; p < x->panels + x->npanels; p++)
@@ -65,7 +65,7 @@ static enum status set_reasons(const struct experiment *x, struct assembly *a, s
  * are masked. */
 static enum status set_mask(const struct experiment *x, struct panel *whole, struct error *e)
 {
-    whole->mask = mem_array((size_t)whole->fast_pixels, (size_t)whole->slow_pixels);
+    whole->mask = mem_try_array((size_t)whole->fast_pixels, (size_t)whole->slow_pixels);
     if (!whole->mask)
         return error_memory(e, "the assembled mask");
     for (size_t i = 0; i < x->npanels; i++) {
@@ -85,7 +85,7 @@ enum status assembly_open(struct assembly *a, const struct experiment *x, struct
 {
     *a = (struct assembly){.whole = *x, .of = x};
     if (!x->npanels)
-        return error_set(e, STATUS_INPUT, "the detector has no panel");
+        return error_set(e, STATUS_INPUT, "the detector has no panel; expected one or more");
     const struct panel *first = &x->panels[0];
     a->panel = *first;
     a->panel.mask = NULL;
@@ -121,7 +121,7 @@ enum status assembly_open(struct assembly *a, const struct experiment *x, struct
 
 /* Makes room for the assembled image, with the pixel type of *like.  All pixels of a new image
  * are 0; an existing image of the same type is unchanged. */
-static enum status reserve(struct assembly *a, const struct image *like, struct error *e)
+static enum status reserve_image(struct assembly *a, const struct image *like, struct error *e)
 {
     const size_t count = (size_t)(a->panel.fast_pixels * a->panel.slow_pixels);
     a->image.unit = like->unit;
@@ -142,7 +142,7 @@ enum status assembly_image(struct assembly *a, const struct image *from, struct 
     if ((int64_t)from->count != experiment_pixels(x))
         return error_set(e, STATUS_INPUT, "the image has %zu pixels, but the detector has %" PRId64,
                          from->count, experiment_pixels(x));
-    const enum status s = reserve(a, from, e);
+    const enum status s = reserve_image(a, from, e);
     if (s)
         return s;
     for (size_t i = 0; i < x->npanels; i++) {
@@ -172,23 +172,24 @@ bool assembly_is_partial(const struct experiment *x)
     return partial;
 }
 
-/* Sets the pixels first .. end - 1 of the assembled image to the largest value. */
-static void blank_run(struct image *whole, int64_t first, int64_t end)
+/* Blanks the pixels first .. end - 1 of the assembled image. */
+static void blank_run(struct assembly *a, int64_t first, int64_t end)
 {
-    const size_t size = pixel_size(whole->type);
+    const size_t size = pixel_size(a->image.type);
     if (first < end)
-        memset((char *)whole->pixels + (size_t)first * size, 0xff, (size_t)(end - first) * size);
+        memset((char *)a->image.pixels + (size_t)first * size, a->blanks_are_zero ? 0 : 0xff,
+               (size_t)(end - first) * size);
 }
 
-/* Sets the masked pixels among first .. end - 1 of the assembled image to the largest value. */
-static void blank_masked(struct image *whole, const uint8_t *mask, int64_t first, int64_t end)
+/* Blanks the masked pixels among first .. end - 1 of the assembled image. */
+static void blank_masked(struct assembly *a, int64_t first, int64_t end)
 {
-    const uint8_t *at;
+    const uint8_t *at, *mask = a->panel.mask;
     while (first < end && (at = memchr(mask + first, 0, (size_t)(end - first)))) {
         const int64_t start = at - mask;
         for (first = start + 1; first < end && !mask[first];)
             first++;
-        blank_run(whole, start, first);
+        blank_run(a, start, first);
     }
 }
 
@@ -197,8 +198,8 @@ static int64_t within(int64_t value, int64_t least, int64_t most)
     return value < least ? least : value > most ? most : value;
 }
 
-/* Sets the pixels of a rectangle that are masked or outside the ROI to the largest value.  The
- * rectangle has `rows` rows from `slow` on, and the columns fast .. fast + count - 1. */
+/* Blanks the pixels of a rectangle that are masked or outside the ROI.  The rectangle has `rows`
+ * rows from `slow` on, and the columns fast .. fast + count - 1. */
 static void blank_part(struct assembly *a, int64_t slow, int64_t rows, int64_t fast, int64_t count)
 {
     const struct roi *r = &a->panel.roi;
@@ -207,9 +208,9 @@ static void blank_part(struct assembly *a, int64_t slow, int64_t rows, int64_t f
         const bool inside = s >= r->slow_min && s <= r->slow_max && r->fast_min <= r->fast_max;
         const int64_t first = inside ? within(row + r->fast_min, left, right) : right;
         const int64_t end = inside ? within(row + r->fast_max + 1, left, right) : right;
-        blank_run(&a->image, left, first);
-        blank_masked(&a->image, a->panel.mask, first, end);
-        blank_run(&a->image, end, right);
+        blank_run(a, left, first);
+        blank_masked(a, first, end);
+        blank_run(a, end, right);
     }
 }
 

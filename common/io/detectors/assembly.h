@@ -16,6 +16,7 @@ struct assembly {
     const struct experiment *of;  // the experiment with all panels, borrowed
     struct image image;           // owned; see assembly_image
     bool gaps_are_blank;          // assembly_blank has filled the gaps, which then stay filled
+    bool blanks_are_zero;         // set by the caller after assembly_open: see assembly_blank
 };
 
 /* Prepares *a for frames of *x, which must stay valid.  STATUS_INPUT: the panels do not share one
@@ -32,7 +33,7 @@ bool assembly_is_partial(const struct experiment *x);
 enum status assembly_image(struct assembly *a, const struct image *from, struct error *e);
 
 /* Sets the pixels of a->image that are never computed to the largest value of their type, which
- * must be unsigned.  That value means "no data". */
+ * must be unsigned, or to 0 if a->blanks_are_zero.  The largest value means "no data". */
 void assembly_blank(struct assembly *a);
 
 void assembly_free(struct assembly *a);

@@ -36,11 +36,11 @@ static const struct key keys[] = {
 /* The values that the lines of one geometry have given so far, for each of `keys`; NAN: no line
  * has given it.  pyFAI appends geometries to a file.  Each geometry begins with comments or with
  * poni_version. */
-struct said {
+struct stated_values {
     double value[sizeof keys / sizeof *keys];
 };
 
-static void forget(struct said *said)
+static void forget_values(struct stated_values *said)
 {
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         said->value[i] = NAN;
@@ -49,7 +49,7 @@ static void forget(struct said *said)
 /* Stores a number that a line gives.  STATUS_INPUT: an earlier line of the same geometry gives
  * another value, perhaps under another name. */
 static enum status check_said(const struct text_file *t, size_t offset, const char *name,
-                              double value, struct said *said, struct error *e)
+                              double value, struct stated_values *said, struct error *e)
 {
     size_t i = 0;
     while (keys[i].offset != offset)
@@ -63,7 +63,7 @@ static enum status check_said(const struct text_file *t, size_t offset, const ch
 }
 
 static enum status take_number(const struct text_file *t, const struct key *key, const char *value,
-                               struct poni *p, struct said *said, struct error *e)
+                               struct poni *p, struct stated_values *said, struct error *e)
 {
     struct error cause = {0};
     double *out = (double *)(void *)((char *)p + key->offset);
@@ -82,7 +82,7 @@ static bool config_has(json_t *config, const char *name, json_t **value)
 }
 
 static enum status config_pixel(const struct text_file *t, json_t *config, int along,
-                                struct poni *p, struct said *said, struct error *e)
+                                struct poni *p, struct stated_values *said, struct error *e)
 {
     static const char *const names[] = {"pixel1", "pixel2"};
     const char *name = names[along];
@@ -188,7 +188,7 @@ static enum status config_shape(const struct text_file *t, json_t *config, int64
 }
 
 static enum status take_members(const struct text_file *t, json_t *config, struct poni *p,
-                                struct said *said, struct error *e)
+                                struct stated_values *said, struct error *e)
 {
     json_t *value;
     enum status s = config_pixel(t, config, 0, p, said, e);
@@ -208,7 +208,7 @@ static enum status take_members(const struct text_file *t, json_t *config, struc
 }
 
 static enum status take_config(const struct text_file *t, const char *value, struct poni *p,
-                               struct said *said, struct error *e)
+                               struct stated_values *said, struct error *e)
 {
     json_error_t cause;
     json_t *config = json_loads(value, JSON_REJECT_DUPLICATES, &cause);
@@ -248,7 +248,7 @@ static enum status take_detector(const struct text_file *t, const char *value, s
 
 /* Reads a line whose value is not a number of the geometry.  Adds unknown keys to p->unused. */
 static enum status take_other(const struct text_file *t, const char *name, const char *value,
-                              struct poni *p, struct said *said, struct error *e)
+                              struct poni *p, struct stated_values *said, struct error *e)
 {
     struct error cause = {0};
     double version;
@@ -261,7 +261,7 @@ static enum status take_other(const struct text_file *t, const char *name, const
                    ? text_error(t, e, "SplineFile: a distortion cannot be simulated; expected None")
                    : STATUS_OK;
     if (strcasecmp(name, "poni_version") == 0) {
-        forget(said);
+        forget_values(said);
         return parse_real(value, 1, VERSION_MAX, "poni_version", &version, &cause)
                    ? text_error(t, e, "%s", cause.text)
                    : STATUS_OK;
@@ -274,11 +274,11 @@ static enum status take_other(const struct text_file *t, const char *name, const
 }
 
 static enum status take_line(const struct text_file *t, char *line, struct poni *p,
-                             struct said *said, struct error *e)
+                             struct stated_values *said, struct error *e)
 {
     char *colon = strchr(line, ':');
     if (*line == '#')
-        forget(said);
+        forget_values(said);
     if (*line == '#' || !*text_trim(line))
         return STATUS_OK;
     if (!colon)
@@ -292,8 +292,8 @@ static enum status take_line(const struct text_file *t, char *line, struct poni 
 enum status poni_read(const char *path, struct poni *p, struct error *e)
 {
     struct text_file t;
-    struct said said;
-    forget(&said);
+    struct stated_values said;
+    forget_values(&said);
     *p = (struct poni){.orientation = 3, .poni_m = {NAN, NAN}};
     enum status s = text_open(&t, path, FILETYPE_DETECTOR, BYTES_MAX, e);
     for (char *line = s ? NULL : t.bytes; line && *line && !s; line = t.next) {

@@ -9,7 +9,6 @@
 #ifndef BRAGG_IO_PONI_H
 #define BRAGG_IO_PONI_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/error.h"

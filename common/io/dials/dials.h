@@ -16,7 +16,7 @@
 
 #include "base/error.h"
 #include "io/hdf5/spool.h"
-#include "io/output/template.h"
+#include "io/output/output_file.h"
 #include "model/experiment.h"
 #include "model/frame.h"
 
@@ -140,6 +140,10 @@ enum { DIALS_NAME_SIZE = 64 };
 /* Returns `angle` about the axis that the DIALS files have, in the unit of `angle`.  For a negative
  * width `osc` that axis is inverted, because DIALS does not accept a negative width. */
 double dials_forwards(double osc, double angle);
+
+/* Returns the d spacing of a reflection of the lattice in A.  0: the cell of the lattice is not
+ * known. */
+double dials_spacing_A(const struct lattice *l, const int32_t hkl[3]);
 
 /* Sets `name` to the identifier of the experiment of a lattice. */
 void dials_identifier(const struct experiment *x, const struct dials_sweep *s, uint64_t lattice,

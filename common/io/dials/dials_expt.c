@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/units.h"
 #include "base/vec.h"
 #include "io/nxmx/nxmx_rows.h"
@@ -43,8 +44,8 @@ static void write_folder(const struct sets *s)
     const size_t own = folder_of(text);
     if (own == folder_of(s->path) && memcmp(text, s->path, own) == 0)
         return;
-    char *folder = own ? strndup(text, own) : strdup(".");
-    char *real = folder ? realpath(folder, NULL) : NULL;
+    char *folder = mem_text("%.*s", own ? (int)own : 1, own ? text : ".");
+    char *real = realpath(folder, NULL);
     if (real) {
         write_text(s->out, real, strlen(real));
         fputc('/', s->out);
@@ -234,13 +235,14 @@ static void write_goniometer(void *state, const struct dials_sweep *s)
           l->out);
 }
 
-/* Writes `"name": [...]`, a list with a number for each image: with `times` the start of the
- * image in s since frame 0, otherwise 1. */
-static void write_image_range(FILE *out, const char *name, const struct dials_sweep *s, bool times)
+/* Writes `"name": [...]`, a list with a number for each image: `first` and then `step` more for
+ * each image. */
+static void write_numbers(FILE *out, const char *name, const struct dials_sweep *s, double first,
+                          double step)
 {
     fprintf(out, "\"%s\": [", name);
     for (uint64_t i = 0; i < s->count; i++)
-        fprintf(out, "%s%" PRIu64, i ? ", " : "", times ? s->start->id + i : 1);
+        fprintf(out, "%s%.17g", i ? ", " : "", first + (double)i * step);
     fputs("], ", out);
 }
 
@@ -256,8 +258,9 @@ static void write_scan(void *state, const struct dials_sweep *s)
             "], \"batch_offset\": 0, \"oscillation\": [%.17g, %.17g], ",
             l->sweeps++ ? ",\n  " : "", first, first + s->count - 1,
             dials_forwards(f->osc_rad, rad_to_deg(f->phi_rad)), fabs(rad_to_deg(f->osc_rad)));
-    write_image_range(l->out, "exposure_time", s, false);
-    write_image_range(l->out, "epochs", s, true);
+    const double exposure_s = beam_exposure_s(&l->x->beam);
+    write_numbers(l->out, "exposure_time", s, exposure_s, 0);
+    write_numbers(l->out, "epochs", s, (double)s->start->id * exposure_s, exposure_s);
     fputs("\"valid_image_ranges\": {}}", l->out);
 }
 

@@ -11,7 +11,7 @@
 #include "base/vec.h"
 #include "io/nxmx/nxmx_rows.h"
 #include "io/output/truth.h"
-#include "model/beam.h"
+#include "model/recipe.h"
 
 /* --- our laboratory frame and that of DIALS ------------------------------------------ */
 
@@ -45,7 +45,7 @@ double dials_polarization(const struct experiment *x, double normal[3])
 
 /* --- packed frames ------------------------------------------------------------------- */
 
-static double spacing(const struct lattice *l, const int32_t hkl[3])
+double dials_spacing_A(const struct lattice *l, const int32_t hkl[3])
 {
     double sum = 0.0;
     for (int j = 0; j < 3; j++) {
@@ -105,7 +105,7 @@ static struct dials_spot spot_of(const struct experiment *x, const struct frame 
                            .osc_rad = r->osc_rad,
                            .photons = row->photons,
                            .background = (double)row->background,
-                           .d_A = spacing(&r->lattices[row->lattice], row->hkl),
+                           .d_A = dials_spacing_A(&r->lattices[row->lattice], row->hkl),
                            .id = row->lattice,
                            .panel = row->panel,
                            .pixels = row->pixels};
@@ -151,8 +151,6 @@ enum status dials_pack(const struct experiment *x, const struct frame *f, const 
     memcpy(head.shift_m, r->shift_m, sizeof head.shift_m);
     *size = sizeof head + r->nlattices * 9 * sizeof(double) + t->count * sizeof(struct dials_spot);
     struct dials_frame *packed = *bytes = mem_array(1, *size);
-    if (!packed)
-        return error_memory(e, path);
     *packed = head;
     for (size_t i = 0; i < r->nlattices; i++)
         memcpy((double *)(packed + 1) + 9 * i, r->lattices[i].reciprocal_A, 9 * sizeof(double));
@@ -245,15 +243,13 @@ static struct dials_spot join_spots(const struct dials_spot *a, const struct dia
 
 /* Adds the reflections of the next frame of the sweep.  If the previous frame has the same
  * reflection, the two are joined.  Reflections of the previous frame that do not continue in
- * this frame have ended, and are passed to the visitor.  Returns false if out of memory. */
-static bool add_spots(struct walk *w, const struct dials_frame *f)
+ * this frame have ended, and are passed to the visitor. */
+static void add_spots(struct walk *w, const struct dials_frame *f)
 {
     const struct dials_spot *spots = dials_spots(f);
     const struct spots open = w->open;
-    struct dials_spot *next = mem_grow(w->next.all, 0, f->nspots, sizeof *next, &w->next.room);
-    if (!next && f->nspots)
-        return false;
-    w->next.all = next;
+    struct dials_spot *next = w->next.all =
+        mem_grow(w->next.all, 0, f->nspots, sizeof *next, &w->next.room);
     w->next.count = f->nspots;
     size_t k = 0;
     for (size_t i = 0; i < f->nspots; i++) {
@@ -270,7 +266,6 @@ static bool add_spots(struct walk *w, const struct dials_frame *f)
         put_spot(w, open.all[k], false);
     w->open = w->next;
     w->next = open;
-    return true;
 }
 
 static void end_sweep(struct walk *w)
@@ -287,13 +282,12 @@ static void end_sweep(struct walk *w)
     w->sweep.start = NULL;
 }
 
-static bool begin_sweep(struct walk *w, const struct dials_frame *f)
+static void begin_sweep(struct walk *w, const struct dials_frame *f)
 {
     mem_free(w->start);
     w->start = mem_copy(f, 1, head_size(f));
     w->sweep.start = w->start;
     w->sweep.count = 0;
-    return w->start != NULL;
 }
 
 enum status dials_walk(const struct records *all, const struct dials_visitor *to, struct error *e)
@@ -307,14 +301,13 @@ enum status dials_walk(const struct records *all, const struct dials_visitor *to
         if (s)
             break;
         const struct dials_frame *f = bytes;
-        bool good = true;
         if (!continues(&w.sweep, f)) {
             end_sweep(&w);
-            good = begin_sweep(&w, f);
+            begin_sweep(&w, f);
         }
         w.sweep.count++;
-        if (!good || (to->spot && !add_spots(&w, f)))
-            s = error_memory(e, "a table of reflections");
+        if (to->spot)
+            add_spots(&w, f);
     }
     if (s == STATUS_OK)
         end_sweep(&w);

@@ -167,7 +167,7 @@ static enum status find_unused(const struct expt_json *l, char *unused, size_t s
 /* Sets `name` to the path of the image with that number.  The template has a # for each digit,
  * and is relative to the folder of the experiment list at `list`.  A path that is too long
  * leaves `name` unchanged. */
-static void name_first(const char *list, const char *template, int64_t number, char *name)
+static void name_image(const char *list, const char *template, int64_t number, char *name)
 {
     const char *slash = *template == '/' ? NULL : strrchr(list, '/');
     const size_t folder = slash ? (size_t)(slash + 1 - list) : 0;
@@ -185,21 +185,21 @@ static void name_first(const char *list, const char *template, int64_t number, c
 
 static enum status read_image(const struct expt_json *l, struct expt *x, struct error *e)
 {
-    struct json_at set, member, scan, range;
-    double first = 1;
-    enum status s = expt_model(&l->chosen, &l->root, "imageset", &set, e);
-    s = s ? s : expt_model(&l->chosen, &l->root, "scan", &scan, e);
+    struct json_at set, member;
+    const int64_t first = x->scan.images ? x->scan.first : 1;
+    const enum status s = expt_model(&l->chosen, &l->root, "imageset", &set, e);
     if (s || !set.value)
         return s;
-    if (scan.value && json_at_optional(&scan, "image_range", &range))
-        s = first_of(&range, 0, 1e9, &first, e);
     const char *text = NULL;
     if (json_at_optional(&set, "template", &member))
         text = json_string_value(member.value);
     else if (json_at_optional(&set, "images", &member))
         text = json_string_value(json_array_get(member.value, 0));
-    if (text && strlen(text) < EXPT_IMAGE_SIZE)
-        name_first(l->root.file, text, (int64_t)first, x->image);
+    if (!text || strlen(text) >= EXPT_IMAGE_SIZE)
+        return s;
+    name_image(l->root.file, text, first, x->image);
+    if (x->scan.images && strchr(text, '#'))
+        name_image(l->root.file, text, first + x->scan.images - 1, x->last_image);
     return s;
 }
 
@@ -247,8 +247,8 @@ static enum status read_starts(const struct json_at *starts, int64_t images, dou
         *width = i == 1 ? at - *start : *width;
         const double expected = *start + (double)i * *width;
         if (!s && i > 1 && !(fabs(at - expected) <= ALIKE * fabs(*width)))
-            s = json_at_error(&item, e, "is %.9g; expected %.9g: images must be evenly spaced", at,
-                              expected);
+            s = json_at_error(&item, e, "is %.9g; expected %.9g in a scan of evenly spaced images",
+                              at, expected);
     }
     return s;
 }
@@ -353,17 +353,16 @@ enum status expt_read_scan(const char *path, struct expt_scan *scan, struct erro
 
 /* --- detector and beam ---------------------------------------------------------- */
 
-/* Checks the scan of the chosen experiment.  Detector and beam do not need a scan.  A missing
+/* Reads the scan of the chosen experiment.  Detector and beam do not need a scan.  A missing
  * scan, or one without image_range, is therefore not an error. */
-static enum status check_scan(const struct expt_json *l, const struct expt_goniometer *g,
-                              struct error *e)
+static enum status read_any_scan(const struct expt_json *l, const struct expt_goniometer *g,
+                                 struct expt_scan *scan, struct error *e)
 {
     struct json_at at, range;
-    struct expt_scan scan;
     const enum status s = expt_model(&l->chosen, &l->root, "scan", &at, e);
     return s || !at.value || !json_at_optional(&at, "image_range", &range)
                ? s
-               : read_rotating_scan(l, g, &scan, e);
+               : read_rotating_scan(l, g, scan, e);
 }
 
 static enum status read_setup(const struct expt_json *l, struct expt *x, struct error *e)
@@ -377,9 +376,9 @@ static enum status read_setup(const struct expt_json *l, struct expt *x, struct 
     s = s ? s : expt_detector(&detector, x, e);
     s = s ? s : read_exposure(l, &x->exposure_s, e);
     s = s ? s : find_unused(l, x->unused, sizeof x->unused, e);
-    s = s ? s : read_image(l, x, e);
     s = s ? s : expt_goniometer(&l->chosen, &l->root, &g, e);
-    s = s ? s : check_scan(l, &g, e);
+    s = s ? s : read_any_scan(l, &g, &x->scan, e);
+    s = s ? s : read_image(l, x, e);
     if (s)
         return s;
     double axis[3];
@@ -472,13 +471,12 @@ static enum status read_indices(const struct json_at *set, struct expt_list *lis
         return STATUS_OK;
     s = json_at_list(&all, 0, &x->nindices, e);
     if (!s && list->nindices + x->nindices > IMAGES_MAX)
-        s = json_at_error(&all, e, "the experiments have more than %d images in total", IMAGES_MAX);
-    int64_t *more = s ? NULL
-                      : mem_grow(list->indices, list->nindices, x->nindices + 1, sizeof *more,
-                                 &list->indices_room);
-    if (!more)
-        return s ? s : error_memory(e, set->file);
-    list->indices = more;
+        s = json_at_error(&all, e, "too many images in all experiments; expected at most %d",
+                          IMAGES_MAX);
+    if (s)
+        return s;
+    int64_t *more = list->indices =
+        mem_grow(list->indices, list->nindices, x->nindices + 1, sizeof *more, &list->indices_room);
     for (size_t i = 0; i < x->nindices && !s; i++) {
         json_at_item(&all, i, &item);
         s = json_at_whole(&item, 0, INT32_MAX, &more[list->nindices++], e);
@@ -534,13 +532,12 @@ static enum status read_points(const struct expt_json *l, const struct expt_goni
         return s;
     s = json_at_list(&all, 0, &x->npoints, e);
     if (!s && list->npoints + x->npoints > IMAGES_MAX)
-        s = json_at_error(&all, e, "the experiments have more than %d images in total", IMAGES_MAX);
-    double *more = s ? NULL
-                     : mem_grow(list->points, list->npoints, x->npoints + 1, 9 * sizeof *more,
-                                &list->points_room);
-    if (!more)
-        return s ? s : error_memory(e, crystal.file);
-    list->points = more;
+        s = json_at_error(&all, e, "too many images in all experiments; expected at most %d",
+                          IMAGES_MAX);
+    if (s)
+        return s;
+    double *more = list->points =
+        mem_grow(list->points, list->npoints, x->npoints + 1, 9 * sizeof *more, &list->points_room);
     for (size_t i = 0; i < x->npoints && !s; i++, list->npoints++) {
         double m[9];
         json_at_item(&all, i, &item);
@@ -645,8 +642,6 @@ static enum status read_items(struct expt_json *l, struct expt_list *list, struc
     enum status s = json_at_member(&l->root, "experiment", &all, e);
     s = s ? s : expt_model(&l->chosen, &l->root, "detector", &first, e);
     list->items = mem_array(l->experiments, sizeof *list->items);
-    if (!s && !list->items)
-        s = error_memory(e, l->root.file);
     for (size_t i = 0; i < l->experiments && !s; i++) {
         struct expt_experiment *x = &list->items[list->count++];
         json_at_item(&all, i, &l->chosen);

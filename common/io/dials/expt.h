@@ -17,7 +17,13 @@
 #include "base/error.h"
 #include "io/crystfel/geom.h"
 
-enum { EXPT_IMAGE_SIZE = 1024 };
+enum { EXPT_IMAGE_SIZE = 1024, EXPT_WORD = 24, EXPT_NAME = 128 };
+
+/* The images of a scan and their rotation angles. */
+struct expt_scan {
+    int64_t first, images;        // number of the first image, and number of images
+    double start_deg, width_deg;  // angle at the start of the first image, and width of an image
+};
 
 /* Detector and beam of an experiment.  A number that is not in the file is 0, if 0 is not a
  * possible value. */
@@ -29,18 +35,24 @@ struct expt {
     double absorption_1_m;         // inverse attenuation depth
     char material[MATERIAL_SIZE];  // of the sensor; "": not in the file
     double saturation;             // largest trusted value of all panels, photons
+    char type[EXPT_WORD];          // of panel 0, such as SENSOR_PAD; "": not in the file
+    char name[EXPT_NAME];          // identifier and name of panel 0
+    bool scaled;                   // a panel has a gain other than 1, or a pedestal
     double wavelength_m;
     double direction[3];     // unit vector of propagation
     double polarization[3];  // unit vector of the E field
     double kahn;             // polarization factor, 0 = unpolarized
     bool has_kahn;           // the file gives the polarization factor
     double flux_ph_s, exposure_s;
-    double spindle[3];            // unit vector of the scan axis during the scan
-    bool has_spindle;             // there is a goniometer
-    char image[EXPT_IMAGE_SIZE];  // the first image that the first experiment names; "": none
-    int64_t image_pixels[2];      // fast, slow: size of the part of an image that the panels cover
-    bool panels_placed;           // a panel does not begin at the first pixel of the image
-    char unused[64];  // files of the image set that are not read, such as a mask; "": none
+    double spindle[3];                 // unit vector of the scan axis during the scan
+    bool has_spindle;                  // there is a goniometer
+    char image[EXPT_IMAGE_SIZE];       // the first image that the first experiment names; "": none
+    char last_image[EXPT_IMAGE_SIZE];  // the last image of the scan, which has a file for each
+                                       // image; "": not known
+    struct expt_scan scan;             // no scan: .images is 0
+    int64_t image_pixels[2];  // fast, slow: size of the part of an image that the panels cover
+    bool panels_placed;       // a panel does not begin at the first pixel of the image
+    char unused[64];          // files of the image set that are not read, such as a mask; "": none
 };
 
 /* Reads detector, beam, spindle, the name of the first image and its exposure time.  The image
@@ -49,12 +61,6 @@ struct expt {
  * possible.  STATUS_FAILED: the file cannot be read.  expt_free frees *x, also after an error. */
 enum status expt_read(const char *path, struct expt *x, struct error *e);
 void expt_free(struct expt *x);
-
-/* The images of a scan and their rotation angles. */
-struct expt_scan {
-    int64_t first, images;        // number of the first image, and number of images
-    double start_deg, width_deg;  // angle at the start of the first image, and width of an image
-};
 
 /* Reads the scan.  STATUS_INPUT: there is no scan, its lists or the image set have another number
  * of images, or the images are not equally spaced in angle. */

@@ -300,14 +300,14 @@ static const double ORIGIN_MAX_MM = 1e7, TRUSTED_MAX = 1e300;
 static const double THIN_M = 1e-6;
 
 /* Position and axes of a group or a panel, in the laboratory frame of DIALS. */
-struct stand {
+struct coordinates {
     double fast[3], slow[3], origin_mm[3];
 };
 
-static const struct stand lab = {{1, 0, 0}, {0, 1, 0}, {0, 0, 0}};
+static const struct coordinates lab = {{1, 0, 0}, {0, 1, 0}, {0, 0, 0}};
 
 /* Transforms v from the axes of *on to the laboratory frame. */
-static void within(const struct stand *on, const double v[3], double out[3])
+static void to_laboratory(const struct coordinates *on, const double v[3], double out[3])
 {
     double normal[3];
     vec_cross(on->fast, on->slow, normal);
@@ -317,10 +317,10 @@ static void within(const struct stand *on, const double v[3], double out[3])
 
 /* Reads the axes and the origin of a group or a panel.  The file gives them relative to the
  * parent; *out gets them in the laboratory frame of DIALS. */
-static enum status read_stand(const struct json_at *at, const struct stand *parent,
-                              struct stand *out, struct error *e)
+static enum status read_stand(const struct json_at *at, const struct coordinates *parent,
+                              struct coordinates *out, struct error *e)
 {
-    struct stand local;
+    struct coordinates local;
     enum status s = expt_direction(at, "fast_axis", local.fast, e);
     s = s ? s : expt_direction(at, "slow_axis", local.slow, e);
     s = s ? s
@@ -330,9 +330,9 @@ static enum status read_stand(const struct json_at *at, const struct stand *pare
         return s;
     if (fabs(vec_dot(local.fast, local.slow)) > 1e-6)
         return json_at_error(at, e, "fast_axis and slow_axis are not at right angles");
-    within(parent, local.fast, out->fast);
-    within(parent, local.slow, out->slow);
-    within(parent, local.origin_mm, out->origin_mm);
+    to_laboratory(parent, local.fast, out->fast);
+    to_laboratory(parent, local.slow, out->slow);
+    to_laboratory(parent, local.origin_mm, out->origin_mm);
     for (int i = 0; i < 3; i++)
         out->origin_mm[i] += parent->origin_mm[i];
     return STATUS_OK;
@@ -380,7 +380,7 @@ static enum status read_mask(const struct json_at *at, struct geom_panel *p, str
         s = json_at_list(&list, 0, &count, e);
     if (s || !count)
         return s;
-    p->mask = mem_array((size_t)p->fast_pixels, (size_t)p->slow_pixels);
+    p->mask = mem_try_array((size_t)p->fast_pixels, (size_t)p->slow_pixels);
     if (!p->mask)
         return error_memory(e, "the mask of a panel");
     memset(p->mask, 1, (size_t)(p->fast_pixels * p->slow_pixels));
@@ -476,9 +476,26 @@ static enum status take_trusted(const struct json_at *at, struct expt *x, struct
         s = json_at_real(&member, 0, 1e9, &gain, e);
     if (!s && json_at_optional(at, "pedestal", &member))
         s = json_at_real(&member, -1e9, 1e9, &pedestal, e);
+    x->scaled = x->scaled || (gain > 0 && gain != 1) || pedestal != 0;
     if (!s && range[1] > 0 && range[1] <= COUNT_MAX)
         x->saturation = fmax(x->saturation, (range[1] - pedestal) / (gain > 0 ? gain : 1));
     return s;
+}
+
+/* Returns the text of a member of a panel; "" if it is not in the file or is not a text. */
+static const char *text_of(const struct json_at *at, const char *key)
+{
+    struct json_at member;
+    const char *text = json_at_optional(at, key, &member) ? json_string_value(member.value) : NULL;
+    return text ? text : "";
+}
+
+/* Reads what panel 0 says about the kind of the detector.  Long texts are cut off. */
+static void take_kind(const struct json_at *at, struct expt *x)
+{
+    (void)snprintf(x->type, sizeof x->type, "%.20s", text_of(at, "type"));
+    (void)snprintf(x->name, sizeof x->name, "%.60s %.60s", text_of(at, "identifier"),
+                   text_of(at, "name"));
 }
 
 /* Reads the position of a panel in the raw image, and enlarges x->image_pixels to include it.
@@ -501,11 +518,11 @@ static enum status take_place(const struct json_at *at, const struct geom_panel 
 }
 
 /* Reads panel `number`.  Its position in the file is relative to the parent group. */
-static enum status read_panel(const struct json_at *at, const struct stand *parent, size_t number,
-                              struct expt *x, struct error *e)
+static enum status read_panel(const struct json_at *at, const struct coordinates *parent,
+                              size_t number, struct expt *x, struct error *e)
 {
     struct geom_panel *p = &x->panels[number];
-    struct stand stand;
+    struct coordinates stand;
     enum status s = read_stand(at, parent, &stand, e);
     s = s ? s : read_size(at, p, e);
     s = s ? s : take_place(at, p, x, e);
@@ -514,6 +531,8 @@ static enum status read_panel(const struct json_at *at, const struct stand *pare
     s = s ? s : check_strategy(at, e);
     if (s)
         return s;
+    if (number == 0)
+        take_kind(at, x);
     expt_to_lab(stand.fast, p->fast);
     expt_to_lab(stand.slow, p->slow);
     expt_to_lab(stand.origin_mm, p->corner_m);
@@ -528,18 +547,18 @@ static enum status read_panel(const struct json_at *at, const struct stand *pare
 struct tree {
     struct json_at panels;
     size_t npanels;
-    struct stand *parents;  // owned: position of the group of each panel
-    bool *placed;           // owned: whether a group with the panel was found
+    struct coordinates *parents;  // owned: position of the group of each panel
+    bool *placed;                 // owned: whether a group with the panel was found
 };
 
-static enum status read_child(const struct json_at *child, const struct stand *parent,
+static enum status read_child(const struct json_at *child, const struct coordinates *parent,
                               struct tree *t, struct error *e);
 
-static enum status read_group(const struct json_at *group, const struct stand *parent,
+static enum status read_group(const struct json_at *group, const struct coordinates *parent,
                               struct tree *t, struct error *e)
 {
     struct json_at children, child;
-    struct stand stand;
+    struct coordinates stand;
     size_t count = 0;
     enum status s = read_stand(group, parent, &stand, e);
     s = s ? s : json_at_member(group, "children", &children, e);
@@ -553,7 +572,7 @@ static enum status read_group(const struct json_at *group, const struct stand *p
 
 /* Reads a child of a group: the number of a panel, or another group.  The JSON parser limits how
  * deep groups are nested. */
-static enum status read_child(const struct json_at *child, const struct stand *parent,
+static enum status read_child(const struct json_at *child, const struct coordinates *parent,
                               struct tree *t, struct error *e)
 {
     struct json_at number;
@@ -582,7 +601,8 @@ static enum status read_panels(const struct tree *t, struct expt *x, struct erro
         s = read_panel(&panel, &t->parents[i], i, x, e);
         pixels += (double)x->panels[i].fast_pixels * (double)x->panels[i].slow_pixels;
         if (!s && pixels > PIXELS_MAX)
-            s = json_at_error(&t->panels, e, "have more than %.0f pixels in total", PIXELS_MAX);
+            s = json_at_error(&t->panels, e, "have too many pixels; expected at most %.0f in total",
+                              PIXELS_MAX);
         s = s ? s : read_mask(&panel, &x->panels[i], e);
     }
     return s;
@@ -613,9 +633,8 @@ enum status expt_detector(const struct json_at *detector, struct expt *x, struct
     t.parents = mem_array(t.npanels, sizeof *t.parents);
     t.placed = mem_array(t.npanels, sizeof *t.placed);
     x->panels = mem_array(t.npanels, sizeof *x->panels);
-    x->npanels = x->panels ? t.npanels : 0;
-    s = t.parents && t.placed && x->panels ? read_tree(detector, &t, x, e)
-                                           : error_memory(e, "the panels");
+    x->npanels = t.npanels;
+    s = read_tree(detector, &t, x, e);
     mem_free(t.parents);
     mem_free(t.placed);
     return s;

@@ -36,7 +36,7 @@ struct reader {
     const unsigned char *at, *end;
 };
 
-static bool take(struct reader *r, size_t n, const unsigned char **bytes)
+static bool take_bytes(struct reader *r, size_t n, const unsigned char **bytes)
 {
     *bytes = r->at;
     if ((size_t)(r->end - r->at) < n)
@@ -50,7 +50,7 @@ static bool take_number(struct reader *r, size_t n, uint64_t *value)
 {
     const unsigned char *b;
     *value = 0;
-    if (!take(r, n, &b))
+    if (!take_bytes(r, n, &b))
         return false;
     for (size_t i = 0; i < n; i++)
         *value = *value << 8 | b[i];
@@ -90,7 +90,7 @@ static struct value small(unsigned char type)
 static bool next(struct reader *r, struct value *v)
 {
     const unsigned char *type;
-    if (!take(r, 1, &type))
+    if (!take_bytes(r, 1, &type))
         return false;
     if (*type >= 0xe0) {  // a small negative number
         *v = (struct value){.kind = KIND_OTHER};
@@ -107,7 +107,7 @@ static bool next(struct reader *r, struct value *v)
     }
     if (v->kind == KIND_TEXT)
         fixed = (size_t)v->number;
-    return take(r, fixed, &v->bytes);
+    return take_bytes(r, fixed, &v->bytes);
 }
 
 /* Skips a value with all values inside it.  Returns false if the file is corrupt, or if values
@@ -163,8 +163,6 @@ static enum status read_identifiers(struct refl *t, struct reader *r, struct err
             return damaged(t, "its identifiers", e);
         struct refl_identifier *more =
             mem_grow(t->identifiers, t->nidentifiers, 1, sizeof *more, &t->identifiers_room);
-        if (!more)
-            return error_memory(e, t->path);
         t->identifiers = more;
         more += t->nidentifiers++;
         more->id = (int64_t)id.number;
@@ -205,7 +203,7 @@ static enum status read_column(struct refl *t, struct reader *r, struct error *e
         return fail(t, e, "column '%.*s' has %llu rows, but others have %zu", length, text,
                     (unsigned long long)rows.number, t->nrows);
     if (t->ncolumns == REFL_COLUMNS_MAX)
-        return fail(t, e, "has more than %d columns", REFL_COLUMNS_MAX);
+        return fail(t, e, "has too many columns; expected at most %d", REFL_COLUMNS_MAX);
     struct refl_column *c = &t->columns[t->ncolumns++];
     t->nrows = (size_t)rows.number;
     c->type = (enum refl_type)kind;
@@ -264,7 +262,7 @@ static enum status read_file(struct refl *t, FILE *in, struct error *e)
     if (s)
         return s;
     rewind(in);
-    t->bytes = mem_array((size_t)st.st_size + 1, 1);
+    t->bytes = mem_try_array((size_t)st.st_size + 1, 1);
     if (!t->bytes)
         return error_memory(e, t->path);
     t->length = fread(t->bytes, 1, (size_t)st.st_size, in);

@@ -5,7 +5,6 @@
 #ifndef BRAGG_IO_REFL_H
 #define BRAGG_IO_REFL_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -3,6 +3,157 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/files.h"
+
+#if H5_VERSION_GE(1, 13, 0)
+#include <H5FDdevelop.h>
+#endif
+
+/* An open file, as the HDF5 library passes it to the callbacks below. */
+struct opened {
+    H5FD_t common;  // must be first
+    struct hdf5_inplace *p;
+};
+
+static struct hdf5_inplace *inplace_of(const H5FD_t *file)
+{
+    return ((const struct opened *)file)->p;
+}
+
+/* --- callbacks of the library --------------------------------------------------- */
+
+static H5FD_t *open_file(const char *name, unsigned flags, hid_t access, haddr_t most)
+{
+    (void)name, (void)flags, (void)most;
+    const void *info = H5Pget_driver_info(access);
+    if (!info)
+        return NULL;
+    struct opened *opened = mem_array(1, sizeof *opened);
+    opened->p = *(struct hdf5_inplace *const *)info;
+    return &opened->common;
+}
+
+static herr_t close_file(H5FD_t *file)
+{
+    free(file);
+    return 0;
+}
+
+/* The library need not collect small values before it writes them, except for groups and indexes:
+ * so each chunk gets an address of its own. */
+static herr_t query(const H5FD_t *file, unsigned long *flags)
+{
+    (void)file;
+    *flags = H5FD_FEAT_ACCUMULATE_METADATA | H5FD_FEAT_DATA_SIEVE;
+    return 0;
+}
+
+static haddr_t get_end(const H5FD_t *file, H5FD_mem_t type)
+{
+    (void)type;
+    return inplace_of(file)->end;
+}
+
+static herr_t set_end(H5FD_t *file, H5FD_mem_t type, haddr_t end)
+{
+    (void)type;
+    inplace_of(file)->end = end;
+    return 0;
+}
+
+/* Returns the address of new bytes: 0 for the superblock, which comes first, the place of the next
+ * chunk if the file has the chunk already, and the end of the file for everything else. */
+static haddr_t allocate(H5FD_t *file, H5FD_mem_t type, hid_t transfer, hsize_t size)
+{
+    (void)transfer;
+    struct hdf5_inplace *p = inplace_of(file);
+    if (p->place && type == H5FD_MEM_DRAW) {
+        p->placed = !p->placed && size == p->place_length;
+        return p->placed ? p->place : HADDR_UNDEF;
+    }
+    if (!p->end) {
+        p->end = size;
+        return 0;
+    }
+    const haddr_t at = p->end < p->kept ? p->kept : p->end;
+    p->end = at + size;
+    return at;
+}
+
+/* The library also reads bytes that it has allocated, but not written yet. */
+static herr_t read_bytes(H5FD_t *file, H5FD_mem_t type, hid_t transfer, haddr_t at, size_t size,
+                         void *to)
+{
+    (void)type, (void)transfer;
+    const ssize_t got = steady_read_at(inplace_of(file)->file, to, size, (off_t)at);
+    if (got < 0)
+        return -1;
+    memset((char *)to + got, 0, size - (size_t)got);
+    return 0;
+}
+
+static herr_t write_bytes(H5FD_t *file, H5FD_mem_t type, hid_t transfer, haddr_t at, size_t size,
+                          const void *from)
+{
+    (void)type, (void)transfer;
+    struct hdf5_inplace *p = inplace_of(file);
+    if (p->placed && at == p->place && size == p->place_length) {
+        p->place = 0;
+        p->placed = false;
+        return 0;
+    }
+    if (at < p->kept && at + size > HDF5_FRONT)
+        return -1;  // would change the existing bytes
+    for (size_t put = 0; put < size;) {
+        const ssize_t n = pwrite(p->file, (const char *)from + put, size - put, (off_t)(at + put));
+        if (n <= 0 && !(n < 0 && errno == EINTR))
+            return -1;
+        put += n > 0 ? (size_t)n : 0;
+    }
+    return 0;
+}
+
+static herr_t truncate_file(H5FD_t *file, hid_t transfer, hbool_t closing)
+{
+    (void)transfer, (void)closing;
+    const struct hdf5_inplace *p = inplace_of(file);
+    return steady_truncate(p->file, (off_t)(p->end < p->kept ? p->kept : p->end)) == 0 ? 0 : -1;
+}
+
+static const H5FD_class_t driver = {
+#if H5_VERSION_GE(1, 13, 0)
+    .version = H5FD_CLASS_VERSION,
+    .value = (H5FD_class_value_t)600,  // free for drivers of programs: 512 to 65535
+#endif
+    .name = "inplace",
+    .maxaddr = INT64_MAX,
+    .fc_degree = H5F_CLOSE_WEAK,
+    .fapl_size = sizeof(struct hdf5_inplace *),
+    .open = open_file,
+    .close = close_file,
+    .query = query,
+    .alloc = allocate,
+    .get_eoa = get_end,
+    .set_eoa = set_end,
+    .get_eof = get_end,
+    .read = read_bytes,
+    .write = write_bytes,
+    .truncate = truncate_file,
+    .fl_map = H5FD_FLMAP_DICHOTOMY,
+};
+
+/* Makes the driver that of files which are created with the access property list.  Returns false if
+ * the library refuses. */
+static bool hdf5_inplace_use(hid_t access, struct hdf5_inplace *p)
+{
+    static hid_t id = H5I_INVALID_HID;
+    if (id < 0)
+        id = H5FDregister(&driver);
+    return id >= 0 && H5Pset_driver(access, id, &p) >= 0;
+}
 
 /* --- files --------------------------------------------------------------- */
 
@@ -35,7 +186,7 @@ static void lock_no_file(hid_t list)
 #endif
 
 /* Also switches off parts of the library.  Its file locks: a file that is written already has a
- * lock of replace.c.  Its plugins: chunks arrive compressed, and the plugins that happen to be
+ * lock of output_file.c.  Its plugins: chunks arrive compressed, and the plugins that happen to be
  * installed must not change the bytes of a file.  Its clean-up at exit: it crashes if a file
  * could not be closed. */
 hid_t hdf5_access(void)
@@ -50,9 +201,7 @@ hid_t hdf5_access(void)
 
 enum status hdf5_create(struct hdf5_file *f, const char *path, bool sync, struct error *e)
 {
-    *f = (struct hdf5_file){.id = -1, .path = strdup(path)};
-    if (!f->path)
-        return error_memory(e, "a file name");
+    *f = (struct hdf5_file){.id = -1, .path = mem_text("%s", path)};
     const enum status s = replace_open(&f->replace, path, e);
     if (s) {
         free(f->path);
@@ -69,6 +218,33 @@ enum status hdf5_create(struct hdf5_file *f, const char *path, bool sync, struct
     (void)hdf5_good(f, f->id);
     (void)H5Pclose(access);
     return STATUS_OK;
+}
+
+enum status hdf5_complete(struct hdf5_file *f, const char *path, const char *existing, int file,
+                          uint64_t kept, bool sync, struct error *e)
+{
+    *f = (struct hdf5_file){
+        .id = -1, .path = mem_text("%s", path), .inplace = {.file = file, .kept = kept}};
+    const enum status s = replace_adopt(&f->replace, path, existing, file, e);
+    if (s) {
+        free(f->path);
+        return s;
+    }
+    f->replace.sync = sync;
+    const hid_t access = hdf5_access();
+    errno = 0;
+    if (hdf5_good(f, hdf5_inplace_use(access, &f->inplace) ? 0 : -1))
+        f->id = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, access);
+    (void)hdf5_good(f, f->id);
+    (void)H5Pclose(access);
+    return STATUS_OK;
+}
+
+/* Removes what was added to a file that was to be completed in place. */
+static void restore(const struct hdf5_file *f)
+{
+    if (f->inplace.kept)
+        (void)!steady_truncate(f->inplace.file, (off_t)f->inplace.kept);
 }
 
 static void close_it(struct hdf5_file *f)
@@ -99,6 +275,7 @@ enum status hdf5_commit(struct hdf5_file *f, struct error *e)
     } else {
         errno = f->cause ? f->cause : EIO;
         (void)error_errno(e, STATUS_FAILED, "%s: cannot write", f->path);
+        restore(f);
         replace_abort(&f->replace);
     }
     free(f->path);
@@ -110,6 +287,7 @@ void hdf5_abort(struct hdf5_file *f)
 {
     if (f->id >= 0)
         (void)H5Fclose(f->id);
+    restore(f);
     if (f->path)
         replace_abort(&f->replace);
     free(f->path);
@@ -160,8 +338,8 @@ hid_t hdf5_data(struct hdf5_file *f, const char *path, hid_t type, int rank, con
     return data;
 }
 
-static void put(struct hdf5_file *f, const char *path, hid_t type, int rank, const hsize_t *dims,
-                const void *values)
+static void put_data(struct hdf5_file *f, const char *path, hid_t type, int rank,
+                     const hsize_t *dims, const void *values)
 {
     const hid_t data = hdf5_data(f, path, type, rank, dims, H5P_DEFAULT, values);
     if (data >= 0)
@@ -182,35 +360,35 @@ static hid_t text_type(const char *text)
 void hdf5_text(struct hdf5_file *f, const char *path, const char *text)
 {
     const hid_t type = text_type(text);
-    put(f, path, type, 0, NULL, text);
+    put_data(f, path, type, 0, NULL, text);
     (void)H5Tclose(type);
 }
 
 void hdf5_whole(struct hdf5_file *f, const char *path, uint64_t value)
 {
-    put(f, path, H5T_NATIVE_UINT64, 0, NULL, &value);
+    put_data(f, path, H5T_NATIVE_UINT64, 0, NULL, &value);
 }
 
 void hdf5_flag(struct hdf5_file *f, const char *path, bool value)
 {
-    put(f, path, H5T_NATIVE_INT8, 0, NULL, &(int8_t){value});
+    put_data(f, path, H5T_NATIVE_INT8, 0, NULL, &(int8_t){value});
 }
 
 void hdf5_reals(struct hdf5_file *f, const char *path, int rank, const hsize_t *dims,
                 const double *values)
 {
-    put(f, path, H5T_NATIVE_DOUBLE, rank, dims, values);
+    put_data(f, path, H5T_NATIVE_DOUBLE, rank, dims, values);
 }
 
 void hdf5_real(struct hdf5_file *f, const char *path, double value, const char *units)
 {
-    put(f, path, H5T_NATIVE_DOUBLE, 0, NULL, &value);
+    put_data(f, path, H5T_NATIVE_DOUBLE, 0, NULL, &value);
     if (units)
         hdf5_note_text(f, path, "units", units);
 }
 
-static void note(struct hdf5_file *f, const char *path, const char *name, hid_t type, int rank,
-                 const hsize_t *dims, const void *values)
+static void put_attribute(struct hdf5_file *f, const char *path, const char *name, hid_t type,
+                          int rank, const hsize_t *dims, const void *values)
 {
     const hid_t space = make_space(rank, dims);
     const hid_t attribute =
@@ -225,7 +403,7 @@ static void note(struct hdf5_file *f, const char *path, const char *name, hid_t 
 void hdf5_note_text(struct hdf5_file *f, const char *path, const char *name, const char *text)
 {
     const hid_t type = text_type(text);
-    note(f, path, name, type, 0, NULL, text);
+    put_attribute(f, path, name, type, 0, NULL, text);
     (void)H5Tclose(type);
 }
 
@@ -234,12 +412,12 @@ void hdf5_note_string(struct hdf5_file *f, const char *path, const char *name, c
     const hid_t type = H5Tcopy(H5T_C_S1);
     (void)H5Tset_size(type, H5T_VARIABLE);
     (void)H5Tset_cset(type, H5T_CSET_UTF8);
-    note(f, path, name, type, 0, NULL, &text);
+    put_attribute(f, path, name, type, 0, NULL, &text);
     (void)H5Tclose(type);
 }
 
 void hdf5_note_reals(struct hdf5_file *f, const char *path, const char *name, hsize_t count,
                      const double *values)
 {
-    note(f, path, name, H5T_NATIVE_DOUBLE, 1, &count, values);
+    put_attribute(f, path, name, H5T_NATIVE_DOUBLE, 1, &count, values);
 }

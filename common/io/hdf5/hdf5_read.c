@@ -1,6 +1,5 @@
-#include "io/hdf5/hdf5_read.h"
+#include "io/hdf5/hdf5_file.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +23,7 @@ static const uint64_t TABLE_BYTES = (uint64_t)64 << 20, TABLE_RATIO = 4;
  * if the data could be read without that file. */
 static struct error refused;
 
-static void refuse(const char *file, const char *what)
+static void refuse_file(const char *file, const char *what)
 {
     if (!refused.status)
         (void)error_set(&refused, STATUS_INPUT, "%.200s: %s", file, what);
@@ -88,7 +87,7 @@ static herr_t on_external(const char *from, const char *group, const char *name,
     *flags = H5F_ACC_RDONLY;
     if (find_part(from, name, path) != PLACE_OTHER)
         return 0;
-    refuse(path, "not an ordinary file, but a link leads to it");
+    refuse_file(path, "not an ordinary file, but a link leads to it");
     return -1;
 }
 
@@ -114,7 +113,7 @@ hid_t hdf5_links(void)
 /* --- opening a file --------------------------------------------------------------------- */
 
 /* A version of a file that a reader has read in the trial process without an error. */
-struct tried {
+struct accepted_file {
     dev_t device;
     ino_t inode;
     off_t size;
@@ -122,13 +121,13 @@ struct tried {
     hdf5_reader *reader;
 };
 
-static struct tried *tried;
+static struct accepted_file *tried;
 static size_t ntried, tried_room;
 
 static bool was_tried(const struct stat *st, hdf5_reader *reader)
 {
     for (size_t i = ntried; i-- > 0;) {
-        const struct tried *t = &tried[i];
+        const struct accepted_file *t = &tried[i];
         if (t->inode == st->st_ino && t->device == st->st_dev && t->size == st->st_size &&
             t->changed.tv_sec == st->st_mtim.tv_sec && t->changed.tv_nsec == st->st_mtim.tv_nsec &&
             t->reader == reader)
@@ -137,15 +136,12 @@ static bool was_tried(const struct stat *st, hdf5_reader *reader)
     return false;
 }
 
-/* Notes that a reader has read this version of a file in the trial process.  Without memory for
- * the list, the trial is repeated the next time. */
+/* Notes that a reader has read this version of a file in the trial process. */
 static void note_trial(const struct stat *st, hdf5_reader *reader)
 {
-    struct tried *grown = mem_grow(tried, ntried, 1, sizeof *grown, &tried_room);
-    if (!grown)
-        return;
-    tried = grown;
-    tried[ntried++] = (struct tried){st->st_dev, st->st_ino, st->st_size, st->st_mtim, reader};
+    tried = mem_grow(tried, ntried, 1, sizeof *tried, &tried_room);
+    tried[ntried++] =
+        (struct accepted_file){st->st_dev, st->st_ino, st->st_size, st->st_mtim, reader};
 }
 
 /* Flags in the superblock of a file.  They are not 0 if a process is writing the file, or has
@@ -275,14 +271,14 @@ static bool is_ordinary(const char *from, const char *name, const char *object, 
     (void)object;
     if (strcmp(name, ".") == 0 || is_pattern(name) || find_part(from, name, path) != PLACE_OTHER)
         return true;
-    refuse(path, "not an ordinary file, but a data set refers to it");
+    refuse_file(path, "not an ordinary file, but a data set refers to it");
     *(bool *)good = false;
     return false;
 }
 
 /* Computes the bytes of a data set and of one of its chunks (0: the data set has no chunks).
  * Returns false if a size is not possible. */
-static bool measure(hid_t data, uint64_t *bytes, uint64_t *chunk_bytes)
+static bool measure_data(hid_t data, uint64_t *bytes, uint64_t *chunk_bytes)
 {
     hsize_t dims[H5S_MAX_RANK];
     const hid_t made = H5Dget_create_plist(data), type = H5Dget_type(data),
@@ -319,7 +315,7 @@ static void refuse_damaged(hid_t file, const char *path)
     }
     (void)H5Fget_name(file, name, sizeof name);
     (void)snprintf(what, sizeof what, "%.200s: corrupt (the data set cannot be opened)", path);
-    refuse(name, what);
+    refuse_file(name, what);
 }
 
 hid_t hdf5_open_data(hid_t file, const char *path)
@@ -335,7 +331,7 @@ hid_t hdf5_open_data(hid_t file, const char *path)
         return data;
     }
     each_part(data, is_ordinary, &good);
-    if (good && measure(data, &bytes, &chunk) && (chunk <= CHUNK_BYTES || chunk / 2 <= bytes))
+    if (good && measure_data(data, &bytes, &chunk) && (chunk <= CHUNK_BYTES || chunk / 2 <= bytes))
         return data;
     (void)H5Dclose(data);
     return -1;
@@ -500,7 +496,7 @@ static void explain_link(hid_t file, const char *path, const H5L_info_t *info,
         (void)snprintf(reason, HDF5_REASON, "is a link to %.120s in %.200s, which %s", object,
                        found,
                        place == PLACE_MISSING ? "is missing"
-                       : place == PLACE_OTHER ? "is no ordinary file"
+                       : place == PLACE_OTHER ? "is not an ordinary file"
                                               : "cannot be read or does not have it");
     }
     free(value);

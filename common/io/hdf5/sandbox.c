@@ -37,7 +37,7 @@ _Noreturn void confined_leave(enum status s)
     _exit((int)s);
 }
 
-static void leave(void)
+static void leave_trial(void)
 {
     confined_leave(STATUS_INPUT);
 }
@@ -50,7 +50,7 @@ static void confine(const struct confined_limits *l)
     const struct itimerval timer = {
         .it_value = {(time_t)l->cpu_s, (suseconds_t)(fmod(l->cpu_s, 1.0) * 1e6)}};
     rlim_t space;
-    if (!find_memory(&space) || atexit(leave))
+    if (!find_memory(&space) || atexit(leave_trial))
         confined_leave(STATUS_FAILED);
     space += (rlim_t)l->bytes;
     const rlim_t cpu = (rlim_t)l->cpu_s + 2;
@@ -94,7 +94,7 @@ enum status confined_start(struct confined *c, const struct confined_limits *lim
     if (c->child == 0) {
         confine(limits);
         work(what, ends[1]);
-        leave();
+        leave_trial();
     }
     (void)close(ends[1]);
     c->from = ends[0];
@@ -239,7 +239,7 @@ static void try_to_read(struct shared *with, const char *path,
 
 /* Returns the status of the trial after the child has ended, and sets *e to its error.
  * STATUS_INPUT: the child ended without a result. */
-static enum status judge(const struct shared *with, struct error *e)
+static enum status judge_trial(const struct shared *with, struct error *e)
 {
     if (with->ended)
         return with->status ? error_set(e, with->status, "%s", with->error.text) : STATUS_OK;
@@ -260,7 +260,7 @@ enum status trial_run(const char *path, enum status (*read)(void *what, struct e
     while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
         continue;
     const enum status s =
-        child > 0 ? judge(with, e)
+        child > 0 ? judge_trial(with, e)
                   : error_errno(e, STATUS_FAILED, "%s: cannot start a process to read it", path);
     (void)munmap(with, sizeof *with);
     return s;

@@ -9,18 +9,24 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/crc32c.h"
 #include "base/files.h"
-#include "io/output/replace.h"
+#include "base/hash.h"
+#include "io/output/output_file.h"
 #include "io/output/writer_lock.h"
 
 #define HEADER_MAGIC "braggspl"
 
-/* Header of the file. */
+/* Header of the file, after SPOOL_FRONT bytes. */
 struct header {
     char magic[8];
     char lineage[24];
     uint64_t run;  // number of the run that wrote to the file last
+};
+
+/* Offsets of the number of the run, and of the first record. */
+enum {
+    SPOOL_RUN = SPOOL_FRONT + offsetof(struct header, run),
+    SPOOL_BEGIN = SPOOL_FRONT + sizeof(struct header)
 };
 
 /* Head of a record. */
@@ -32,8 +38,12 @@ struct head {
 
 char *spool_name(const char *path)
 {
-    char *name;
-    return asprintf(&name, "%s.part", path) < 0 ? NULL : name;
+    return mem_text("%s.part", path);
+}
+
+enum status spool_damaged(const struct spool *s, struct error *e)
+{
+    return error_set(e, STATUS_FAILED, "%s: corrupt. Remove it and run again", s->path);
 }
 
 static enum status failed(const struct spool *s, const char *what, struct error *e)
@@ -108,15 +118,13 @@ static enum status scan(struct spool *s, struct error *e)
     if ((uint64_t)st.st_size < s->end)
         return error_set(
             e, STATUS_FAILED,
-            "%s: another program truncated it while it was in use. Remove it and run again",
+            "%s: another program truncated the file while it was in use. Remove the file and run "
+            "again",
             s->path);
     while (s->end + sizeof h <= (uint64_t)st.st_size && read_head(s, s->end, &h) &&
            h.size <= (uint64_t)st.st_size - s->end - sizeof h) {
-        struct spool_entry *entries = mem_grow(s->entries, s->count, 1, sizeof *entries, &s->room);
-        if (!entries)
-            return error_memory(e, "a list of frames");
-        s->entries = entries;
-        entries[s->count++] = (struct spool_entry){h.id, s->end};
+        s->entries = mem_grow(s->entries, s->count, 1, sizeof *s->entries, &s->room);
+        s->entries[s->count++] = (struct spool_entry){h.id, s->end};
         s->end += sizeof h + h.size;
     }
     return STATUS_OK;
@@ -124,11 +132,64 @@ static enum status scan(struct spool *s, struct error *e)
 
 /* --- opening --------------------------------------------------------------- */
 
-/* Opens and locks the file.  Tries again if another process has removed the file in between. */
+/* Verifies that no process of another run writes to the spool. */
+static enum status refuse_other_run(const struct spool *s, struct error *e)
+{
+    const long stranger = writer_of_other_run(s->file, s->run);
+    return stranger ? error_set(e, STATUS_FAILED,
+                                "%s: process %ld of another run is writing these frames. Wait for "
+                                "it to end, or write to another folder",
+                                s->path, stranger)
+                    : STATUS_OK;
+}
+
+/* Returns true if the file still has the name of the spool.  *names: how many names it has. */
+static bool is_named(const struct spool *s, nlink_t *names)
+{
+    struct stat file, path;
+    *names = 0;
+    if (fstat(s->file, &file) != 0)
+        return false;
+    *names = file.st_nlink;
+    return lstat(s->path, &path) == 0 && path.st_dev == file.st_dev && path.st_ino == file.st_ino;
+}
+
+/* Replaces the spool by a copy.  The file has another name, too: a process that died had given it
+ * its final name, and nothing may change it any more. */
+static enum status copy_spool(const struct spool *s, struct error *e)
+{
+    char bytes[65536];
+    struct stat st;
+    struct replace copy;
+    enum status status = refuse_other_run(s, e);
+    if (!status && fstat(s->file, &st) != 0)
+        status = failed(s, "read", e);
+    if (!status)
+        status = replace_open(&copy, s->path, e);
+    if (status)
+        return status;
+    const uint64_t size = (uint64_t)st.st_size;
+    for (uint64_t at = 0, n; at < size && !status; at += n) {
+        n = size - at < sizeof bytes ? size - at : sizeof bytes;
+        errno = 0;
+        if (!read_at(s, bytes, n, at))
+            status = failed(s, "read", e);
+        else if (fwrite(bytes, 1, n, copy.stream) != n)
+            status = failed(s, "write", e);
+    }
+    if (!status)
+        return replace_commit(&copy, e);
+    replace_abort(&copy);
+    return status;
+}
+
+/* Opens and locks the file.  Tries again if another process has removed the file in between, or if
+ * the file had to be copied. */
 static enum status open_locked(struct spool *s, struct error *e)
 {
     while (true) {
         struct stat st;
+        nlink_t names;
         s->file = steady_open(s->path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
         if (s->file < 0 && errno == ELOOP)  // a link may lead to a file of another program
             return error_set(e, STATUS_FAILED, "%s: is a link; expected a file", s->path);
@@ -138,9 +199,14 @@ static enum status open_locked(struct spool *s, struct error *e)
             return error_set(e, STATUS_FAILED, "%s: not an ordinary file", s->path);
         if (writer_lock(s->file, s->path, e) == WRITER_BUSY)
             return STATUS_FAILED;
-        if (fstat(s->file, &st) == 0 && st.st_nlink > 0)
+        const bool named = is_named(s, &names);
+        if (named && names == 1)
             return STATUS_OK;
+        const enum status status = named ? copy_spool(s, e) : STATUS_OK;
         (void)close(s->file);
+        s->file = -1;
+        if (status)
+            return status;
     }
 }
 
@@ -161,16 +227,23 @@ static bool is_whole(const struct spool *s, size_t i)
     return good && crc == h.crc;
 }
 
-/* Removes the last record if it is incomplete.  After a power failure, the file may have the
- * head of the last record without all of its bytes.  Such a record was never acknowledged, so
- * that it may be removed.  Only the first process of a run may do this, because later all
- * records are valid.  Returns false if writing fails. */
-static bool drop_torn(struct spool *s)
+/* Verifies the records of a previous run, and removes the last one if it is incomplete.  After a
+ * power failure, the file may have the head of the last record without all of its bytes.  Such a
+ * record was never acknowledged, so that it may be removed.  Only the first process of a run may do
+ * this, because later all records are valid.  STATUS_FAILED: another record is corrupt, or writing
+ * fails. */
+static enum status check_records(struct spool *s, struct error *e)
 {
-    if (!s->count || is_whole(s, s->count - 1))
-        return true;
-    s->end = s->entries[--s->count].offset;
-    return steady_truncate(s->file, (off_t)s->end) == 0;
+    for (size_t i = 0; i < s->count; i++) {
+        if (is_whole(s, i))
+            continue;
+        if (i + 1 < s->count)
+            return spool_damaged(s, e);
+        s->end = s->entries[--s->count].offset;
+        if (steady_truncate(s->file, (off_t)s->end) != 0)
+            return failed(s, "write", e);
+    }
+    return STATUS_OK;
 }
 
 /* Writes the header.  If that fails, removes the file of a new spool. */
@@ -178,7 +251,8 @@ static enum status begin_header(struct spool *s, const struct header *ours, bool
                                 struct error *e)
 {
     errno = 0;
-    if ((goes_on || steady_truncate(s->file, 0) == 0) && write_at(s, ours, sizeof *ours, 0))
+    if ((goes_on || steady_truncate(s->file, 0) == 0) &&
+        write_at(s, ours, sizeof *ours, SPOOL_FRONT))
         return STATUS_OK;
     (void)failed(s, "write", e);
     if (!goes_on)
@@ -186,34 +260,29 @@ static enum status begin_header(struct spool *s, const struct header *ours, bool
     return STATUS_FAILED;
 }
 
-static enum status begin(struct spool *s, const struct spool_settings *settings, struct error *e)
+static enum status begin_spool(struct spool *s, const struct spool_settings *settings,
+                               struct error *e)
 {
     struct header ours = {.magic = HEADER_MAGIC, .run = settings->run}, there = {0};
     struct stat st;
     (void)snprintf(ours.lineage, sizeof ours.lineage, "%s", settings->lineage);
     if (fstat(s->file, &st) != 0)
         return failed(s, "read", e);
-    const bool same = read_at(s, &there, sizeof there, 0) &&
+    const bool same = read_at(s, &there, sizeof there, SPOOL_FRONT) &&
                       memcmp(&ours, &there, offsetof(struct header, run)) == 0;
     if (st.st_size > 0 && !same && !settings->replace)
         return error_set(e, STATUS_FAILED,
                          "%s exists and was not written by this run. Use --overwrite to replace "
                          "it, or another name",
                          s->path);
-    const long stranger = writer_of_other_run(s->file, settings->run);
-    if (stranger)
-        return error_set(e, STATUS_FAILED,
-                         "%s: process %ld of another run is writing these frames. Wait for it to "
-                         "end, or write to another folder",
-                         s->path, stranger);
-    s->end = sizeof ours;
+    s->end = SPOOL_BEGIN;
     const bool goes_on = same && (settings->resume || there.run == settings->run);
-    const enum status status = goes_on ? scan(s, e) : STATUS_OK;
-    if (status)
-        return status;
-    if (goes_on && there.run != settings->run && !drop_torn(s))
-        return failed(s, "write", e);
-    return begin_header(s, &ours, goes_on, e);
+    enum status status = refuse_other_run(s, e);
+    if (!status && goes_on)
+        status = scan(s, e);
+    if (!status && goes_on && there.run != settings->run)
+        status = check_records(s, e);
+    return status ? status : begin_header(s, &ours, goes_on, e);
 }
 
 enum status spool_open(struct spool *s, const char *path, const struct spool_settings *settings,
@@ -225,7 +294,7 @@ enum status spool_open(struct spool *s, const char *path, const struct spool_set
         return error_memory(e, "a file name");
     enum status status = open_locked(s, e);
     if (status == STATUS_OK)
-        status = begin(s, settings, e);
+        status = begin_spool(s, settings, e);
     if (status == STATUS_OK) {
         writer_join_run(s->file, s->run);
         writer_unlock(s->file);
@@ -245,10 +314,25 @@ void spool_close(struct spool *s)
     *s = (struct spool){.file = -1};
 }
 
+/* Removes the number of the run from a file that has got its final name, so that equal runs make
+ * equal files.  Keeps the time of the last change, by which other processes notice that a file was
+ * replaced. */
+static void forget_run(const struct spool *s)
+{
+    const uint64_t none = 0;
+    struct stat st;
+    if (fstat(s->file, &st) == 0 && write_at(s, &none, sizeof none, SPOOL_RUN))
+        (void)futimens(s->file, (struct timespec[]){{.tv_nsec = UTIME_OMIT}, st.st_mtim});
+}
+
 void spool_remove(struct spool *s)
 {
-    if (s->path)
-        (void)unlink(s->path);
+    nlink_t names;
+    if (s->path) {
+        forget_run(s);
+        if (is_named(s, &names))
+            (void)unlink(s->path);
+    }
     spool_close(s);
 }
 
@@ -256,10 +340,10 @@ void spool_remove(struct spool *s)
 
 enum status spool_hold(struct spool *s, bool *gone, struct error *e)
 {
-    struct stat st;
+    nlink_t names;
     if (writer_lock(s->file, s->path, e) == WRITER_BUSY)
         return STATUS_FAILED;
-    *gone = fstat(s->file, &st) == 0 && st.st_nlink == 0;
+    *gone = !is_named(s, &names) || names > 1;
     const enum status status = scan(s, e);
     if (status)
         writer_unlock(s->file);
@@ -275,8 +359,7 @@ void spool_release(struct spool *s)
  * its folder.  Returns false if this fails. */
 static bool is_on_disk(const struct spool *s)
 {
-    return steady_sync(s->file) == 0 &&
-           (s->end > sizeof(struct header) || replace_sync_folder(s->path));
+    return steady_sync(s->file) == 0 && (s->end > SPOOL_BEGIN || replace_sync_folder(s->path));
 }
 
 /* First removes an incomplete record of a process that died.  The head is written last, because
@@ -308,10 +391,10 @@ enum status spool_add(struct spool *s, uint64_t id, void *bytes, size_t size, bo
     enum status status = spool_hold(s, &gone, e);
     if (status)
         return status;
-    status =
-        gone ? error_set(e, STATUS_FAILED,
-                         "%s: another program removed it while it was in use. Run again", s->path)
-             : spool_append(s, id, &piece, 1, sync, e);
+    status = gone ? error_set(e, STATUS_FAILED,
+                              "%s: another program removed the file while it was in use. Run again",
+                              s->path)
+                  : spool_append(s, id, &piece, 1, sync, e);
     spool_release(s);
     return status;
 }
@@ -339,22 +422,21 @@ enum status spool_gather(struct spool *s, bool *last, struct error *e)
     return status;
 }
 
-enum status spool_damaged(const struct spool *s, struct error *e)
+uint64_t spool_place(const struct spool *s, size_t i, uint64_t offset)
 {
-    return error_set(e, STATUS_FAILED, "%s: corrupt. Remove it and run again", s->path);
+    return s->entries[i].offset + sizeof(struct head) + offset;
 }
 
 enum status spool_peek(const struct spool *s, size_t i, uint64_t offset, void *to, size_t size,
                        struct error *e)
 {
     struct head h;
-    const uint64_t at = s->entries[i].offset;
     errno = 0;
-    if (!read_head(s, at, &h))
+    if (!read_head(s, s->entries[i].offset, &h))
         return failed(s, "read", e);
     if (offset > h.size || size > h.size - offset)
         return spool_damaged(s, e);
-    return read_at(s, to, size, at + sizeof h + offset) ? STATUS_OK : failed(s, "read", e);
+    return read_at(s, to, size, spool_place(s, i, offset)) ? STATUS_OK : failed(s, "read", e);
 }
 
 static enum status read_record(void *state, size_t i, const void **bytes, size_t *size,
@@ -366,15 +448,12 @@ static enum status read_record(void *state, size_t i, const void **bytes, size_t
     errno = 0;
     if (!read_head(s, offset, &h))
         return failed(s, "read", e);
-    char *record = mem_grow(s->record, 0, h.size, 1, &s->record_room);
-    if (!record && h.size)
-        return error_memory(e, s->path);
-    s->record = record;
-    if (!read_at(s, record, h.size, offset + sizeof h))
+    s->record = mem_grow(s->record, 0, h.size, 1, &s->record_room);
+    if (!read_at(s, s->record, h.size, offset + sizeof h))
         return failed(s, "read", e);
-    if (crc32c(0, record, h.size) != h.crc)
+    if (crc32c(0, s->record, h.size) != h.crc)
         return spool_damaged(s, e);
-    *bytes = record;
+    *bytes = s->record;
     *size = h.size;
     return STATUS_OK;
 }
@@ -384,10 +463,8 @@ struct records spool_records(struct spool *s)
     return (struct records){s, s->count, read_record};
 }
 
-enum status spool_ids(const struct spool *s, struct id_set *ids, struct error *e)
+void spool_ids(const struct spool *s, struct id_set *ids)
 {
     for (size_t i = 0; i < s->count; i++)
-        if (!id_set_add(ids, s->entries[i].id))
-            return error_memory(e, "a list of frames");
-    return STATUS_OK;
+        id_set_add(ids, s->entries[i].id);
 }

@@ -3,8 +3,9 @@
  * arrived.
  *
  * Frames arrive in any order.  Their records are appended to PATH.part.  At the end they are
- * written to PATH in order.  Processes of a run may share the spool; each appends while it holds a
- * lock.  If a process is killed, all complete records can still be read.
+ * written to PATH in order, or PATH.part itself becomes PATH.  Processes of a run may share the
+ * spool; each appends while it holds a lock.  If a process is killed, all complete records can
+ * still be read.
  */
 #ifndef BRAGG_IO_HDF5_SPOOL_H
 #define BRAGG_IO_HDF5_SPOOL_H
@@ -24,6 +25,9 @@ struct records {
     size_t count;
     enum status (*read)(void *state, size_t i, const void **bytes, size_t *size, struct error *e);
 };
+
+/* The file begins with this number of bytes that are not used. */
+enum { SPOOL_FRONT = 128 };
 
 struct spool_entry {
     uint64_t id;      // of the frame
@@ -60,7 +64,8 @@ enum status spool_open(struct spool *s, const char *path, const struct spool_set
                        struct error *e);
 
 /* Locks the spool for this process until it is released or closed, and reads which records other
- * processes have appended.  *gone: the file was removed, so that appended records would be lost.
+ * processes have appended.  *gone: the file was removed or has got its final name, so that nothing
+ * may be appended.
  * STATUS_FAILED: the file was truncated. */
 enum status spool_hold(struct spool *s, bool *gone, struct error *e);
 void spool_release(struct spool *s);
@@ -89,11 +94,14 @@ struct records spool_records(struct spool *s);
 enum status spool_peek(const struct spool *s, size_t i, uint64_t offset, void *to, size_t size,
                        struct error *e);
 
+/* Returns the offset in the file of byte number `offset` of record i. */
+uint64_t spool_place(const struct spool *s, size_t i, uint64_t offset);
+
 /* Sets *e to the error about a corrupt record.  Returns STATUS_FAILED. */
 enum status spool_damaged(const struct spool *s, struct error *e);
 
 /* Adds the frames of these records to *ids. */
-enum status spool_ids(const struct spool *s, struct id_set *ids, struct error *e);
+void spool_ids(const struct spool *s, struct id_set *ids);
 
 void spool_close(struct spool *s);
 void spool_remove(struct spool *s);

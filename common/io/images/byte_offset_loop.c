@@ -7,7 +7,7 @@
  * The speed is limited by memory on empty frames, and by mispredicted branches on noisy frames: two
  * for each isolated bright pixel.
  */
-#include "io/images/byte_offset.h"
+#include "io/images/cbf.h"
 
 #include "base/isa.h"
 
@@ -22,7 +22,7 @@ enum { LANES = 16, ALL_LANES = (1 << LANES) - 1 };
 
 /* Writes the bytes of *value and returns the place after them.  The bytes have the order of the
  * machine, which is little-endian. */
-INLINE uint8_t *put(uint8_t *out, const void *value, size_t size)
+INLINE uint8_t *put_value(uint8_t *out, const void *value, size_t size)
 {
     memcpy(out, value, size);
     return out + size;
@@ -39,10 +39,10 @@ static uint8_t *put_difference(uint8_t *out, int32_t difference)
         return out + 1;
     *out++ = 0x80;
     if (difference >= -INT16_MAX && difference <= INT16_MAX)
-        return put(out, &two, sizeof two);
-    out = put(out, &no_two, sizeof no_two);
-    out = put(out, &difference, sizeof difference);
-    return difference == no_four ? put(out, &eight, sizeof eight) : out;
+        return put_value(out, &two, sizeof two);
+    out = put_value(out, &no_two, sizeof no_two);
+    out = put_value(out, &difference, sizeof difference);
+    return difference == no_four ? put_value(out, &eight, sizeof eight) : out;
 }
 
 INLINE int32_t minus(int32_t a, int32_t b)

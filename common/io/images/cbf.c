@@ -1,6 +1,5 @@
 #include "io/images/cbf.h"
 
-#include <endian.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -10,11 +9,11 @@
 #include <time.h>
 
 #include "base/alloc.h"
+#include "base/hash.h"
 #include "base/isa.h"
 #include "base/program.h"
 #include "base/units.h"
-#include "io/images/byte_offset.h"
-#include "model/beam.h"
+#include "model/recipe.h"
 
 /* Largest size of the header before that of the binary part.  fabio searches the beginning of the
  * pixels only in the first 8 KiB. */
@@ -119,7 +118,9 @@ static void append_contents(struct header_text *h, enum cbf_header kind, const s
     const bool limited = x->saturation > 0.0 && x->saturation < INT32_MAX;
     append_detector(h, kind, p, r->id);
     header_append(h, "# Pixel_size %.9g m x %.9g m\r\n", p->pixel_m, p->pixel_m);
-    header_append(h, "# Exposure_time 1 s\r\n# Exposure_period 1 s\r\n");
+    const double exposure_s = beam_exposure_s(&x->beam);
+    header_append(h, "# Exposure_time %.9g s\r\n# Exposure_period %.9g s\r\n", exposure_s,
+                  exposure_s);
     header_append(h, "# Count_cutoff %.0f counts\r\n", limited ? x->saturation : (double)INT32_MAX);
     header_append(h, "# Wavelength %.9g A\r\n", m_to_angstrom(incident_beam(x, r).mean_m));
     header_append(h, "# Detector_distance %.9g m\r\n", p->distance_m);
@@ -196,7 +197,7 @@ static const int32_t *whole_pixels(const struct image *image, const uint8_t *mas
 
 /* Makes room for one more chunk after `used` bytes.  `count` is the number of pixels of the
  * image.  Returns false if there is not enough memory. */
-static bool reserve(struct cbf_scratch *scratch, size_t used, size_t count)
+static bool reserve_chunk(struct cbf_scratch *scratch, size_t used, size_t count)
 {
     if (scratch->size >= used + CHUNK_BYTES)
         return true;
@@ -217,7 +218,7 @@ static enum status encode_image(const struct image *image, const uint8_t *mask,
     *bytes = 0;
     for (size_t first = 0; first < image->count; first += CHUNK) {
         const size_t n = image->count - first < CHUNK ? image->count - first : CHUNK;
-        if (!reserve(scratch, *bytes, image->count))
+        if (!reserve_chunk(scratch, *bytes, image->count))
             return error_memory(e, "an encoded image");
         uint8_t *to = scratch->bytes + *bytes;
         if (image->type == PIXEL_U16 && !mask) {
@@ -237,6 +238,17 @@ static enum status encode_image(const struct image *image, const uint8_t *mask,
         image_was_read(image, first + n);
     }
     return STATUS_OK;
+}
+
+/* Returns a byte for each pixel: 0 if the pixel is masked or outside the ROI, otherwise 1.  The
+ * caller frees the bytes with mem_free. */
+static uint8_t *mark_computed(const struct panel *p)
+{
+    uint8_t *computed = mem_array((size_t)p->fast_pixels, (size_t)p->slow_pixels);
+    for (int64_t s = 0; s < p->slow_pixels; s++)
+        for (int64_t f = 0; f < p->fast_pixels; f++)
+            computed[s * p->fast_pixels + f] = panel_computes(p, f, s);
+    return computed;
 }
 
 static enum status check_image(const struct experiment *x, const struct image *image,
@@ -265,8 +277,11 @@ enum status cbf_write(FILE *out, const struct experiment *x, const struct frame 
     size_t bytes;
     enum status s = check_image(x, &f->image, e);
     s = s ? s : cbf_header_check(kind, x, e);
-    if (!s)
-        s = encode_image(&f->image, x->panels->mask, scratch, &bytes, e);
+    if (!s) {
+        uint8_t *computed = panel_is_whole(x->panels) ? NULL : mark_computed(x->panels);
+        s = encode_image(&f->image, computed, scratch, &bytes, e);
+        mem_free(computed);
+    }
     if (s)
         return s;
     cbf_header_make(&h, kind, x, f, bytes);
@@ -277,63 +292,17 @@ enum status cbf_write(FILE *out, const struct experiment *x, const struct frame 
     return STATUS_OK;
 }
 
-/* --- reading: MD5 (RFC 1321) of the packed pixels ------------------------- */
+/* --- reading: MD5 of the packed pixels ------------------------------------- */
 
-enum { MD5_BLOCK = 64, MD5_BYTES = 16, BASE64_CHARS = 24 };
-
-static uint32_t rotate(uint32_t x, int bits)
-{
-    return x << bits | x >> (32 - bits);
-}
-
-static void md5_block(uint32_t state[4], const uint32_t sines[MD5_BLOCK], const uint8_t *block)
-{
-    static const int turns[4][4] = {
-        {7, 12, 17, 22}, {5, 9, 14, 20}, {4, 11, 16, 23}, {6, 10, 15, 21}};
-    static const uint32_t step[4] = {1, 5, 3, 7}, start[4] = {0, 1, 5, 0};
-    uint32_t a = state[0], b = state[1], c = state[2], d = state[3];
-    for (uint32_t i = 0; i < MD5_BLOCK; i++) {
-        const uint32_t round = i / 16;
-        const uint32_t f = round == 0   ? (b & c) | (~b & d)
-                           : round == 1 ? (d & b) | (~d & c)
-                           : round == 2 ? b ^ c ^ d
-                                        : c ^ (b | ~d);
-        uint32_t word;
-        memcpy(&word, block + 4 * ((step[round] * i + start[round]) % 16), sizeof word);
-        const uint32_t sum = a + f + sines[i] + le32toh(word);
-        a = d;
-        d = c;
-        c = b;
-        b += rotate(sum, turns[round][i % 4]);
-    }
-    state[0] += a;
-    state[1] += b;
-    state[2] += c;
-    state[3] += d;
-}
+enum { BASE64_CHARS = 24 };
 
 /* Computes the MD5 checksum of `size` bytes as text in the form of Content-MD5: base64 of the
  * sixteen bytes. */
 static void md5_text(const uint8_t *bytes, size_t size, char text[BASE64_CHARS + 1])
 {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    uint32_t state[4] = {0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476};
-    uint8_t last[2 * MD5_BLOCK] = {0}, sum[MD5_BYTES + 2] = {0};
-    uint32_t sines[MD5_BLOCK];
-    for (int i = 0; i < MD5_BLOCK; i++)
-        sines[i] = (uint32_t)floor(fabs(sin(i + 1.0)) * 4294967296.0);
-    const size_t whole = size / MD5_BLOCK * MD5_BLOCK, rest = size - whole;
-    const size_t end = rest < MD5_BLOCK - 8 ? MD5_BLOCK : 2 * MD5_BLOCK;
-    const uint64_t bits = htole64(8 * (uint64_t)size);
-    for (size_t i = 0; i < whole; i += MD5_BLOCK)
-        md5_block(state, sines, bytes + i);
-    memcpy(last, bytes + whole, rest);
-    last[rest] = 0x80;
-    memcpy(last + end - sizeof bits, &bits, sizeof bits);
-    for (size_t i = 0; i < end; i += MD5_BLOCK)
-        md5_block(state, sines, last + i);
-    for (int i = 0; i < MD5_BYTES; i++)
-        sum[i] = (uint8_t)(state[i / 4] >> (8 * (i % 4)));
+    uint8_t sum[MD5_BYTES + 2] = {0};
+    md5_compute(bytes, size, sum);
     for (int i = 0; i < BASE64_CHARS; i++) {
         const uint8_t *three = sum + i / 4 * 3;
         const uint32_t group = (uint32_t)three[0] << 16 | (uint32_t)three[1] << 8 | three[2];
@@ -547,7 +516,7 @@ static enum status parse_file(char *content, size_t size, const char *path, stru
 
 enum status cbf_read(FILE *in, const char *path, size_t size, struct image_file *f, struct error *e)
 {
-    char *content = mem_array(size + 1, 1);
+    char *content = mem_try_array(size + 1, 1);
     if (!content)
         return error_memory(e, path);
     const enum status s = fread(content, 1, size, in) == size
@@ -557,4 +526,61 @@ enum status cbf_read(FILE *in, const char *path, size_t size, struct image_file 
     if (s)
         image_free(&f->image);
     return s;
+}
+
+const struct byte_offset_kernels *byte_offset_kernels(enum isa isa)
+{
+    static const struct byte_offset_kernels *const all[ISA_COUNT] = {
+        &byte_offset_baseline, &byte_offset_avx2, &byte_offset_avx512};
+    return all[isa];
+}
+
+/* Decodes one difference.  Returns its length in bytes.  Returns 0 if the difference is cut off
+ * or has more than 32 bits. */
+static size_t take_difference(const uint8_t *bytes, size_t size, int32_t *difference)
+{
+    int16_t two;
+    int64_t eight;
+    if (size >= 1 && bytes[0] != 0x80) {
+        *difference = (int8_t)bytes[0];
+        return 1;
+    }
+    if (size < 3)
+        return 0;
+    memcpy(&two, bytes + 1, sizeof two);
+    *difference = two;
+    if (two != INT16_MIN)
+        return 3;
+    if (size < 7)
+        return 0;
+    memcpy(difference, bytes + 3, sizeof *difference);
+    if (*difference != INT32_MIN)
+        return 7;
+    if (size < BYTE_OFFSET_WORST)
+        return 0;
+    memcpy(&eight, bytes + 7, sizeof eight);
+    return eight == INT32_MIN ? BYTE_OFFSET_WORST : 0;
+}
+
+enum status byte_offset_decode(const uint8_t *bytes, size_t size, int32_t *pixels, size_t count,
+                               struct error *e)
+{
+    uint32_t value = 0;
+    size_t at = 0;
+    for (size_t i = 0; i < count; i++) {
+        int32_t difference;
+        const size_t length = take_difference(bytes + at, size - at, &difference);
+        if (!length)
+            return error_set(e, STATUS_INPUT,
+                             "byte offsets: pixel %zu of %zu is truncated or exceeds 32 bits", i,
+                             count);
+        at += length;
+        value += (uint32_t)difference;
+        pixels[i] = (int32_t)value;
+    }
+    if (at != size)
+        return error_set(e, STATUS_INPUT,
+                         "byte offsets: %zu bytes remain after %zu pixels; expected none",
+                         size - at, count);
+    return STATUS_OK;
 }

@@ -8,7 +8,7 @@
 
 #include "base/history.h"
 #include "base/units.h"
-#include "model/beam.h"
+#include "model/recipe.h"
 
 void header_append(struct header_text *h, const char *format, ...)
 {
@@ -130,6 +130,14 @@ static void append_shift(const struct writer *w, const struct recipe *r)
         append_list(w, "BRAGG_SHIFT_MM", mm, 3);
 }
 
+/* Appends where the beam meets the sample holder. */
+static void append_sample(const struct writer *w, const struct recipe *r)
+{
+    const double um[] = {1e6 * r->sample_m[0], 1e6 * r->sample_m[1]};
+    if (r->has_sample)
+        append_list(w, "BRAGG_SAMPLE_UM", um, 2);
+}
+
 /* Appends a line for each stage in the history.  If the header would become longer than `most`
  * bytes, or if a line cannot be shortened, appends no lines of stages at all. */
 static void append_stages(const struct writer *w, const char *history, size_t most)
@@ -166,6 +174,7 @@ void header_append_truth(struct header_text *h, const struct experiment *x, cons
     if (x->npanels && x->panels->thickness_m > 0.0)
         append_sensor(&w, x);
     append_shift(&w, r);
+    append_sample(&w, r);
     append_whole(&w, "BRAGG_LATTICES", r->nlattices);
     append_stages(&w, x->history, most);
     size_t whole = h->length;

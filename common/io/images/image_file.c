@@ -36,7 +36,7 @@ struct header {
     enum status status;
 };
 
-static void refuse(struct header *h, const char *key, const char *value, const char *what)
+static void refuse_value(struct header *h, const char *key, const char *value, const char *what)
 {
     if (!h->status)
         h->status = error_set(h->e, STATUS_INPUT, "%s: header: %s %.*s: %s", h->path, key,
@@ -116,9 +116,9 @@ static double value_of(struct header *h, const char *key, const struct unit unit
     *said = false;
     for (; (value = find_value(h, at, key)) && !h->status; at = value) {
         if (!parse_quantity(value, units, &number, &end))
-            refuse(h, key, value, "is not a number with a known unit");
+            refuse_value(h, key, value, "is not a number with a known unit");
         else if (*said && number != first)
-            refuse(h, key, value, "contradicts another value of the same key");
+            refuse_value(h, key, value, "contradicts another value of the same key");
         else if (!*said)
             first = number;
         *said = true;
@@ -194,7 +194,7 @@ static void find_cbf_beam(struct header *text, struct image_header *h)
         const char *at = end + (i ? strspn(end, ", \t") : 0);
         px[i] = number_real(at, &end);
         if (end == at || !isfinite(px[i]) || (i == 0 && *end != ',')) {
-            refuse(text, "# Beam_xy", value, "is not two numbers in pixels");
+            refuse_value(text, "# Beam_xy", value, "is not two numbers in pixels");
             return;
         }
     }
@@ -202,7 +202,7 @@ static void find_cbf_beam(struct header *text, struct image_header *h)
         return;
     end += strspn(end, ") \t");
     if (strcspn(end, "\r\n") && strncmp(end, "pixel", 5) != 0)
-        refuse(text, "# Beam_xy", value, "is not two numbers in pixels");
+        refuse_value(text, "# Beam_xy", value, "is not two numbers in pixels");
     h->has_beam = true;
     h->beam_fast_m = px[0] * h->pixel_m;
     h->beam_slow_m = px[1] * h->pixel_m;
@@ -217,7 +217,7 @@ static double find_cbf_pixel(struct header *text)
     if (!value)
         return 0.0;
     if (!parse_quantity(value, metres, &edge_m[0], &end)) {
-        refuse(text, "# Pixel_size", value, "is not a number with a known unit");
+        refuse_value(text, "# Pixel_size", value, "is not a number with a known unit");
         return 0.0;
     }
     end += strspn(end, " \t");
@@ -226,7 +226,7 @@ static double find_cbf_pixel(struct header *text)
     end += 1 + strspn(end + 1, " \t");
     if (!parse_quantity(end, metres, &edge_m[1], &end) ||
         !(fabs(edge_m[1] - edge_m[0]) <= 1e-6 * edge_m[0]))
-        refuse(text, "# Pixel_size", value, "is not a square");
+        refuse_value(text, "# Pixel_size", value, "is not a square");
     return edge_m[0];
 }
 
@@ -250,22 +250,32 @@ static enum status parse_cbf_header(const char *path, const char *bytes, struct 
     return text.status;
 }
 
+/* Reads the text of a CBF file up to its binary part.  Reads no more than that, because a series
+ * has many files.  Returns false if there is no binary part within CBF_HEADER_MAX bytes. */
+static bool read_cbf_text(FILE *in, char *text)
+{
+    enum { BLOCK = 4096, MARK = 4 };
+    size_t got = 0, n;
+    while (got < CBF_HEADER_MAX && (n = fread(text + got, 1, BLOCK, in)) > 0) {
+        const size_t from = got < MARK ? 0 : got - MARK;
+        got += n;
+        char *mark = memmem(text + from, got - from, "\x0c\x1a\x04\xd5", MARK);
+        if (mark) {
+            *mark = 0;
+            return true;
+        }
+    }
+    return false;
+}
+
 static enum status read_cbf_header(FILE *in, const char *path, struct image_header *h,
                                    struct error *e)
 {
     char *text = mem_array(CBF_HEADER_MAX + 1, 1);
-    if (!text)
-        return error_memory(e, path);
-    const size_t got = fread(text, 1, CBF_HEADER_MAX, in);
-    char *mark = memmem(text, got, "\x0c\x1a\x04\xd5", 4);
-    enum status s = STATUS_OK;
-    text[got] = 0;
-    if (mark) {
-        *mark = 0;
-        s = parse_cbf_header(path, text, h, e);
-    } else {
-        s = error_set(e, STATUS_INPUT, "%s: not a CBF file: the binary part is missing", path);
-    }
+    const enum status s =
+        read_cbf_text(in, text)
+            ? parse_cbf_header(path, text, h, e)
+            : error_set(e, STATUS_INPUT, "%s: not a CBF file: the binary part is missing", path);
     mem_free(text);
     return s;
 }

@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 
 #include "base/files.h"
-#include "io/output/replace.h"
+#include "io/output/output_file.h"
 
 /* Writes a file with `head_bytes` bytes of a header and `count` items of `size` bytes each. */
 static enum status write_file(const char *path, const void *head, size_t head_bytes,

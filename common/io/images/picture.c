@@ -28,7 +28,7 @@ static const struct picture_kernels *best_kernels(void)
     return all[isa_best()];
 }
 
-static int compare(const void *a, const void *b)
+static int compare_values(const void *a, const void *b)
 {
     const float x = *(const float *)a, y = *(const float *)b;
     return (x > y) - (x < y);
@@ -65,7 +65,7 @@ static double black_of_few(float *pixels, size_t n, double white)
     const size_t kept = keep_above(pixels, n, white);
     if (!kept)
         return white;
-    qsort(pixels, kept, sizeof *pixels, compare);
+    qsort(pixels, kept, sizeof *pixels, compare_values);
     return percentile(pixels, kept, 50.0);
 }
 
@@ -78,7 +78,7 @@ static struct scale find_scale(float *pixels, size_t n, bool logarithmic)
     float sorted[SAMPLES];
     for (size_t i = 0; i < count; i++)
         sorted[i] = pixels[i * stride];
-    qsort(sorted, count, sizeof *sorted, compare);
+    qsort(sorted, count, sizeof *sorted, compare_values);
     const double spread = 0.5 * (percentile(sorted, count, 84.0) - percentile(sorted, count, 16.0));
     struct scale scale = {
         .white = percentile(sorted, count, 1.0),
@@ -126,17 +126,11 @@ static void shade_logarithmic(const float *values, size_t count, double white, d
 
 /* --- inks ------------------------------------------------------------------ */
 
-static bool is_partial(const struct panel *p)
-{
-    return p->mask || p->roi.fast_min > 0 || p->roi.slow_min > 0 ||
-           p->roi.fast_max < p->fast_pixels - 1 || p->roi.slow_max < p->slow_pixels - 1;
-}
-
 /* Sets INK_MASKED in all blocks without a computed pixel, and INK_NONE in all others.  Does
  * nothing if all pixels of the panel are computed. */
 static void ink_masked(struct picture *p, const struct panel *panel)
 {
-    if (!is_partial(panel))
+    if (panel_is_whole(panel))
         return;
     memset(p->ink, INK_MASKED, (size_t)(p->width * p->height));
     for (int64_t s = 0; s < panel->slow_pixels; s++) {
@@ -193,8 +187,8 @@ static void shade(struct picture *p, const float *reduced, const struct scale *s
             p->gray[i] = 255;
 }
 
-enum status picture_make(struct picture *p, const struct image *image, const struct panel *panel,
-                         const struct picture_settings *settings, struct error *e)
+void picture_make(struct picture *p, const struct image *image, const struct panel *panel,
+                  const struct picture_settings *settings)
 {
     const int64_t fast = panel->fast_pixels, slow = panel->slow_pixels;
     const int64_t edge = fast > slow ? fast : slow, edge_max = settings->edge_max;
@@ -208,20 +202,16 @@ enum status picture_make(struct picture *p, const struct image *image, const str
     void *row = mem_array((size_t)fast, pixel_size(image->type));
     p->gray = mem_array(n, 1);
     p->ink = mem_array(n, 1);
-    const bool has_memory = reduced && kept && row && p->gray && p->ink;
-    if (has_memory) {
-        best_kernels()->reduce(p, image, fast, slow, row, reduced);
-        ink_masked(p, panel);
-        ink_saturated(p, reduced, settings->saturation);
-        const struct scale scale =
-            find_scale(kept, copy_computed(p, reduced, kept), settings->logarithmic);
-        shade(p, reduced, &scale, settings->logarithmic);
-        drop_unused_ink(p);
-    }
+    best_kernels()->reduce(p, image, fast, slow, row, reduced);
+    ink_masked(p, panel);
+    ink_saturated(p, reduced, settings->saturation);
+    const struct scale scale =
+        find_scale(kept, copy_computed(p, reduced, kept), settings->logarithmic);
+    shade(p, reduced, &scale, settings->logarithmic);
+    drop_unused_ink(p);
     mem_free(reduced);
     mem_free(kept);
     mem_free(row);
-    return has_memory ? STATUS_OK : error_memory(e, "the picture");
 }
 
 void picture_free(struct picture *p)
@@ -264,20 +254,16 @@ static uint8_t *enlarge_plane(const uint8_t *from, const struct picture *p, int6
 {
     const int64_t width = p->width * zoom, height = p->height * zoom;
     uint8_t *to = mem_array((size_t)(width * height), 1);
-    for (int64_t y = 0; y < height && to; y++)
+    for (int64_t y = 0; y < height; y++)
         for (int64_t x = 0; x < width; x++)
             to[y * width + x] = from[y / zoom * p->width + x / zoom];
     return to;
 }
 
-enum status picture_enlarge(struct picture *p, int64_t zoom, struct error *e)
+void picture_enlarge(struct picture *p, int64_t zoom)
 {
     uint8_t *gray = enlarge_plane(p->gray, p, zoom),
             *ink = p->ink ? enlarge_plane(p->ink, p, zoom) : NULL;
-    if (!gray || (p->ink && !ink)) {
-        mem_free(gray);
-        return error_memory(e, "the picture");
-    }
     mem_free(p->gray);
     mem_free(p->ink);
     p->gray = gray;
@@ -285,14 +271,12 @@ enum status picture_enlarge(struct picture *p, int64_t zoom, struct error *e)
     p->width *= zoom;
     p->height *= zoom;
     p->zoom *= zoom;
-    return STATUS_OK;
 }
 
-enum status picture_ink(struct picture *p, struct error *e)
+void picture_ink(struct picture *p)
 {
     if (!p->ink)
         p->ink = mem_array((size_t)(p->width * p->height), 1);
-    return p->ink ? STATUS_OK : error_memory(e, "the picture");
 }
 
 static void draw_dot(struct picture *p, int64_t x, int64_t y, int64_t width, enum ink ink)
@@ -313,6 +297,12 @@ void picture_line(struct picture *p, int64_t x0, int64_t y0, int64_t x1, int64_t
                  y0 + (steps ? (2 * dy * i + steps) / (2 * steps) : 0), width, ink);
 }
 
+/* Returns true if a pixel is in the picture and is dark, as spots are. */
+static bool is_dark(const struct picture *p, int64_t x, int64_t y)
+{
+    return x >= 0 && y >= 0 && x < p->width && y < p->height && p->gray[y * p->width + x] < 128;
+}
+
 /* Draws all pixels whose centres are closer to the circle than half a pixel. */
 void picture_circle(struct picture *p, int64_t x, int64_t y, int64_t radius, enum ink ink)
 {
@@ -321,7 +311,7 @@ void picture_circle(struct picture *p, int64_t x, int64_t y, int64_t radius, enu
     for (int64_t j = -radius; j <= radius; j++)
         for (int64_t i = -radius; i <= radius; i++) {
             const int64_t r = 4 * (i * i + j * j);
-            if (r >= inside && r < outside)
+            if (r >= inside && r < outside && !is_dark(p, x + i, y + j))
                 draw_dot(p, x + i, y + j, 1, ink);
         }
 }
@@ -365,21 +355,35 @@ static void on_warning(png_structp png, png_const_charp text)
     (void)text;
 }
 
-enum { SHADES = 256 - INKS };  // number of gray values in a palette; inks follow them
+/* Returns the number of gray values in the palette of a picture; inks follow them. */
+static int count_shades(const struct picture *p)
+{
+    return 256 - (p->lattices ? INK_LATTICES : INK_TRUTH + 1);
+}
 
 /* Colours of inks on a white background, then on a black one. */
-static const png_color inks[2][INKS] = {{[INK_PAPER] = {255, 255, 255},
-                                         [INK_MASKED] = {196, 212, 232},
-                                         [INK_SATURATED] = {230, 20, 20},
-                                         [INK_RING] = {0, 130, 110},
-                                         [INK_BEAM] = {20, 60, 220},
-                                         [INK_TRUTH] = {215, 0, 170}},
-                                        {[INK_PAPER] = {0, 0, 0},
-                                         [INK_MASKED] = {30, 44, 70},
-                                         [INK_SATURATED] = {255, 60, 60},
-                                         [INK_RING] = {80, 220, 190},
-                                         [INK_BEAM] = {110, 170, 255},
-                                         [INK_TRUTH] = {255, 90, 220}}};
+static const png_color inks[2][INK_LATTICES] = {{[INK_PAPER] = {255, 255, 255},
+                                                 [INK_MASKED] = {196, 212, 232},
+                                                 [INK_SATURATED] = {230, 20, 20},
+                                                 [INK_RING] = {0, 130, 110},
+                                                 [INK_BEAM] = {20, 60, 220},
+                                                 [INK_TRUTH] = {215, 0, 170},
+                                                 {235, 120, 0},
+                                                 {0, 150, 215},
+                                                 {120, 150, 0},
+                                                 {120, 60, 210},
+                                                 {130, 80, 30}},
+                                                {[INK_PAPER] = {0, 0, 0},
+                                                 [INK_MASKED] = {30, 44, 70},
+                                                 [INK_SATURATED] = {255, 60, 60},
+                                                 [INK_RING] = {80, 220, 190},
+                                                 [INK_BEAM] = {110, 170, 255},
+                                                 [INK_TRUTH] = {255, 90, 220},
+                                                 {255, 160, 60},
+                                                 {70, 200, 255},
+                                                 {190, 225, 60},
+                                                 {185, 140, 255},
+                                                 {215, 165, 110}}};
 
 /* Returns the colour of the gray value 255 * light. */
 static png_color color_of(enum picture_colors colors, double light)
@@ -400,12 +404,13 @@ static png_color color_of(enum picture_colors colors, double light)
                        (png_byte)(rgb[2] + 0.5)};
 }
 
-static void set_palette(png_structp png, png_infop info, enum picture_colors colors)
+static void set_palette(png_structp png, png_infop info, const struct picture *p)
 {
+    const int shades = count_shades(p);
     png_color palette[256];
     for (int i = 0; i < 256; i++)
-        palette[i] = i < SHADES ? color_of(colors, i / (SHADES - 1.0))
-                                : inks[colors == COLORS_GRAY][i - SHADES];
+        palette[i] = i < shades ? color_of(p->colors, i / (shades - 1.0))
+                                : inks[p->colors == COLORS_GRAY][i - shades];
     png_set_PLTE(png, info, palette, 256);
 }
 
@@ -413,9 +418,10 @@ static void set_palette(png_structp png, png_infop info, enum picture_colors col
 static void index_row(const struct picture *p, int64_t y, png_bytep row)
 {
     const uint8_t *gray = p->gray + y * p->width;
+    const int shades = count_shades(p);
     for (int64_t x = 0; x < p->width; x++) {
         const int ink = p->ink ? p->ink[y * p->width + x] : INK_NONE;
-        row[x] = (png_byte)(ink ? SHADES + ink : (gray[x] * (SHADES - 1) + 127) / 255);
+        row[x] = (png_byte)(ink ? shades + ink : (gray[x] * (shades - 1) + 127) / 255);
     }
 }
 
@@ -432,8 +438,6 @@ enum status picture_write_png(FILE *out, const struct picture *p, const char *pa
 {
     const bool indexed = p->ink || p->colors != COLORS_INVERTED;
     png_bytep row = mem_array((size_t)p->width, 1);
-    if (!row)
-        return error_memory(e, path);
     png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, NULL, on_error, on_warning);
     png_infop info = png ? png_create_info_struct(png) : NULL;
     if (!info) {
@@ -461,7 +465,7 @@ enum status picture_write_png(FILE *out, const struct picture *p, const char *pa
     png_set_compression_strategy(png, Z_HUFFMAN_ONLY);
     png_set_compression_buffer_size(png, OUTPUT_BYTES);
     if (indexed)
-        set_palette(png, info, p->colors);
+        set_palette(png, info, p);
     png_write_info(png, info);
     write_rows(png, p, row, indexed);
     png_write_end(png, NULL);

@@ -22,8 +22,8 @@ enum ink {
     INK_SATURATED,  // a pixel has the largest ADU
     INK_RING,       // resolution rings and their d
     INK_BEAM,       // the beam, and the scale bar
-    INK_TRUTH,      // predicted reflections
-    INKS
+    INK_TRUTH,      // reflections, of the first lattice if there are several
+    INK_LATTICES = INK_TRUTH + 6,  // after the inks of further lattices
 };
 
 /* Colours of gray values: dark on white, white on black, or white over yellow, red and blue to
@@ -37,6 +37,7 @@ struct picture {
     enum picture_colors colors;
     uint8_t *gray;  // owned; height x width, 255 = white
     uint8_t *ink;   // owned; height x width, enum ink; NULL: no ink
+    bool lattices;  // inks after INK_TRUTH are used, at the cost of gray values
 };
 
 struct picture_settings {
@@ -55,8 +56,8 @@ struct picture_settings {
  * percentiles.  If both are not above white, black is the median of all values above white.
  *
  * *p is overwritten; picture_free frees it. */
-enum status picture_make(struct picture *p, const struct image *image, const struct panel *panel,
-                         const struct picture_settings *settings, struct error *e);
+void picture_make(struct picture *p, const struct image *image, const struct panel *panel,
+                  const struct picture_settings *settings);
 
 void picture_free(struct picture *p);
 
@@ -74,19 +75,19 @@ enum status picture_write_pgm(FILE *out, const struct picture *p, const char *pa
  * other letters, in dots. */
 enum { LETTER_WIDTH = 6, LETTER_HEIGHT = 7, LETTER_ABOVE = 4 };
 
-/* Enlarges a small picture: each pixel becomes a square of `zoom` x `zoom` pixels.
- * STATUS_FAILED: out of memory. */
-enum status picture_enlarge(struct picture *p, int64_t zoom, struct error *e);
+/* Enlarges a small picture: each pixel becomes a square of `zoom` x `zoom` pixels. */
+void picture_enlarge(struct picture *p, int64_t zoom);
 
 /* Adds an empty layer of ink to the picture if the picture has none.  The functions below need
- * the layer.  STATUS_FAILED: out of memory. */
-enum status picture_ink(struct picture *p, struct error *e);
+ * the layer. */
+void picture_ink(struct picture *p);
 
 /* Draws a line from the pixel (x0, y0) to the pixel (x1, y1), `width` pixels wide. */
 void picture_line(struct picture *p, int64_t x0, int64_t y0, int64_t x1, int64_t y1, int64_t width,
                   enum ink ink);
 
-/* Draws a circle with the centre (x, y), one pixel wide. */
+/* Draws a circle with the centre (x, y), one pixel wide.  Pixels that are dark keep their gray
+ * value, so that a circle does not hide a spot. */
 void picture_circle(struct picture *p, int64_t x, int64_t y, int64_t radius, enum ink ink);
 
 /* Draws `text`, which has the characters 0-9 . m c u, spaces, and A, which is drawn as the angstrom

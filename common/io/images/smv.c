@@ -12,7 +12,7 @@
 #include "base/files.h"
 #include "base/filetype.h"
 #include "base/units.h"
-#include "model/beam.h"
+#include "model/recipe.h"
 
 /* Limits of the length of a header, in bytes, and of the edge of an image, in pixels. */
 enum { HEADER_MIN = 16, HEADER_MAX = 1 << 20, SIDE_MAX = 1 << 20 };
@@ -102,7 +102,7 @@ static enum status read_text(FILE *in, const char *path, struct smv *smv, struct
         return s;
     if (file_bytes < smv->header_bytes)
         return error_set(e, STATUS_INPUT, "%s: truncated inside its SMV header", path);
-    smv->header = mem_array(smv->header_bytes + 1, 1);
+    smv->header = mem_try_array(smv->header_bytes + 1, 1);
     if (!smv->header)
         return error_memory(e, "SMV header");
     if (fseek(in, 0, SEEK_SET) != 0)
@@ -129,7 +129,7 @@ static enum status read_header(FILE *in, const char *path, struct smv *smv, stru
     double bytes = text ? strtod(text, NULL) : 0.0;
     if (!(bytes >= HEADER_MIN && bytes <= HEADER_MAX) || bytes != floor(bytes))
         return error_set(e, STATUS_INPUT,
-                         "%s: header: HEADER_BYTES must be a whole number from %d to %d", path,
+                         "%s: header: HEADER_BYTES is not a whole number from %d to %d", path,
                          HEADER_MIN, HEADER_MAX);
     smv->header_bytes = (size_t)bytes;
     const enum status status = read_text(in, path, smv, e);
@@ -348,7 +348,7 @@ static enum status read_pixels(FILE *in, const char *path, struct smv *smv, stru
         if (ordered)
             return ordered;
     }
-    smv->pixels = mem_array(count, sizeof *smv->pixels);
+    smv->pixels = mem_try_array(count, sizeof *smv->pixels);
     if (!smv->pixels)
         return error_memory(e, "SMV image");
     if (fread(smv->pixels, sizeof *smv->pixels, count, in) != count)
@@ -384,7 +384,7 @@ enum status smv_read(const char *path, bool with_pixels, struct smv *smv, struct
 enum status smv_mask(const struct smv *smv, uint8_t **mask, struct error *e)
 {
     const size_t count = (size_t)smv->fast_pixels * (size_t)smv->slow_pixels;
-    *mask = mem_array(count, 1);
+    *mask = mem_try_array(count, 1);
     for (size_t i = 0; *mask && i < count; i++)
         (*mask)[i] = smv->pixels[i] != 0;
     return *mask ? STATUS_OK : error_memory(e, "the mask");
@@ -544,6 +544,8 @@ static void append_geometry(struct header_text *h, const struct experiment *x,
     header_append(h, "PHI=%.9g;\nOSC_START=%.9g;\nOSC_RANGE=%.9g;\nTWOTHETA=%.9g;\n",
                   rad_to_deg(r->phi_rad), rad_to_deg(r->phi_rad), rad_to_deg(r->osc_rad),
                   rad_to_deg(p->twotheta_rad));
+    if (x->beam.has_exposure)
+        header_append(h, "TIME=%.9g;\n", x->beam.exposure_s);
     header_append(h, "ADC_OFFSET=%.9g;\nDETECTOR_SN=000;\nBEAMLINE=fake;\n", x->adc_offset);
     if (x->counts_photons && f->image.unit == UNIT_ADU)
         header_append(h, "CCD_IMAGE_SATURATION=%.9g;\n", floor(x->saturation));

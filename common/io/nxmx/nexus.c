@@ -195,7 +195,7 @@ static double *read_numbers(hid_t data, size_t *count)
     const hid_t space = H5Dget_space(data), type = H5Dget_type(data);
     const hssize_t found = space >= 0 ? H5Sget_simple_extent_npoints(space) : 0;
     const bool good = type >= 0 && is_number(type) && found >= 1 && found <= NUMBERS_MAX;
-    double *values = good ? mem_array((size_t)found, sizeof *values) : NULL;
+    double *values = good ? mem_try_array((size_t)found, sizeof *values) : NULL;
     *count = (size_t)found;
     if (values && H5Dread(data, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) < 0) {
         mem_free(values);
@@ -381,7 +381,7 @@ enum status nexus_wholes(const struct nexus *n, const char *path, size_t most, i
     if (data >= 0)
         (void)H5Dclose(data);
     return good ? STATUS_OK
-                : nexus_error(n, path, e, "must be a list of at most %zu integers", most);
+                : nexus_error(n, path, e, "is not a list of at most %zu integers", most);
 }
 
 /* --- transformations -------------------------------------------------------------------- */
@@ -410,7 +410,7 @@ enum status nexus_vector(const struct nexus *n, const char *path, double v[3], d
     const bool there = three(n, path, "vector", v);
     *length = there ? sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]) : 0;
     if (!(*length > 1e-12 && *length < 1e12))
-        return nexus_error(n, path, e, "vector must be three numbers that are not all 0");
+        return nexus_error(n, path, e, "vector: expected three numbers that are not all 0");
     for (int i = 0; i < 3; i++)
         v[i] /= *length;
     return STATUS_OK;
@@ -418,7 +418,7 @@ enum status nexus_vector(const struct nexus *n, const char *path, double v[3], d
 
 /* Sets `path` to parent/name, or to `name` if `name` is absolute.  Resolves the parts . and ..
  * of the path.  Returns false if the path is empty, leaves the root or is too long. */
-static bool join(const char *parent, const char *name, char path[NEXUS_PATH])
+static bool join_path(const char *parent, const char *name, char path[NEXUS_PATH])
 {
     char both[2 * NEXUS_PATH];
     size_t used = 0;
@@ -479,7 +479,7 @@ void nexus_resolve(const struct nexus *n, const char *folder, const char *name,
         return;
     (void)snprintf(parent, sizeof parent, "%s", folder);
     for (;;) {
-        if (join(parent, name, path) && hdf5_exists(n->file, path))
+        if (join_path(parent, name, path) && hdf5_exists(n->file, path))
             return;
         char *slash = strrchr(parent, '/');
         path[0] = 0;
@@ -521,7 +521,7 @@ static void turn_about(const double v[3], double rad, double m[9])
         m[i] = (i % 4 == 0 ? c : 0) + s * cross[i] + (1 - c) * v[i / 3] * v[i % 3];
 }
 
-static void apply(const double m[9], const double v[3], double out[3])
+static void rotate_vector(const double m[9], const double v[3], double out[3])
 {
     for (int i = 0; i < 3; i++)
         out[i] = m[3 * i] * v[0] + m[3 * i + 1] * v[1] + m[3 * i + 2] * v[2];
@@ -574,7 +574,7 @@ static enum status add_link(const struct nexus *n, const char *path, bool first,
                                                                               : "units",
                         NEXUS_LENGTH, offset_m, 3, e);
     else if (!s && H5Aexists_by_name(n->file, path, "offset", hdf5_links()) > 0)
-        s = nexus_error(n, path, e, "offset must be three numbers");
+        s = nexus_error(n, path, e, "offset: expected three numbers");
     if (s)
         return s;
     turn_about(v, rotates ? value : 0, turn);
@@ -583,7 +583,7 @@ static enum status add_link(const struct nexus *n, const char *path, bool first,
         turned[i] = turn[i / 3 * 3] * pose->turn[i % 3] +
                     turn[i / 3 * 3 + 1] * pose->turn[3 + i % 3] +
                     turn[i / 3 * 3 + 2] * pose->turn[6 + i % 3];
-    apply(turn, pose->shift_m, shifted);
+    rotate_vector(turn, pose->shift_m, shifted);
     memcpy(pose->turn, turned, sizeof turned);
     for (int i = 0; i < 3; i++)
         pose->shift_m[i] = shifted[i] + offset_m[i] + (rotates ? 0 : value * v[i]);

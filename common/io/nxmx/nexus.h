@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "io/hdf5/hdf5_read.h"
+#include "io/hdf5/hdf5_file.h"
 
 enum { NEXUS_PATH = 512, NEXUS_TEXT = 512 };
 

@@ -8,7 +8,6 @@
 #include "base/alloc.h"
 #include "io/hdf5/hdf5_file.h"
 #include "io/nxmx/nxmx_layout.h"
-#include "io/nxmx/nxmx_read.h"
 
 enum { NAME_BYTES = 4096 };
 
@@ -34,9 +33,9 @@ enum status nxmx_check(const struct experiment *x, const struct image *image, st
 
 /* Writes the images and the reflections of frame number i of the file.  `source` provides them. */
 static enum status put_frame(struct hdf5_file *f, struct nxmx_layers *layers,
-                             struct nxmx_columns *columns, const struct nxmx_rows *rows, size_t i,
-                             struct nxmx_chunk *chunks, nxmx_source *source, void *owner,
-                             struct error *e)
+                             struct nxmx_columns *columns, struct nxmx_peaks *peaks,
+                             const struct nxmx_rows *rows, size_t i, struct nxmx_chunk *chunks,
+                             nxmx_source *source, void *owner, struct error *e)
 {
     const uint64_t number = rows->frames[i].number;
     struct reflection_table t = {0};
@@ -46,6 +45,7 @@ static enum status put_frame(struct hdf5_file *f, struct nxmx_layers *layers,
     if (s == STATUS_OK) {
         nxmx_layers_put(layers, f, i, chunks);
         nxmx_columns_put(columns, f, number, &t);
+        nxmx_peaks_put(peaks, f, &t);
     }
     reflection_table_free(&t);
     return s;
@@ -62,25 +62,29 @@ static enum status put_frames(struct hdf5_file *f, const struct nxmx_kind *kind,
     struct nxmx_chunk chunks[NXMX_LAYERS_MAX] = {{0}};
     struct nxmx_layers layers;
     struct nxmx_columns columns;
+    struct nxmx_peaks peaks;
     enum status s = STATUS_OK;
     nxmx_layout(f, kind, rows);
     nxmx_layers_create(&layers, f, kind, rows->nframes);
     nxmx_columns_create(&columns, f, rows);
+    nxmx_peaks_create(&peaks, f, kind, rows);
     for (size_t i = 0; i < rows->nframes && !f->failed && !s; i++)
-        s = put_frame(f, &layers, &columns, rows, i, chunks, source, owner, e);
+        s = put_frame(f, &layers, &columns, &peaks, rows, i, chunks, source, owner, e);
+    nxmx_peaks_close(&peaks, f);
     nxmx_columns_close(&columns);
     nxmx_layers_close(&layers);
     return s;
 }
 
-enum status nxmx_write(const char *path, const struct nxmx_kind *kind, const struct nxmx_rows *rows,
-                       nxmx_source *source, void *owner, struct nxmx_written **file,
-                       struct error *e)
+_Static_assert((int)SPOOL_FRONT >= (int)HDF5_FRONT, "the superblock fits before the records");
+
+enum status nxmx_write(const char *path, struct spool *spool, const struct nxmx_kind *kind,
+                       const struct nxmx_rows *rows, nxmx_source *source, void *owner,
+                       struct nxmx_written **file, struct error *e)
 {
-    struct nxmx_written *made = calloc(1, sizeof *made);
-    if (!made)
-        return error_memory(e, "a file");
-    enum status s = hdf5_create(&made->hdf5, path, kind->sync, e);
+    struct nxmx_written *made = mem_array(1, sizeof *made);
+    enum status s =
+        hdf5_complete(&made->hdf5, path, spool->path, spool->file, spool->end, kind->sync, e);
     if (s) {
         free(made);
         return s;
@@ -124,10 +128,10 @@ enum status nxmx_write_master(const char *path, const struct nxmx_kind *kind,
         return s;
     f.replace.guarded = kind->guarded;
     nxmx_layout(&f, kind, rows);
-    if (hdf5_good(&f, nxmx_map_make(&map, rows, name, owner) ? 0 : -1)) {
-        nxmx_layers_map(&f, kind, &map);
-        nxmx_columns_map(&f, rows, &map);
-    }
+    nxmx_map_make(&map, rows, name, owner);
+    nxmx_layers_map(&f, kind, &map);
+    nxmx_columns_map(&f, rows, &map);
+    nxmx_peaks_map(&f, kind, rows, &map);
     nxmx_map_free(&map);
     return hdf5_commit(&f, e);
 }
@@ -155,7 +159,8 @@ static bool is_of_kind(struct nxmx_file *file, const struct nxmx_kind *kind, str
         !hdf5_read_text(&file->hdf5, NXMX_TRUTH "/compression", compression, sizeof compression) ||
         strcmp(compression, nxmx_compression_name(kind->compression)) != 0)
         return false;
-    return nxmx_layers_open(&file->layers, &file->hdf5, kind) && nxmx_get_rows(&file->hdf5, rows) &&
+    return nxmx_has_cxi(&file->hdf5) == kind->cxi &&
+           nxmx_layers_open(&file->layers, &file->hdf5, kind) && nxmx_get_rows(&file->hdf5, rows) &&
            nxmx_get_spectra(&file->hdf5, rows);
 }
 
@@ -166,9 +171,7 @@ enum status nxmx_open(const char *path, const struct nxmx_kind *kind, struct nxm
     *file = NULL;
     if (access(path, F_OK) != 0)
         return STATUS_OK;
-    struct nxmx_file *opened = calloc(1, sizeof *opened);
-    if (!opened)
-        return error_memory(e, "a file");
+    struct nxmx_file *opened = mem_array(1, sizeof *opened);
     (void)snprintf(opened->path, sizeof opened->path, "%s", path);
     if (!hdf5_open(&opened->hdf5, path, nxmx_try, e) && is_of_kind(opened, kind, rows)) {
         *file = opened;

@@ -12,9 +12,8 @@
 #include "base/alloc.h"
 #include "base/units.h"
 #include "base/vec.h"
-#include "io/hdf5/hdf5_read.h"
+#include "io/hdf5/hdf5_file.h"
 #include "io/nxmx/nexus.h"
-#include "io/nxmx/nxmx_mask.h"
 
 enum { EDGE_MAX = 65536, MODULES_MAX = 1000, USER_BLOCK_MAX = 1 << 16 };
 static const double PIXELS_MAX = 1 << 28;
@@ -87,19 +86,21 @@ static enum status read_slab(const struct nexus *n, const char *group, struct mo
     if (s)
         return s;
     if (sizes < 2)
-        return nexus_error(n, path, e, "must be the pixels along slow and fast");
+        return nexus_error(n, path, e,
+                           "has another shape; expected the pixels along slow and fast");
     for (size_t i = 0; i < sizes; i++)
         if (m->slab.size[i] < 1 || m->slab.size[i] > EDGE_MAX ||
             (i + 2 < sizes && m->slab.size[i] != 1))
-            return nexus_error(n, path, e,
-                               "must be 1s, then the pixels along slow and fast, from 1 to %d",
-                               EDGE_MAX);
+            return nexus_error(
+                n, path, e,
+                "has another shape; expected 1s, then the pixels along slow and fast, from 1 to %d",
+                EDGE_MAX);
     if (!nexus_has(n, group, "data_origin", path))
         return nexus_lacks(n, group, "data_origin", e);
     s = nexus_wholes(n, path, NXMX_RANK, m->slab.origin, &rank, e);
     for (size_t i = 0; i < rank && !s; i++)
         if (rank != sizes || m->slab.origin[i] < 0 || m->slab.origin[i] > INT32_MAX)
-            s = nexus_error(n, path, e, "must be %zu integers from 0", sizes);
+            s = nexus_error(n, path, e, "is not %zu integers from 0", sizes);
     m->slab.rank = rank;
     m->panel.slow_pixels = m->slab.size[sizes - 2];
     m->panel.fast_pixels = m->slab.size[sizes - 1];
@@ -190,7 +191,9 @@ static enum status read_module(const struct nexus *n, const char *group, const s
         p->fast[0] * p->slow[0] + p->fast[1] * p->slow[1] + p->fast[2] * p->slow[2];
     if (!(fabs(slow_m / p->pixel_m - 1) < 1e-6) || !(fabs(across) < 1e-6))
         return nexus_error(
-            n, group, e, "pixels must be square (got edges of %g and %g m, with axes at %.6g deg)",
+            n, group, e,
+            "pixels are not square (got edges of %g and %g m, with axes at %.6g deg); "
+            "expected equal edges and axes at 90 deg",
             p->pixel_m, slow_m, acos(across) * 180 / M_PI);
     return STATUS_OK;
 }
@@ -218,18 +221,17 @@ static enum status read_modules(const struct nexus *n, const struct chosen *from
     enum status s = STATUS_OK;
     while (!s && nexus_child(n, detector, "NXdetector_module", &at, group)) {
         if (*count == MODULES_MAX)
-            return nexus_error(n, detector, e, "has more than %d modules", MODULES_MAX);
-        struct module *more = mem_grow(*list, *count, 1, sizeof **list, &room);
-        if (!more)
-            return error_memory(e, "the modules");
-        *list = more;
+            return nexus_error(n, detector, e, "has too many modules; expected at most %d",
+                               MODULES_MAX);
+        *list = mem_grow(*list, *count, 1, sizeof **list, &room);
         struct module *m = &(*list)[*count];
         memset(m, 0, sizeof *m);
         s = read_module(n, group, from, m, e);
         pixels += (double)m->panel.fast_pixels * (double)m->panel.slow_pixels;
         (*count)++;
         if (!s && pixels > PIXELS_MAX)
-            s = nexus_error(n, detector, e, "has more than %.0f pixels", PIXELS_MAX);
+            s = nexus_error(n, detector, e, "has too many pixels; expected at most %.0f",
+                            PIXELS_MAX);
     }
     if (!s && nexus_broken(n, detector, *count ? "module" : "", reason))
         s = error_set(e, STATUS_INPUT, "%s: %s", n->path, reason);
@@ -279,8 +281,6 @@ static enum status take_modules(const struct nexus *n, const char *detector,
     const bool masked = nexus_has(n, detector, "pixel_mask", path);
     g->mask_unread = nexus_check(n, path, &why) != STATUS_OK;  // the mask file may be missing
     g->panels = mem_array(count, sizeof *g->panels);
-    if (!g->panels)
-        return error_memory(e, "the panels");
     g->npanels = count;
     enum status s = STATUS_OK;
     for (size_t i = 0; i < count && !s; i++) {
@@ -406,7 +406,7 @@ static void compare_energy(const struct nexus *n, const struct chosen *from,
 static enum status read_sensor(const struct nexus *n, const char *detector, struct nxmx_geometry *g,
                                struct error *e)
 {
-    char path[NEXUS_PATH], material[NEXUS_TEXT] = "";
+    char path[NEXUS_PATH], material[NEXUS_TEXT] = "", name[NEXUS_TEXT] = "";
     enum status s =
         read_optional(n, detector, "sensor_thickness", NEXUS_LENGTH, &g->thickness_m, e);
     if (!s && !(g->thickness_m >= 0 && g->thickness_m <= 1))
@@ -416,9 +416,11 @@ static enum status read_sensor(const struct nexus *n, const char *detector, stru
         g->thickness_m = 0;
     if (!s && nexus_has(n, detector, "sensor_material", path) &&
         !nexus_text(n, path, NULL, material))
-        s = nexus_error(n, path, e, "is no text");
+        s = nexus_error(n, path, e, "is not a text");
     const bool silicon = strcasecmp(material, "Silicon") == 0 || strcasecmp(material, "Si") == 0;
     (void)snprintf(g->material, sizeof g->material, "%.15s", silicon ? "Si" : material);
+    if (nexus_has(n, detector, "description", path) && nexus_text(n, path, NULL, name))
+        (void)snprintf(g->name, sizeof g->name, "%.127s", name);
     s = s ? s : read_optional(n, detector, "saturation_value", NEXUS_COUNT, &g->saturation, e);
     if (!s && g->saturation < 0)
         add_note(g, "%.200s/saturation_value is %g, so no pixel counts as saturated", detector,
@@ -548,7 +550,7 @@ static bool next_detector(const struct nexus *n, const char *entry, bool bare, h
 /* Chooses the first detector with modules or, if `bare`, the first detector.  Prefers a detector
  * in the default entry.  *others gets the number of further detectors.  Returns false if there
  * is no detector. */
-static bool choose(const struct nexus *n, bool bare, struct chosen *from, size_t *others)
+static bool choose_detector(const struct nexus *n, bool bare, struct chosen *from, size_t *others)
 {
     char usual[NEXUS_TEXT] = "", entry[NEXUS_PATH], detector[NEXUS_PATH];
     hsize_t at = 0;
@@ -595,7 +597,7 @@ static enum status read_all(const struct nexus *n, struct nxmx_geometry *g, stru
     struct module *list = NULL;
     char path[NEXUS_PATH];
     size_t count = 0, others = 0;
-    if (!choose(n, false, &from, &others) && !choose(n, true, &from, &others))
+    if (!choose_detector(n, false, &from, &others) && !choose_detector(n, true, &from, &others))
         return no_detector(n, e);
     if (others)
         add_note(g, "has %zu detectors; %.200s is used", others + 1, from.detector);

@@ -6,9 +6,10 @@
 #include <zlib.h>
 
 #include "base/alloc.h"
+#include "base/hash.h"
 #include "base/isa.h"
 #include "codec/bslz4.h"
-#include "io/hdf5/hdf5_read.h"
+#include "io/hdf5/hdf5_file.h"
 
 /* --- packing ------------------------------------------------------------- */
 
@@ -46,24 +47,41 @@ static size_t bound(enum nxmx_compression compression, const struct image *image
     return bytes;
 }
 
-bool nxmx_chunk_reserve(struct nxmx_chunk *chunk, size_t room)
+/* Makes room for `length` bytes.  The previous content is lost. */
+static void nxmx_chunk_reserve(struct nxmx_chunk *chunk, size_t room)
 {
-    if (room <= chunk->room)
-        return true;
-    nxmx_chunk_free(chunk);
-    chunk->bytes = mem_room(room);
-    chunk->room = chunk->bytes ? room : 0;
-    return chunk->bytes != NULL;
+    if (room > chunk->room) {
+        nxmx_chunk_free(chunk);
+        chunk->own = mem_room(room);
+        chunk->room = room;
+    }
+    chunk->bytes = chunk->own;
 }
 
 static enum status pack_gzip(const void *pixels, size_t bytes, struct nxmx_chunk *chunk,
                              struct error *e)
 {
     uLongf length = chunk->room;
-    if (compress2(chunk->bytes, &length, pixels, bytes, GZIP_LEVEL) != Z_OK)
+    if (compress2(chunk->own, &length, pixels, bytes, GZIP_LEVEL) != Z_OK)
         return error_memory(e, "the compressor");
     chunk->length = length;
     return STATUS_OK;
+}
+
+/* Packs an image, unless it came packed.  Forms the checksum of the pixels in the same pass, if the
+ * owner of the image needs it. */
+static void pack_bslz4(const struct image *image, struct nxmx_chunk *chunk)
+{
+    uint32_t sum = 0;
+    if (image->chunk) {
+        chunk->bytes = image->chunk;
+        chunk->length = image->chunk_bytes;
+        return;
+    }
+    chunk->length =
+        bslz4_compress_summed(isa_best(), image->pixels, image->count, pixel_size(image->type),
+                              chunk->own, image->was_read ? &sum : NULL);
+    image_was_summed(image, sum);
 }
 
 enum status nxmx_pack(enum nxmx_compression compression, const struct image *image,
@@ -74,19 +92,18 @@ enum status nxmx_pack(enum nxmx_compression compression, const struct image *ima
         return error_set(e, STATUS_INPUT,
                          "an image of %zu bytes does not fit into a chunk; expected at most %d",
                          bytes, LZ4_MAX_INPUT_SIZE);
-    if (!nxmx_chunk_reserve(chunk, bound(compression, image, bytes)))
-        return error_memory(e, "a packed image");
+    nxmx_chunk_reserve(chunk, bound(compression, image, bytes));
     switch (compression) {
     case NXMX_BSLZ4:
-        chunk->length = bslz4_compress(isa_best(), image->pixels, image->count, size, chunk->bytes);
+        pack_bslz4(image, chunk);
         break;
     case NXMX_LZ4:
-        chunk->length = lz4_blocks_compress(image->pixels, bytes, chunk->bytes);
+        chunk->length = lz4_blocks_compress(image->pixels, bytes, chunk->own);
         break;
     case NXMX_GZIP:
         return pack_gzip(image->pixels, bytes, chunk, e);
     case NXMX_NONE:
-        memcpy(chunk->bytes, image->pixels, bytes);
+        memcpy(chunk->own, image->pixels, bytes);
         chunk->length = bytes;
         break;
     }
@@ -119,9 +136,20 @@ enum status nxmx_unpack(enum nxmx_compression compression, const struct nxmx_chu
     return STATUS_OK;
 }
 
+uint32_t nxmx_images_sum(const struct image *image, const struct planes *planes,
+                         const struct reflection_table *t)
+{
+    uint32_t sum = image->has_sum
+                       ? image->sum
+                       : crc32c(0, image->pixels, image->count * pixel_size(image->type));
+    for (size_t i = 0; i < planes->count; i++)
+        sum = crc32c(sum, planes->items[i].values, planes->items[i].count * sizeof(float));
+    return crc32c(sum, t->labels, t->nlabels * sizeof *t->labels);
+}
+
 void nxmx_chunk_free(struct nxmx_chunk *chunk)
 {
-    mem_free(chunk->bytes);
+    mem_free(chunk->own);
     *chunk = (struct nxmx_chunk){0};
 }
 
@@ -138,12 +166,12 @@ static int compare_runs(const void *a, const void *b)
            (x->first[NXMX_FRAMES] < y->first[NXMX_FRAMES]);
 }
 
-bool nxmx_map_make(struct nxmx_map *m, const struct nxmx_rows *rows, nxmx_name *name,
+void nxmx_map_make(struct nxmx_map *m, const struct nxmx_rows *rows, nxmx_name *name,
                    const void *owner)
 {
     *m = (struct nxmx_map){.name = name, .owner = owner};
     m->runs = mem_array(rows->nframes, sizeof *m->runs);
-    for (size_t i = 0; m->runs && i < rows->nframes; i++) {
+    for (size_t i = 0; i < rows->nframes; i++) {
         const uint64_t file = rows->frames[i].file;
         const uint64_t count[NXMX_AXES] = {1, rows->reflections[i].rows,
                                            rows->reflections[i].pixels};
@@ -157,9 +185,7 @@ bool nxmx_map_make(struct nxmx_map *m, const struct nxmx_rows *rows, nxmx_name *
             m->total[axis] += count[axis];
         }
     }
-    if (m->runs)
-        qsort(m->runs, m->nruns, sizeof *m->runs, compare_runs);
-    return m->runs;
+    qsort(m->runs, m->nruns, sizeof *m->runs, compare_runs);
 }
 
 /* Adds one data file to the map in the creation property list `made`.  m->runs[first] to
@@ -246,7 +272,8 @@ enum {
 #define NAMES NXMX_TRUTH "/derivatives"
 #define LABELS NXMX_TRUTH "/labels"
 
-size_t nxmx_layers_count(const struct nxmx_kind *kind)
+/* Returns the number of layers of files of that kind. */
+static size_t nxmx_layers_count(const struct nxmx_kind *kind)
 {
     return 1 + kind->nplanes + kind->labels;
 }
@@ -353,9 +380,13 @@ void nxmx_layers_put(struct nxmx_layers *l, struct hdf5_file *f, size_t i,
                      const struct nxmx_chunk *chunks)
 {
     const hsize_t at[3] = {i};
-    for (size_t k = 0; k < l->count; k++)
-        (void)hdf5_good(
-            f, H5Dwrite_chunk(l->data[k], H5P_DEFAULT, 0, at, chunks[k].length, chunks[k].bytes));
+    for (size_t k = 0; k < l->count; k++) {
+        /* The library does not read the bytes of a chunk that has a place, but refuses NULL. */
+        const void *bytes = chunks[k].place ? (const void *)&chunks[k] : chunks[k].bytes;
+        f->inplace.place = chunks[k].place;
+        f->inplace.place_length = chunks[k].length;
+        (void)hdf5_good(f, H5Dwrite_chunk(l->data[k], H5P_DEFAULT, 0, at, chunks[k].length, bytes));
+    }
 }
 
 /* Adds the derivative image of the next name in *names, which commas separate, to *kind.  Moves
@@ -415,11 +446,12 @@ bool nxmx_get_chunk(hid_t data, size_t place, struct nxmx_chunk *chunk)
     const hsize_t at[3] = {place};
     hsize_t length;
     uint32_t mask;
-    if (H5Dget_chunk_storage_size(data, at, &length) < 0 || !length ||
-        !nxmx_chunk_reserve(chunk, (size_t)length))
+    /* HDF5 has no larger chunks, so a damaged file claims this length. */
+    if (H5Dget_chunk_storage_size(data, at, &length) < 0 || !length || length > UINT32_MAX)
         return false;
+    nxmx_chunk_reserve(chunk, (size_t)length);
     chunk->length = (size_t)length;
-    return H5Dread_chunk(data, H5P_DEFAULT, at, &mask, chunk->bytes) >= 0 && !mask;
+    return H5Dread_chunk(data, H5P_DEFAULT, at, &mask, chunk->own) >= 0 && !mask;
 }
 
 bool nxmx_layers_get(const struct nxmx_layers *l, size_t place, struct nxmx_chunk *chunks)

@@ -7,10 +7,9 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/program.h"
-#include "base/units.h"
 #include "base/vec.h"
-#include "model/beam.h"
-#include "model/pulse_ids.h"
+#include "model/experiment.h"
+#include "model/recipe.h"
 
 #define WAVELENGTH NXMX_INSTRUMENT "/beam/incident_wavelength"
 #define OMEGA "/entry/sample/transformations/omega"
@@ -35,13 +34,11 @@ static void note_axis(struct hdf5_file *f, const char *path, const char *type, c
 /* --- sample -------------------------------------------------------------- */
 
 /* Returns the values of one member, a double at `offset` in struct nxmx_frame, of all frames.
- * The caller frees them with mem_free.  NULL: out of memory; *f stores the failure. */
-static double *column(struct hdf5_file *f, const struct nxmx_rows *rows, size_t offset)
+ * The caller frees them with mem_free. */
+static double *column(const struct nxmx_rows *rows, size_t offset)
 {
     double *values = mem_array(rows->nframes, sizeof *values);
-    if (!values)
-        (void)hdf5_good(f, -1);
-    for (size_t i = 0; values && i < rows->nframes; i++)
+    for (size_t i = 0; i < rows->nframes; i++)
         memcpy(&values[i], (const char *)&rows->frames[i] + offset, sizeof *values);
     return values;
 }
@@ -62,8 +59,8 @@ static bool is_backwards(const struct nxmx_rows *rows)
 
 static void put_omega(struct hdf5_file *f, const struct experiment *x, const struct nxmx_rows *rows)
 {
-    double *start = column(f, rows, offsetof(struct nxmx_frame, rotation_start)),
-           *width = column(f, rows, offsetof(struct nxmx_frame, rotation_width));
+    double *start = column(rows, offsetof(struct nxmx_frame, rotation_start)),
+           *width = column(rows, offsetof(struct nxmx_frame, rotation_width));
     double axes[9], spindle[3];
     const hsize_t n = rows->nframes;
     nxmx_axes(x, axes);
@@ -71,22 +68,39 @@ static void put_omega(struct hdf5_file *f, const struct experiment *x, const str
     if (is_backwards(rows)) {
         for (int i = 0; i < 3; i++)
             spindle[i] = 0.0 - spindle[i];
-        for (size_t i = 0; start && width && i < n; i++) {
+        for (size_t i = 0; i < n; i++) {
             start[i] = 0.0 - start[i];
             width[i] = 0.0 - width[i];
         }
     }
-    if (start && width) {
-        hdf5_reals(f, OMEGA, 1, &n, start);
-        note_axis(f, OMEGA, "rotation", spindle, "deg", ".");
-        for (size_t i = 0; i < n; i++)
-            start[i] += width[i];
-        hdf5_reals(f, OMEGA "_end", 1, &n, start);
-        hdf5_note_text(f, OMEGA "_end", "units", "deg");
-        hdf5_real(f, OMEGA "_increment_set", width[0], "deg");
-    }
+    hdf5_reals(f, OMEGA, 1, &n, start);
+    note_axis(f, OMEGA, "rotation", spindle, "deg", ".");
+    for (size_t i = 0; i < n; i++)
+        start[i] += width[i];
+    hdf5_reals(f, OMEGA "_end", 1, &n, start);
+    hdf5_note_text(f, OMEGA "_end", "units", "deg");
+    hdf5_real(f, OMEGA "_increment_set", width[0], "deg");
     mem_free(start);
     mem_free(width);
+}
+
+/* Writes where the beam meets the sample holder, as positions of two motors, one number per frame.
+ */
+static void put_motors(struct hdf5_file *f, const struct nxmx_rows *rows)
+{
+    static const char *const groups[] = {"/entry/sample/sample_x", "/entry/sample/sample_y"};
+    for (int k = 0; k < 2; k++) {
+        char path[GROUP_BYTES];
+        hdf5_group(f, groups[k], "NXpositioner");
+        (void)snprintf(path, sizeof path, "%s/name", groups[k]);
+        hdf5_text(f, path, k ? "sample_y" : "sample_x");
+        (void)snprintf(path, sizeof path, "%s/value", groups[k]);
+        double *values =
+            column(rows, offsetof(struct nxmx_frame, sample_m) + (size_t)k * sizeof *values);
+        hdf5_reals(f, path, 1, &(hsize_t){rows->nframes}, values);
+        hdf5_note_text(f, path, "units", "m");
+        mem_free(values);
+    }
 }
 
 static void put_sample(struct hdf5_file *f, const struct experiment *x,
@@ -98,6 +112,8 @@ static void put_sample(struct hdf5_file *f, const struct experiment *x,
     for (size_t i = 0; i < rows->nframes; i++)
         rotates |= rows->frames[i].rotation_width != 0.0;
     hdf5_text(f, "/entry/sample/depends_on", rotates ? OMEGA : ".");
+    if (x->sample_moves)
+        put_motors(f, rows);
     if (!rotates)
         return;
     hdf5_group(f, "/entry/sample/transformations", "NXtransformations");
@@ -111,9 +127,7 @@ static void put_sample(struct hdf5_file *f, const struct experiment *x,
 static void put_varying(struct hdf5_file *f, const char *path, const struct nxmx_rows *rows,
                         size_t offset, double factor, const char *units)
 {
-    double *values = column(f, rows, offset);
-    if (!values)
-        return;
+    double *values = column(rows, offset);
     bool same = true;
     for (size_t i = 0; i < rows->nframes; i++) {
         values[i] *= factor;
@@ -137,7 +151,7 @@ static void note_spectrum(struct hdf5_file *f)
 static void put_beam_spectrum(struct hdf5_file *f, const struct nxmx_channel *beam, size_t n)
 {
     double *values = n > 1 ? mem_array(n, sizeof *values) : NULL;
-    if (n < 2 || !hdf5_good(f, values ? 0 : -1))
+    if (n < 2)
         return;
     const hsize_t size = n;
     for (size_t i = 0; i < n; i++)
@@ -181,17 +195,15 @@ static void put_spectra(struct hdf5_file *f, const struct nxmx_rows *rows,
         width = rows->frames[i].channels > width ? (size_t)rows->frames[i].channels : width;
     double *wavelengths = mem_array(rows->nframes, width * sizeof *wavelengths),
            *weights = mem_array(rows->nframes, width * sizeof *weights);
-    if (hdf5_good(f, wavelengths && weights ? 0 : -1)) {
-        const hsize_t dims[2] = {rows->nframes, width};
-        for (size_t i = 0; i < rows->nframes; i++)
-            fill_spectrum(rows, &rows->frames[i], beam, beam_channels, width,
-                          wavelengths + i * width, weights + i * width);
-        hdf5_reals(f, NXMX_SPECTRUM, 2, dims, wavelengths);
-        hdf5_note_text(f, NXMX_SPECTRUM, "units", "angstrom");
-        hdf5_reals(f, NXMX_SPECTRUM "_weights", 2, dims, weights);
-        hdf5_link(f, NXMX_SPECTRUM "_weight", NXMX_SPECTRUM "_weights");  // the name in dxtbx
-        note_spectrum(f);
-    }
+    const hsize_t dims[2] = {rows->nframes, width};
+    for (size_t i = 0; i < rows->nframes; i++)
+        fill_spectrum(rows, &rows->frames[i], beam, beam_channels, width, wavelengths + i * width,
+                      weights + i * width);
+    hdf5_reals(f, NXMX_SPECTRUM, 2, dims, wavelengths);
+    hdf5_note_text(f, NXMX_SPECTRUM, "units", "angstrom");
+    hdf5_reals(f, NXMX_SPECTRUM "_weights", 2, dims, weights);
+    hdf5_link(f, NXMX_SPECTRUM "_weight", NXMX_SPECTRUM "_weights");  // the name in dxtbx
+    note_spectrum(f);
     mem_free(wavelengths);
     mem_free(weights);
 }
@@ -212,15 +224,14 @@ static void put_spectrum(struct hdf5_file *f, const struct nxmx_rows *rows, cons
 
 /* Writes the size of the beam and the total flux, which is the flux times the area of the beam,
  * because the flux is the same everywhere in the beam. */
-static void put_beam_size(struct hdf5_file *f, double width_m, double height_m,
-                          const struct nxmx_rows *rows)
+static void put_beam_size(struct hdf5_file *f, const struct beam *b, const struct nxmx_rows *rows)
 {
-    const double size[2] = {width_m, height_m};
+    const double size[2] = {b->size_m, beam_height_m(b)};
     hdf5_reals(f, NXMX_INSTRUMENT "/beam/incident_beam_size", 1, &(hsize_t){2}, size);
     hdf5_note_text(f, NXMX_INSTRUMENT "/beam/incident_beam_size", "units", "m");
     hdf5_text(f, NXMX_INSTRUMENT "/beam/profile", "rectangular");
     put_varying(f, NXMX_INSTRUMENT "/beam/total_flux", rows, offsetof(struct nxmx_frame, fluence),
-                width_m * height_m, "Hz");
+                size[0] * size[1] / beam_exposure_s(b), "Hz");
 }
 
 /* Writes the Stokes vector of the beam, one row for each frame.  NXmx has changed the spelling of
@@ -230,7 +241,7 @@ static void put_polarization(struct hdf5_file *f, const struct experiment *x, si
     const hsize_t dims[2] = {nframes, 4};
     double axes[9];
     double *stokes = x->beam.no_polarization ? NULL : mem_array(nframes, 4 * sizeof *stokes);
-    if (x->beam.no_polarization || !hdf5_good(f, stokes ? 0 : -1))
+    if (x->beam.no_polarization)
         return;
     nxmx_axes(x, axes);
     for (size_t i = 0; i < nframes; i++)
@@ -245,12 +256,11 @@ static void put_beam(struct hdf5_file *f, const struct experiment *x, const stru
     hdf5_group(f, NXMX_INSTRUMENT "/beam", "NXbeam");
     put_varying(f, WAVELENGTH, rows, offsetof(struct nxmx_frame, wavelength), 1.0, "angstrom");
     put_spectrum(f, rows, &x->beam);
-    /* An exposure takes 1 s (see frame_time), so the flux is the fluence. */
-    put_varying(f, NXMX_INSTRUMENT "/beam/flux", rows, offsetof(struct nxmx_frame, fluence), 1.0,
-                "1/(m^2*s)");
+    put_varying(f, NXMX_INSTRUMENT "/beam/flux", rows, offsetof(struct nxmx_frame, fluence),
+                1.0 / beam_exposure_s(&x->beam), "1/(m^2*s)");
     put_polarization(f, x, rows->nframes);
     if (x->beam.size_m > 0.0)
-        put_beam_size(f, x->beam.size_m, beam_height_m(&x->beam), rows);
+        put_beam_size(f, &x->beam, rows);
     hdf5_group(f, "/entry/source", "NXsource");
     hdf5_text(f, "/entry/source/name", "braggpipe " BRAGG_VERSION ", simulated");
 }
@@ -312,8 +322,6 @@ static void put_shifts(struct hdf5_file *f, const struct nxmx_rows *rows)
 {
     static const char *const paths[] = {".", SHIFT "x", SHIFT "y", SHIFT "z"};
     double *values = mem_array(rows->nframes, sizeof *values);
-    if (!hdf5_good(f, values ? 0 : -1))
-        return;
     for (int k = 0; k < 3; k++) {
         const double along[3] = {k == 0, k == 1, k == 2};
         for (size_t i = 0; i < rows->nframes; i++)
@@ -343,31 +351,37 @@ static void put_modules(struct hdf5_file *f, const struct experiment *x,
     }
 }
 
-/* Writes the mask of the detector: for each masked pixel the reasons why it is not used, for any
- * other pixel 0.  Does nothing if no pixel is masked. */
+void nxmx_put_mask(struct hdf5_file *f, const char *path, hid_t type, const hsize_t size[2],
+                   const void *mask)
+{
+    const hid_t packed = hdf5_creation(f);
+    (void)hdf5_good(f, H5Pset_chunk(packed, 2, size));
+    (void)hdf5_good(f, H5Pset_deflate(packed, 1));
+    const hid_t data = hdf5_data(f, path, type, 2, size, packed, mask);
+    if (data >= 0)
+        (void)hdf5_good(f, H5Dclose(data));
+    (void)H5Pclose(packed);
+}
+
+/* Writes the mask of the detector: for each pixel that is masked or outside the ROI the reasons why
+ * it is not used, for any other pixel 0.  Does nothing if all pixels are used. */
 static void put_mask(struct hdf5_file *f, const struct experiment *x)
 {
     hsize_t size[2];
     bool any = false;
     for (size_t i = 0; i < x->npanels; i++)
-        any |= x->panels[i].mask != NULL;
+        any |= !panel_is_whole(&x->panels[i]);
     nxmx_image_size(x, size);
     uint32_t *mask = any ? mem_array((size_t)(size[0] * size[1]), sizeof *mask) : NULL;
-    if (!any || !hdf5_good(f, mask ? 0 : -1))
+    if (!any)
         return;
     for (size_t i = 0; i < x->npanels; i++) {
         const struct panel *p = &x->panels[i];
-        for (int64_t k = 0; p->mask && k < p->fast_pixels * p->slow_pixels; k++)
-            mask[p->first_pixel + k] = p->mask[k] ? 0 : experiment_mask_word(x, p->first_pixel + k);
+        for (int64_t k = 0; k < p->fast_pixels * p->slow_pixels; k++)
+            if (!panel_computes(p, k % p->fast_pixels, k / p->fast_pixels))
+                mask[p->first_pixel + k] = experiment_mask_word(x, p->first_pixel + k);
     }
-    const hid_t packed = hdf5_creation(f);
-    (void)hdf5_good(f, H5Pset_chunk(packed, 2, size));
-    (void)hdf5_good(f, H5Pset_deflate(packed, 1));
-    const hid_t data =
-        hdf5_data(f, DETECTOR "/pixel_mask", H5T_NATIVE_UINT32, 2, size, packed, mask);
-    if (data >= 0)
-        (void)hdf5_good(f, H5Dclose(data));
-    (void)H5Pclose(packed);
+    nxmx_put_mask(f, DETECTOR "/pixel_mask", H5T_NATIVE_UINT32, size, mask);
     mem_free(mask);
 }
 
@@ -394,8 +408,9 @@ static void put_detector(struct hdf5_file *f, const struct nxmx_kind *kind,
     hdf5_text(f, DETECTOR "/sensor_material", panel_material(p));
     const double depth_m = panel_depth_m(p);
     hdf5_real(f, DETECTOR "/sensor_thickness", depth_m > 0.0 ? depth_m : THIN_M, "m");
-    hdf5_real(f, DETECTOR "/count_time", 1.0, "s");
-    hdf5_real(f, DETECTOR "/frame_time", 1.0, "s");
+    const double exposure_s = beam_exposure_s(&kind->experiment->beam);
+    hdf5_real(f, DETECTOR "/count_time", exposure_s, "s");
+    hdf5_real(f, DETECTOR "/frame_time", exposure_s, "s");
     hdf5_real(f, DETECTOR "/distance", p->distance_m, "m");
     hdf5_flag(f, DETECTOR "/distance_derived", false);
     hdf5_real(f, DETECTOR "/x_pixel_size", p->pixel_m, "m");
@@ -438,7 +453,7 @@ static void put_pulses(struct hdf5_file *f, const struct experiment *x,
     struct pulse_number list[PULSE_NUMBERS_MAX];
     const size_t n = pulse_numbers(&x->pulse_ids, 0, list);
     uint64_t *values = n ? mem_array(rows->nframes, sizeof *values) : NULL;
-    if (!n || !hdf5_good(f, values ? 0 : -1))
+    if (!n)
         return;
     for (size_t k = 0; k < n; k++) {
         char path[PATH_BYTES];
@@ -487,7 +502,7 @@ static void put_truth(struct hdf5_file *f, const struct nxmx_kind *kind,
     for (size_t i = 0; i < x->ncrystals; i++)
         put_crystal(f, &x->crystals[i], i);
     put_pulses(f, x, rows);
-    nxmx_put_rows(f, rows, x->detector_moves);
+    nxmx_put_rows(f, rows, x);
 }
 
 /* --- the file ------------------------------------------------------------ */
@@ -541,4 +556,6 @@ void nxmx_layout(struct hdf5_file *f, const struct nxmx_kind *kind, const struct
     put_beam(f, kind->experiment, rows);
     put_detector(f, kind, rows);
     put_truth(f, kind, rows);
+    if (kind->cxi)
+        nxmx_cxi_layout(f, kind, rows);
 }

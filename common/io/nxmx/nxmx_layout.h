@@ -6,6 +6,7 @@
  *     nxmx_images.c       images, packed, and the virtual data sets of a master
  *     nxmx_rows.c         tables of frames and lattices
  *     nxmx_reflections.c  reflections
+ *     nxmx_cxi.c          the same images and reflections, as CXI has them
  *
  * If a step fails, the file stores the failure (hdf5_good), and closing the file reports it.
  */
@@ -29,11 +30,15 @@
 /* Writes everything except /entry/data/data. */
 void nxmx_layout(struct hdf5_file *f, const struct nxmx_kind *kind, const struct nxmx_rows *rows);
 
+/* Writes a mask of slow x fast pixels, compressed.  `type` is that of its items. */
+void nxmx_put_mask(struct hdf5_file *f, const char *path, hid_t type, const hsize_t size[2],
+                   const void *mask);
+
 /* --- tables ---------------------------------------------------------------- */
 
-/* Write and read the tables.  `moves`: the detector moves, so that its shifts are written, too.
- * nxmx_get_rows returns false if reading fails. */
-void nxmx_put_rows(struct hdf5_file *f, const struct nxmx_rows *rows, bool moves);
+/* Write and read the tables.  Tables of shifts and of places on a sample holder are written only if
+ * the detector or the sample moves.  nxmx_get_rows returns false if reading fails. */
+void nxmx_put_rows(struct hdf5_file *f, const struct nxmx_rows *rows, const struct experiment *x);
 bool nxmx_get_rows(struct hdf5_file *f, struct nxmx_rows *rows);
 
 /* Reads the spectra of frames that have a spectrum of their own.  *rows must have been read from
@@ -65,9 +70,8 @@ struct nxmx_map {
     const void *owner;
 };
 
-/* Makes the map of a master of all `rows`.  Returns false if out of memory.  nxmx_map_free frees
- * *m. */
-bool nxmx_map_make(struct nxmx_map *m, const struct nxmx_rows *rows, nxmx_name *name,
+/* Makes the map of a master of all `rows`.  nxmx_map_free frees *m. */
+void nxmx_map_make(struct nxmx_map *m, const struct nxmx_rows *rows, nxmx_name *name,
                    const void *owner);
 
 /* Adds the map of the data set at `path` to the creation property list `made`.  The first axis has
@@ -93,9 +97,6 @@ void nxmx_image_size(const struct experiment *x, hsize_t size[2]);
 
 /* Returns the HDF5 type of pixels.  The caller must not close it. */
 hid_t nxmx_pixel_type(enum pixel_type type);
-
-/* Returns the number of layers of files of that kind. */
-size_t nxmx_layers_count(const struct nxmx_kind *kind);
 
 /* The open layers of a file that is written or read. */
 struct nxmx_layers {
@@ -168,7 +169,7 @@ void nxmx_columns_touch(struct hdf5_file *f);
 
 /* Makes room in the empty *t for the rows and pixels of a frame with this summary.  Returns false
  * if out of memory. */
-bool nxmx_table_reserve(struct reflection_table *t, const struct nxmx_told *told);
+bool nxmx_table_reserve(struct reflection_table *t, const struct nxmx_reflection_counts *counts);
 
 /* Reads the rows and pixels of the frame at index `place` of `rows` into *t, which has room for
  * them.  Returns false if the file does not have them. */
@@ -180,5 +181,45 @@ void nxmx_columns_close(struct nxmx_columns *c);
 /* Creates the columns of a master, if `rows` have some. */
 void nxmx_columns_map(struct hdf5_file *f, const struct nxmx_rows *rows,
                       const struct nxmx_map *map);
+
+/*
+ * --- CXI (nxmx_cxi.c) ------------------------------------------------------------
+ *
+ * A file of a kind with `cxi` also has the groups of a CXI file.  Its peaks are the reflections of
+ * each frame with most photons, in tables [frame, peak], if frames carry reflections.
+ */
+
+enum { NXMX_PEAK_COLUMNS = 7 };
+
+/* Returns true if an open file has the groups of a CXI file. */
+bool nxmx_has_cxi(struct hdf5_file *f);
+
+/* Writes everything of CXI except peaks. */
+void nxmx_cxi_layout(struct hdf5_file *f, const struct nxmx_kind *kind,
+                     const struct nxmx_rows *rows);
+
+/* The open tables of peaks of a file that is written. */
+struct nxmx_peaks {
+    const struct experiment *experiment;  // borrowed
+    bool written;                         // false: the file has no peaks, and all else is 0
+    hid_t data[NXMX_PEAK_COLUMNS];
+    int32_t *counts;  // owned: number of peaks of each frame
+    float *values;    // owned: a row of a table
+    uint64_t next;    // row to be written next
+};
+
+/* Creates the empty tables for all frames of `rows`.  The caller calls nxmx_peaks_close. */
+void nxmx_peaks_create(struct nxmx_peaks *p, struct hdf5_file *f, const struct nxmx_kind *kind,
+                       const struct nxmx_rows *rows);
+
+/* Writes the peaks of the next frame. */
+void nxmx_peaks_put(struct nxmx_peaks *p, struct hdf5_file *f, const struct reflection_table *t);
+
+/* Writes the number of peaks of each frame, and frees *p. */
+void nxmx_peaks_close(struct nxmx_peaks *p, struct hdf5_file *f);
+
+/* Creates the tables of a master. */
+void nxmx_peaks_map(struct hdf5_file *f, const struct nxmx_kind *kind, const struct nxmx_rows *rows,
+                    const struct nxmx_map *m);
 
 #endif

@@ -1,10 +1,11 @@
-#include "io/nxmx/nxmx_mask.h"
+#include "io/nxmx/nxmx_geometry.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "io/nxmx/nexus.h"
 #include "io/nxmx/nxmx_layout.h"
 #include "model/experiment.h"
 
@@ -171,34 +172,34 @@ static uint8_t reasons_of(uint32_t word)
 static enum status take_words(const uint32_t *words, size_t count, struct geom_panel *p,
                               struct error *e)
 {
-    size_t masked = 0, told = 0;
-    p->mask = mem_array(count, 1);
-    p->reasons = mem_array(count, 1);
+    size_t masked = 0, known = 0;
+    p->mask = mem_try_array(count, 1);
+    p->reasons = mem_try_array(count, 1);
     for (size_t i = 0; i < count && p->mask && p->reasons; i++) {
         p->mask[i] = words[i] == 0;
         p->reasons[i] = reasons_of(words[i]);
         masked += !p->mask[i];
-        told += p->reasons[i] != 0;
+        known += p->reasons[i] != 0;
     }
     const bool good = p->mask && p->reasons;
     if (!masked) {
         mem_free(p->mask);
         p->mask = NULL;
     }
-    if (!told) {
+    if (!known) {
         mem_free(p->reasons);
         p->reasons = NULL;
     }
     return good ? STATUS_OK : error_memory(e, "the mask");
 }
 
-static enum status take(const struct nexus *n, const char *path, const struct array *a,
-                        const struct nxmx_slab *slab, struct geom_panel *p, struct error *e)
+static enum status take_mask(const struct nexus *n, const char *path, const struct array *a,
+                             const struct nxmx_slab *slab, struct geom_panel *p, struct error *e)
 {
     size_t count = 1;
     for (size_t i = 0; i < slab->rank; i++)
         count *= (size_t)slab->size[i];
-    uint32_t *words = mem_array(count, sizeof *words);
+    uint32_t *words = mem_try_array(count, sizeof *words);
     enum status s = words ? STATUS_OK : error_memory(e, "the mask");
     if (!s && !read_values(a, slab, words))
         s = nexus_error(n, path, e, "cannot be read");
@@ -215,11 +216,13 @@ enum status nxmx_mask_read(const struct nexus *n, const char *path, const struct
     enum nxmx_compression how;
     enum status s = STATUS_OK;
     if (!open_array(n, path, &a) || !fits(&a, slab))
-        s = nexus_error(n, path, e, "must be integers, one for each pixel of all modules");
+        s = nexus_error(
+            n, path, e,
+            "has another shape or type; expected an integer for each pixel of all modules");
     else if (!unpacks(&a) && !is_packed(&a, slab, dims, &how))
         *unread = true;
     else
-        s = take(n, path, &a, slab, p, e);
+        s = take_mask(n, path, &a, slab, p, e);
     close_array(&a);
     return s;
 }
@@ -232,7 +235,7 @@ enum status nxmx_mask_read(const struct nexus *n, const char *path, const struct
 enum answer { ANSWER_NONE, ANSWER_SAME, ANSWER_SWAPPED, ANSWER_OTHER };
 
 /* An array whose size is not that of the modules.  The error message names it. */
-struct other {
+struct odd_array {
     char path[NEXUS_PATH];
     int64_t slow, fast;
 };
@@ -258,7 +261,7 @@ static bool size_of(const struct nexus *n, const char *path, size_t rank, int64_
     return good;
 }
 
-static enum answer compare(const struct nxmx_shape *s, const int64_t size[NXMX_RANK])
+static enum answer compare_shape(const struct nxmx_shape *s, const int64_t size[NXMX_RANK])
 {
     const size_t fast = s->rank - 1, slow = fast - 1;
     for (size_t i = 0; i < slow; i++)
@@ -274,13 +277,13 @@ static enum answer compare(const struct nxmx_shape *s, const int64_t size[NXMX_R
 /* Compares the shape with a data set, and sets *best if the answer is better than the previous
  * ones.
  */
-static void ask(const struct nexus *n, const char *path, const struct nxmx_shape *s,
-                enum answer *best, struct other *other)
+static void ask_data(const struct nexus *n, const char *path, const struct nxmx_shape *s,
+                     enum answer *best, struct odd_array *other)
 {
     int64_t size[NXMX_RANK];
     if (!size_of(n, path, s->rank, size))
         return;
-    const enum answer answer = compare(s, size);
+    const enum answer answer = compare_shape(s, size);
     if (answer == ANSWER_OTHER && *best == ANSWER_NONE) {
         (void)snprintf(other->path, sizeof other->path, "%s", path);
         other->slow = size[s->rank - 2];
@@ -293,14 +296,14 @@ static void ask(const struct nexus *n, const char *path, const struct nxmx_shape
 /* Compares the shape with the images of an NXdata group or of a detector: data, data_000001, and so
  * on. */
 static void ask_group(const struct nexus *n, const char *group, const struct nxmx_shape *s,
-                      enum answer *best, struct other *other)
+                      enum answer *best, struct odd_array *other)
 {
     char child[NEXUS_PATH];
     hsize_t at = 0;
     while (nexus_child(n, group, NULL, &at, child)) {
         const char *name = strrchr(child, '/') + 1;
         if (strcmp(name, "data") == 0 || strncmp(name, "data_", 5) == 0)
-            ask(n, child, s, best, other);
+            ask_data(n, child, s, best, other);
     }
 }
 
@@ -318,7 +321,7 @@ static enum answer ask_detector(const struct nexus *n, const char *detector,
         if (s->rank != 2 || !nexus_has(n, detector, names[i], path) ||
             nexus_wholes(n, path, 1, &size[i], &count, &ignored))
             return ANSWER_NONE;
-    return compare(s, size);
+    return compare_shape(s, size);
 }
 
 /* Compares the shape with the size of the detector only, because there are no images and no
@@ -337,7 +340,7 @@ static enum status ask_alone(const struct nexus *n, const char *detector, struct
                : STATUS_OK;
 }
 
-static enum status differ(const struct nexus *n, const struct other *other,
+static enum status differ(const struct nexus *n, const struct odd_array *other,
                           const struct nxmx_shape *s, struct error *e)
 {
     return nexus_error(n, other->path, e,
@@ -350,14 +353,14 @@ enum status nxmx_shape_compare(const struct nexus *n, const char *entry, const c
                                struct nxmx_shape *shape, struct error *e)
 {
     char path[NEXUS_PATH];
-    struct other image, mask;
+    struct odd_array image, mask;
     enum answer images = ANSWER_NONE, masks = ANSWER_NONE;
     hsize_t at = 0;
     ask_group(n, detector, shape, &images, &image);
     while (images == ANSWER_NONE && nexus_child(n, entry, "NXdata", &at, path))
         ask_group(n, path, shape, &images, &image);
     if (nexus_has(n, detector, "pixel_mask", path))
-        ask(n, path, shape, &masks, &mask);
+        ask_data(n, path, shape, &masks, &mask);
     const enum answer counts = images != ANSWER_NONE ? images : masks;
     if (counts == ANSWER_NONE)
         return ask_alone(n, detector, shape, e);

@@ -1,4 +1,4 @@
-#include "io/nxmx/nxmx_read.h"
+#include "io/nxmx/nxmx.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -42,7 +42,7 @@ enum status nxmx_read_truth(const char *path, char history[EXPERIMENT_HISTORY_SI
     return read_truth(path, nxmx_try, history, rows, e);
 }
 
-enum status nxmx_read_key(const char *path, struct nxmx_rows *rows, struct error *e)
+enum status nxmx_read_series_truth(const char *path, struct nxmx_rows *rows, struct error *e)
 {
     char history[EXPERIMENT_HISTORY_SIZE];
     return read_truth(path, nxmx_try_series, history, rows, e);
@@ -90,8 +90,10 @@ static bool read_image(hid_t data, size_t expected, struct nxmx_one *one)
     if (!size_image(data, &type, &pixels))
         return false;
     one->pixels = pixels;
-    return pixels == expected && nxmx_get_chunk(data, one->place, &one->chunk) &&
-           image_reserve(&one->image, type, UNIT_ADU, pixels) &&
+    if (pixels != expected || !nxmx_get_chunk(data, one->place, &one->chunk))
+        return false;
+    one->starved = !image_reserve(&one->image, type, UNIT_ADU, pixels);
+    return !one->starved &&
            nxmx_unpack(one->compression, &one->chunk, &one->image, NULL) == STATUS_OK;
 }
 
@@ -106,7 +108,7 @@ static void *read_layer(hid_t data, const struct nxmx_one *one, enum pixel_type 
     if (!size_image(data, &type, &pixels) || type != wanted || pixels != one->image.count ||
         !nxmx_get_chunk(data, one->place, chunk))
         return NULL;
-    void *values = mem_array(pixels, pixel_size(type));
+    void *values = mem_try_array(pixels, pixel_size(type));
     struct image image = {.type = type, .count = pixels, .pixels = values};
     if (values && nxmx_unpack(one->compression, chunk, &image, NULL) == STATUS_OK)
         return values;
@@ -228,24 +230,26 @@ static bool is_sound(const struct reflection_table *t, size_t pixels)
 static bool read_reflections(struct hdf5_file *f, struct nxmx_one *one)
 {
     struct reflection_table *t = &one->reflections;
-    const struct nxmx_told *told = &one->rows.reflections[one->place];
+    const struct nxmx_reflection_counts *counts = &one->rows.reflections[one->place];
     t->present = one->rows.has_reflections;
     return t->present
-               ? told->rows <= UINT32_MAX && told->pixels <= UINT32_MAX &&
-                     hdf5_affords(f, told->rows * sizeof *t->rows) &&
-                     hdf5_affords(f, told->pixels * sizeof *t->pixels) &&
-                     nxmx_table_reserve(t, told) && nxmx_table_get(f, &one->rows, one->place, t) &&
-                     is_sound(t, one->image.count)
+               ? counts->rows <= UINT32_MAX && counts->pixels <= UINT32_MAX &&
+                     hdf5_affords(f, counts->rows * sizeof *t->rows) &&
+                     hdf5_affords(f, counts->pixels * sizeof *t->pixels) &&
+                     nxmx_table_reserve(t, counts) &&
+                     nxmx_table_get(f, &one->rows, one->place, t) && is_sound(t, one->image.count)
                : !t->nlabels;
 }
 
 /* --- single frames ------------------------------------------------------- */
 
 /* Sets *e to the error that images cannot be read or, if that is the reason, that they do not
- * have `pixels` pixels.  Returns STATUS_INPUT. */
+ * have `pixels` pixels.  Returns STATUS_INPUT; STATUS_FAILED: memory ran out. */
 static enum status cannot_read(const char *path, uint64_t id, const struct nxmx_one *one,
                                size_t pixels, struct error *e)
 {
+    if (one->starved)
+        return error_memory(e, path);
     return one->pixels && one->pixels != pixels
                ? error_set(e, STATUS_INPUT,
                            "%s: images have %zu pixels; expected %zu, as the detector has", path,
@@ -287,6 +291,24 @@ enum status nxmx_one_read(const char *path, uint64_t id, size_t pixels, struct n
     nxmx_one_free(one);
     s = read_file(source, id, pixels, one, none, e);
     return s || !none[0] ? s : foreign(source, e);
+}
+
+enum status nxmx_one_check(const char *path, uint64_t id, const struct nxmx_one *one,
+                           const struct nxmx_rows *rows, struct error *e)
+{
+    const int64_t place = nxmx_rows_find(rows, id);
+    const struct nxmx_frame *frame = place < 0 ? NULL : &rows->frames[place];
+    if (!frame || !frame->summed)
+        return STATUS_OK;
+    const bool images =
+        nxmx_images_sum(&one->image, &one->planes, &one->reflections) == frame->images_sum;
+    if (images && nxmx_rows_sum(rows, (size_t)place, &one->reflections) == frame->truth_sum)
+        return STATUS_OK;
+    return error_set(e, STATUS_INPUT,
+                     "%s: the %s of frame %" PRIu64
+                     " is damaged: it has another checksum than when it was written. Write the "
+                     "frame again",
+                     path, images ? "ground truth" : "image", id);
 }
 
 void nxmx_one_free(struct nxmx_one *one)

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "io/hdf5/hdf5_read.h"
+#include "io/hdf5/hdf5_file.h"
 
 #define GROUP "/entry/reflections"
 #define PIXELS NXMX_TRUTH "/reflection_pixels"
@@ -143,8 +143,8 @@ static bool select_rows(hid_t data, uint64_t first, size_t count, hid_t *file, h
 }
 
 /* Writes the items first .. first + count - 1 of an open data set.  *f stores a failure. */
-static void put(struct hdf5_file *f, hid_t data, hid_t type, uint64_t first, size_t count,
-                const void *values)
+static void put_items(struct hdf5_file *f, hid_t data, hid_t type, uint64_t first, size_t count,
+                      const void *values)
 {
     hid_t file, memory;
     const bool good = select_rows(data, first, count, &file, &memory);
@@ -158,7 +158,7 @@ static bool reserve_values(struct nxmx_columns *c, size_t count)
     if (count <= c->room)
         return true;
     mem_free(c->values);
-    c->values = mem_array(count, sizeof(uint64_t));
+    c->values = mem_try_array(count, sizeof(uint64_t));
     c->room = c->values ? count : 0;
     return c->values;
 }
@@ -173,10 +173,10 @@ void nxmx_columns_put(struct nxmx_columns *c, struct hdf5_file *f, uint64_t fram
         for (size_t k = 0; k < t->count; k++)
             memcpy((char *)c->values + k * size,
                    i ? (const char *)&t->rows[k] + columns[i].offset : (const char *)&frame, size);
-        put(f, c->data[i], type_of(&columns[i]), c->next, t->count, c->values);
+        put_items(f, c->data[i], type_of(&columns[i]), c->next, t->count, c->values);
     }
     if (t->npixels)
-        put(f, c->pixels, H5T_STD_U32LE, c->next_pixel, t->npixels, t->pixels);
+        put_items(f, c->pixels, H5T_STD_U32LE, c->next_pixel, t->npixels, t->pixels);
     c->next += t->count;
     c->next_pixel += t->npixels;
 }
@@ -211,8 +211,8 @@ static bool holds(hid_t data, hid_t type, uint64_t first, size_t count)
 
 /* Reads the items first .. first + count - 1 of the data set at a path.  Returns false if the
  * data set does not have them, or has another type. */
-static bool get(struct hdf5_file *f, const char *path, hid_t type, uint64_t first, size_t count,
-                void *values)
+static bool get_items(struct hdf5_file *f, const char *path, hid_t type, uint64_t first,
+                      size_t count, void *values)
 {
     hid_t file = -1, memory = -1;
     const hid_t data = hdf5_open_data(f->id, path);
@@ -232,13 +232,13 @@ bool nxmx_columns_get(struct hdf5_file *f, uint64_t first, size_t count,
                       struct reflection_row *rows)
 {
     char path[PATH_BYTES];
-    void *values = mem_array(count, sizeof(uint64_t));
+    void *values = mem_try_array(count, sizeof(uint64_t));
     bool good = values;
     memset(rows, 0, count * sizeof *rows);
     for (int i = 1; i < NXMX_COLUMNS && good && count; i++) {
         const struct column *c = &columns[i];
         const size_t size = size_of(c);
-        good = get(f, path_of(c, path), type_of(c), first, count, values);
+        good = get_items(f, path_of(c, path), type_of(c), first, count, values);
         for (size_t k = 0; k < count && good; k++)
             memcpy((char *)&rows[k] + c->offset, (const char *)values + k * size, size);
     }
@@ -259,14 +259,14 @@ void nxmx_columns_touch(struct hdf5_file *f)
     }
 }
 
-bool nxmx_table_reserve(struct reflection_table *t, const struct nxmx_told *told)
+bool nxmx_table_reserve(struct reflection_table *t, const struct nxmx_reflection_counts *counts)
 {
-    t->rows = mem_array((size_t)told->rows, sizeof *t->rows);
-    t->pixels = mem_array((size_t)told->pixels, sizeof *t->pixels);
-    t->count = t->rows ? (size_t)told->rows : 0;
-    t->npixels = t->pixels ? (size_t)told->pixels : 0;
-    t->least_photons = told->least_photons;
-    t->rest_photons = told->rest_photons;
+    t->rows = mem_try_array((size_t)counts->rows, sizeof *t->rows);
+    t->pixels = mem_try_array((size_t)counts->pixels, sizeof *t->pixels);
+    t->count = t->rows ? (size_t)counts->rows : 0;
+    t->npixels = t->pixels ? (size_t)counts->pixels : 0;
+    t->least_photons = counts->least_photons;
+    t->rest_photons = counts->rest_photons;
     return t->rows && t->pixels;
 }
 
@@ -275,7 +275,7 @@ bool nxmx_table_get(struct hdf5_file *f, const struct nxmx_rows *rows, size_t pl
 {
     return (!t->count || nxmx_columns_get(f, sum_of(rows, 0, place), t->count, t->rows)) &&
            (!t->npixels ||
-            get(f, PIXELS, H5T_STD_U32LE, pixels_of(rows, 0, place), t->npixels, t->pixels));
+            get_items(f, PIXELS, H5T_STD_U32LE, pixels_of(rows, 0, place), t->npixels, t->pixels));
 }
 
 /* ---- the master ------------------------------------------------------------- */

@@ -5,17 +5,18 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/hash.h"
 #include "base/units.h"
 #include "base/vec.h"
-#include "io/hdf5/hdf5_read.h"
+#include "io/hdf5/hdf5_file.h"
 #include "io/nxmx/nxmx_layout.h"
-#include "model/beam.h"
+#include "model/recipe.h"
 
 /* --- axes ---------------------------------------------------------------- */
 
 /* Sets `out` to the unit vector along that part of -v that is perpendicular to the unit vector
  * z.  Returns false if v is parallel to z; `out` is then undefined. */
-static bool against(const double v[3], const double z[3], double out[3])
+static bool turn_against(const double v[3], const double z[3], double out[3])
 {
     const double along = v[0] * z[0] + v[1] * z[1] + v[2] * z[2];
     for (int i = 0; i < 3; i++)
@@ -30,8 +31,8 @@ void nxmx_axes(const struct experiment *x, double axes[9])
 {
     double *X = axes, *Y = axes + 3, *Z = axes + 6;
     memcpy(Z, x->beam.direction, 3 * sizeof *Z);
-    if (!against(x->spindle, Z, X) && !against(x->panels->fast, Z, X))
-        (void)against(x->panels->slow, Z, X);
+    if (!turn_against(x->spindle, Z, X) && !turn_against(x->panels->fast, Z, X))
+        (void)turn_against(x->panels->slow, Z, X);
     for (int i = 0; i < 3; i++)
         Y[i] = Z[(i + 1) % 3] * X[(i + 2) % 3] - Z[(i + 2) % 3] * X[(i + 1) % 3];
 }
@@ -40,7 +41,7 @@ void nxmx_axes(const struct experiment *x, double axes[9])
 
 /* Returns how many of `count` rows belong to frames with lower numbers than `number`.  The rows
  * have `size` bytes, begin with the number of their frame, and are in ascending order. */
-static size_t below(const void *rows, size_t count, size_t size, uint64_t number)
+static size_t rows_below(const void *rows, size_t count, size_t size, uint64_t number)
 {
     size_t low = 0, high = count;
     while (low < high) {
@@ -57,12 +58,12 @@ static size_t below(const void *rows, size_t count, size_t size, uint64_t number
 
 static size_t frames_below(const struct nxmx_rows *rows, uint64_t number)
 {
-    return below(rows->frames, rows->nframes, sizeof *rows->frames, number);
+    return rows_below(rows->frames, rows->nframes, sizeof *rows->frames, number);
 }
 
 static size_t lattices_below(const struct nxmx_rows *rows, uint64_t number)
 {
-    return below(rows->lattices, rows->nlattices, sizeof *rows->lattices, number);
+    return rows_below(rows->lattices, rows->nlattices, sizeof *rows->lattices, number);
 }
 
 int64_t nxmx_rows_find(const struct nxmx_rows *rows, uint64_t number)
@@ -75,7 +76,7 @@ int64_t nxmx_rows_find(const struct nxmx_rows *rows, uint64_t number)
 
 static size_t channels_below(const struct nxmx_rows *rows, uint64_t number)
 {
-    return below(rows->channels, rows->nchannels, sizeof *rows->channels, number);
+    return rows_below(rows->channels, rows->nchannels, sizeof *rows->channels, number);
 }
 
 const struct nxmx_channel *nxmx_rows_spectrum(const struct nxmx_rows *rows, uint64_t number)
@@ -103,28 +104,26 @@ static size_t trim_spectrum(const struct nxmx_channel *c, size_t count)
     return count;
 }
 
-enum status nxmx_rows_set_spectrum(struct nxmx_rows *rows, uint64_t number,
-                                   const struct nxmx_channel *channels, size_t count,
-                                   struct error *e)
+/* Replaces the spectrum of a frame, which must exist, by `count` channels.  Sets `frame` of each
+ * channel. */
+static void nxmx_rows_set_spectrum(struct nxmx_rows *rows, uint64_t number,
+                                   const struct nxmx_channel *channels, size_t count)
 {
     struct nxmx_frame *frame = &rows->frames[nxmx_rows_find(rows, number)];
     remove_spectrum(rows, number, (size_t)frame->channels);
     frame->channels = 0;
     count = trim_spectrum(channels, count);
     if (!count)
-        return STATUS_OK;
-    struct nxmx_channel *grown =
-        mem_grow(rows->channels, rows->nchannels, count, sizeof *grown, &rows->channels_room);
-    if (!grown)
-        return error_memory(e, "the spectra of frames");
-    rows->channels = grown;
-    struct nxmx_channel *first = &grown[channels_below(rows, number)];
-    memmove(first + count, first, (rows->nchannels - (size_t)(first - grown)) * sizeof *first);
+        return;
+    rows->channels = mem_grow(rows->channels, rows->nchannels, count, sizeof *rows->channels,
+                              &rows->channels_room);
+    const size_t at = channels_below(rows, number);
+    struct nxmx_channel *first = &rows->channels[at];
+    memmove(first + count, first, (rows->nchannels - at) * sizeof *first);
     for (size_t i = 0; i < count; i++)
         first[i] = (struct nxmx_channel){number, channels[i].wavelength, channels[i].weight};
     rows->nchannels += count;
     frame->channels = count;
-    return STATUS_OK;
 }
 
 /* A source, and after merging all sources of one wavelength.  `first` is the index of the first
@@ -152,19 +151,17 @@ struct nxmx_channel *nxmx_merge_sources(const struct source *sources, size_t nso
                                         size_t *count)
 {
     struct merged *list = mem_array(nsources, sizeof *list);
-    struct nxmx_channel *channels = list ? mem_array(nsources, sizeof *channels) : NULL;
+    struct nxmx_channel *channels = mem_array(nsources, sizeof *channels);
     size_t n = 0;
-    for (size_t i = 0; i < nsources && channels; i++)
+    for (size_t i = 0; i < nsources; i++)
         list[i] = (struct merged){i, sources[i].wavelength_m, sources[i].weight};
-    if (channels)
-        qsort(list, nsources, sizeof *list, by_wavelength);
-    for (size_t i = 0; i < nsources && channels; i++)
+    qsort(list, nsources, sizeof *list, by_wavelength);
+    for (size_t i = 0; i < nsources; i++)
         if (n && list[n - 1].wavelength_m == list[i].wavelength_m)
             list[n - 1].weight += list[i].weight;
         else
             list[n++] = list[i];
-    if (channels)
-        qsort(list, n, sizeof *list, by_first);
+    qsort(list, n, sizeof *list, by_first);
     for (size_t i = 0; i < n; i++)
         channels[i] = (struct nxmx_channel){.wavelength = m_to_angstrom(list[i].wavelength_m),
                                             .weight = list[i].weight};
@@ -173,7 +170,7 @@ struct nxmx_channel *nxmx_merge_sources(const struct source *sources, size_t nso
     return channels;
 }
 
-enum status nxmx_rows_note_spectrum(struct nxmx_rows *rows, const struct recipe *r, struct error *e)
+void nxmx_rows_note_spectrum(struct nxmx_rows *rows, const struct recipe *r)
 {
     double sum = 0.0;
     bool differ = false;
@@ -181,17 +178,16 @@ enum status nxmx_rows_note_spectrum(struct nxmx_rows *rows, const struct recipe 
         sum += r->sources[i].weight;
         differ |= r->sources[i].wavelength_m != r->sources[0].wavelength_m;
     }
-    if (!differ || !(sum > 0.0))
-        return nxmx_rows_set_spectrum(rows, r->id, NULL, 0, e);
+    if (!differ || !(sum > 0.0)) {
+        nxmx_rows_set_spectrum(rows, r->id, NULL, 0);
+        return;
+    }
     size_t n;
     struct nxmx_channel *channels = nxmx_merge_sources(r->sources, r->nsources, &n);
-    if (!channels)
-        return error_memory(e, "the spectrum of a frame");
     for (size_t i = 0; i < n; i++)
         channels[i].weight = channels[i].weight * (double)n / sum;
-    const enum status s = nxmx_rows_set_spectrum(rows, r->id, channels, n, e);
+    nxmx_rows_set_spectrum(rows, r->id, channels, n);
     mem_free(channels);
-    return s;
 }
 
 /* --- frames and lattices ------------------------------------------------- */
@@ -204,7 +200,7 @@ void nxmx_rows_remove(struct nxmx_rows *rows, uint64_t number)
     struct nxmx_frame *frame = &rows->frames[at];
     struct nxmx_lattice *first = &rows->lattices[lattices_below(rows, number)];
     const size_t n = frame->lattices;
-    struct nxmx_told *reflections = &rows->reflections[at];
+    struct nxmx_reflection_counts *reflections = &rows->reflections[at];
     remove_spectrum(rows, number, (size_t)frame->channels);
     rows->nframes--;
     memmove(frame, frame + 1, (rows->nframes - (size_t)at) * sizeof *frame);
@@ -216,39 +212,32 @@ void nxmx_rows_remove(struct nxmx_rows *rows, uint64_t number)
 }
 
 /* Inserts the row of a frame, without reflections and without a spectrum of its own, and makes
- * room for its lattices.  The caller fills them in at *lattices; NULL: the frame has no
- * lattices.  STATUS_FAILED: out of memory. */
-static enum status insert(struct nxmx_rows *rows, const struct nxmx_frame *frame,
-                          struct nxmx_lattice **lattices, struct error *e)
+ * room for its lattices.  Returns their place, which the caller fills; NULL: the frame has no
+ * lattices. */
+static struct nxmx_lattice *insert_frame(struct nxmx_rows *rows, const struct nxmx_frame *frame)
 {
     const size_t n = frame->lattices;
-    struct nxmx_frame *frames =
-        mem_grow(rows->frames, rows->nframes, 1, sizeof *frames, &rows->frames_room);
-    rows->frames = frames ? frames : rows->frames;
-    struct nxmx_told *reflections =
-        mem_grow(rows->reflections, rows->nframes, 1, sizeof *reflections, &rows->reflections_room);
-    rows->reflections = reflections ? reflections : rows->reflections;
-    struct nxmx_lattice *grown =
-        n ? mem_grow(rows->lattices, rows->nlattices, n, sizeof *grown, &rows->lattices_room)
-          : rows->lattices;
-    if (!frames || !reflections || (n && !grown))
-        return error_memory(e, "the truth about frames");
-    rows->lattices = grown;
+    rows->frames =
+        mem_grow(rows->frames, rows->nframes, 1, sizeof *rows->frames, &rows->frames_room);
+    rows->reflections = mem_grow(rows->reflections, rows->nframes, 1, sizeof *rows->reflections,
+                                 &rows->reflections_room);
+    rows->lattices =
+        mem_grow(rows->lattices, rows->nlattices, n, sizeof *rows->lattices, &rows->lattices_room);
+    struct nxmx_reflection_counts *reflections = rows->reflections;
     const size_t at = frames_below(rows, frame->number),
                  first = lattices_below(rows, frame->number);
     memmove(&rows->frames[at + 1], &rows->frames[at], (rows->nframes - at) * sizeof *rows->frames);
     rows->frames[at] = *frame;
     rows->frames[at].channels = 0;
     memmove(&reflections[at + 1], &reflections[at], (rows->nframes - at) * sizeof *reflections);
-    reflections[at] = (struct nxmx_told){0};
+    reflections[at] = (struct nxmx_reflection_counts){0};
     rows->nframes++;
-    *lattices = NULL;
     if (!n)
-        return STATUS_OK;
-    *lattices = &rows->lattices[first];
-    memmove(*lattices + n, *lattices, (rows->nlattices - first) * sizeof **lattices);
+        return NULL;
+    struct nxmx_lattice *lattices = &rows->lattices[first];
+    memmove(lattices + n, lattices, (rows->nlattices - first) * sizeof *lattices);
     rows->nlattices += n;
-    return STATUS_OK;
+    return lattices;
 }
 
 static struct nxmx_lattice lattice_row(const double axes[9], const struct experiment *x,
@@ -270,8 +259,8 @@ static struct nxmx_lattice lattice_row(const double axes[9], const struct experi
     return row;
 }
 
-enum status nxmx_rows_add(struct nxmx_rows *rows, const struct experiment *x,
-                          const struct recipe *r, uint64_t file, struct error *e)
+void nxmx_rows_add(struct nxmx_rows *rows, const struct experiment *x, const struct recipe *r,
+                   uint64_t file)
 {
     const struct incident beam = incident_beam(x, r);
     struct nxmx_frame frame = {.number = r->id,
@@ -282,42 +271,39 @@ enum status nxmx_rows_add(struct nxmx_rows *rows, const struct experiment *x,
                                .wavelength = m_to_angstrom(beam.mean_m),
                                .fluence = beam.fluence_ph_m2,
                                .lattices = r->nlattices};
-    struct nxmx_lattice *lattices;
     double axes[9];
     nxmx_axes(x, axes);
     mat_apply(axes, r->shift_m, frame.shift_m);
+    memcpy(frame.sample_m, r->sample_m, sizeof frame.sample_m);
     nxmx_rows_remove(rows, r->id);
-    const enum status s = insert(rows, &frame, &lattices, e);
-    for (size_t i = 0; i < r->nlattices && !s; i++)
+    struct nxmx_lattice *lattices = insert_frame(rows, &frame);
+    for (size_t i = 0; i < r->nlattices; i++)
         lattices[i] = lattice_row(axes, x, r, &r->lattices[i]);
-    return s;
 }
 
-void nxmx_rows_note(struct nxmx_rows *rows, uint64_t number, const struct nxmx_told *told)
+void nxmx_rows_note(struct nxmx_rows *rows, uint64_t number,
+                    const struct nxmx_reflection_counts *counts)
 {
-    rows->reflections[nxmx_rows_find(rows, number)] = *told;
+    rows->reflections[nxmx_rows_find(rows, number)] = *counts;
     rows->has_reflections = true;
 }
 
-enum status nxmx_rows_merge(struct nxmx_rows *rows, const struct nxmx_rows *from, struct error *e)
+void nxmx_rows_merge(struct nxmx_rows *rows, const struct nxmx_rows *from)
 {
-    enum status s = STATUS_OK;
-    for (size_t i = 0; i < from->nframes && !s; i++) {
+    for (size_t i = 0; i < from->nframes; i++) {
         const struct nxmx_frame *frame = &from->frames[i];
-        struct nxmx_lattice *lattices;
         if (nxmx_rows_find(rows, frame->number) >= 0)
             continue;
-        s = insert(rows, frame, &lattices, e);
-        if (!s && from->has_reflections)
+        struct nxmx_lattice *lattices = insert_frame(rows, frame);
+        if (from->has_reflections)
             nxmx_rows_note(rows, frame->number, &from->reflections[i]);
-        if (!s && frame->channels)
-            s = nxmx_rows_set_spectrum(rows, frame->number, nxmx_rows_spectrum(from, frame->number),
-                                       (size_t)frame->channels, e);
-        if (!s && frame->lattices)
+        if (frame->channels)
+            nxmx_rows_set_spectrum(rows, frame->number, nxmx_rows_spectrum(from, frame->number),
+                                   (size_t)frame->channels);
+        if (lattices)
             memcpy(lattices, &from->lattices[lattices_below(from, frame->number)],
                    frame->lattices * sizeof *lattices);
     }
-    return s;
 }
 
 void nxmx_rows_drop(struct nxmx_rows *rows, uint64_t file)
@@ -334,10 +320,22 @@ bool nxmx_rows_agree(const struct nxmx_rows *a, const struct nxmx_rows *b, uint6
         return false;
     struct nxmx_frame frame = a->frames[in_a];
     frame.file = b->frames[in_b].file;
-    return memcmp(&frame, &b->frames[in_b], offsetof(struct nxmx_frame, channels)) == 0 &&
+    return memcmp(&frame, &b->frames[in_b], offsetof(struct nxmx_frame, images_sum)) == 0 &&
            (!frame.lattices ||
             memcmp(&a->lattices[lattices_below(a, number)], &b->lattices[lattices_below(b, number)],
                    frame.lattices * sizeof *a->lattices) == 0);
+}
+
+uint32_t nxmx_rows_sum(const struct nxmx_rows *rows, size_t place, const struct reflection_table *t)
+{
+    struct nxmx_frame frame = rows->frames[place];
+    frame.file = 0;
+    uint32_t sum = crc32c(0, &frame, offsetof(struct nxmx_frame, shift_m));
+    if (frame.lattices)
+        sum = crc32c(sum, &rows->lattices[lattices_below(rows, frame.number)],
+                     frame.lattices * sizeof *rows->lattices);
+    sum = crc32c(sum, t->rows, t->count * sizeof *t->rows);
+    return crc32c(sum, t->pixels, t->npixels * sizeof *t->pixels);
 }
 
 void nxmx_rows_free(struct nxmx_rows *rows)
@@ -355,10 +353,15 @@ void nxmx_rows_free(struct nxmx_rows *rows)
 #define LATTICES NXMX_TRUTH "/lattices"
 #define REFLECTIONS NXMX_TRUTH "/reflections"
 #define SHIFTS NXMX_TRUTH "/detector_shift"
+#define SAMPLES NXMX_TRUTH "/sample_place"
+#define SUMS NXMX_TRUTH "/checksums"
+/* Offset and number of the doubles of a member of struct nxmx_frame. */
+#define PLACE(member) \
+    offsetof(struct nxmx_frame, member), sizeof((struct nxmx_frame *)NULL)->member / sizeof(double)
 
 enum { FRAME_BYTES = offsetof(struct nxmx_frame, shift_m) };  // size of a row in files
 
-static void add(hid_t type, const char *name, size_t offset, hid_t member)
+static void add_member(hid_t type, const char *name, size_t offset, hid_t member)
 {
     (void)H5Tinsert(type, name, offset, member);
 }
@@ -367,13 +370,14 @@ static void add_array(hid_t type, const char *name, size_t offset, unsigned rank
                       const hsize_t *dims)
 {
     const hid_t member = H5Tarray_create2(H5T_NATIVE_DOUBLE, rank, dims);
-    add(type, name, offset, member);
+    add_member(type, name, offset, member);
     (void)H5Tclose(member);
 }
 
 static hid_t frame_type(void)
 {
-#define MEMBER(name, kind) add(type, #name, HOFFSET(struct nxmx_frame, name), H5T_NATIVE_##kind)
+#define MEMBER(name, kind) \
+    add_member(type, #name, HOFFSET(struct nxmx_frame, name), H5T_NATIVE_##kind)
     const hid_t type = H5Tcreate(H5T_COMPOUND, FRAME_BYTES);
     MEMBER(number, UINT64);
     MEMBER(seed, UINT64);
@@ -392,9 +396,9 @@ static hid_t lattice_type(void)
     static const hsize_t cell[] = {6}, matrix[] = {3, 3};
 #define OFFSET(name) #name, HOFFSET(struct nxmx_lattice, name)
     const hid_t type = H5Tcreate(H5T_COMPOUND, sizeof(struct nxmx_lattice));
-    add(type, OFFSET(frame), H5T_NATIVE_UINT64);
-    add(type, OFFSET(crystal), H5T_NATIVE_UINT64);
-    add(type, OFFSET(share), H5T_NATIVE_DOUBLE);
+    add_member(type, OFFSET(frame), H5T_NATIVE_UINT64);
+    add_member(type, OFFSET(crystal), H5T_NATIVE_UINT64);
+    add_member(type, OFFSET(share), H5T_NATIVE_DOUBLE);
     add_array(type, OFFSET(cell), 1, cell);
     add_array(type, OFFSET(orientation), 2, matrix);
     add_array(type, OFFSET(a_matrix), 2, matrix);
@@ -402,10 +406,11 @@ static hid_t lattice_type(void)
     return type;
 }
 
-static hid_t told_type(void)
+static hid_t counts_type(void)
 {
-#define MEMBER(name, kind) add(type, #name, HOFFSET(struct nxmx_told, name), H5T_NATIVE_##kind)
-    const hid_t type = H5Tcreate(H5T_COMPOUND, sizeof(struct nxmx_told));
+#define MEMBER(name, kind) \
+    add_member(type, #name, HOFFSET(struct nxmx_reflection_counts, name), H5T_NATIVE_##kind)
+    const hid_t type = H5Tcreate(H5T_COMPOUND, sizeof(struct nxmx_reflection_counts));
     MEMBER(rows, UINT64);
     MEMBER(pixels, UINT64);
     MEMBER(least_photons, DOUBLE);
@@ -427,34 +432,53 @@ static void put_table(struct hdf5_file *f, const char *path, hid_t type, size_t 
 static void put_frames(struct hdf5_file *f, const struct nxmx_rows *rows)
 {
     char *packed = mem_array(rows->nframes, FRAME_BYTES);
-    if (!hdf5_good(f, packed ? 0 : -1))
-        return;
     for (size_t i = 0; i < rows->nframes; i++)
         memcpy(packed + i * FRAME_BYTES, &rows->frames[i], FRAME_BYTES);
     put_table(f, FRAMES, frame_type(), rows->nframes, packed);
     mem_free(packed);
 }
 
-static void put_shifts(struct hdf5_file *f, const struct nxmx_rows *rows)
+/* Writes a table with `count` numbers of each frame, which are at `offset` in struct nxmx_frame. */
+static void put_places(struct hdf5_file *f, const struct nxmx_rows *rows, const char *path,
+                       size_t offset, size_t count)
 {
-    double(*shifts_m)[3] = mem_array(rows->nframes, sizeof *shifts_m);
-    if (!hdf5_good(f, shifts_m ? 0 : -1))
-        return;
+    double *values_m = mem_array(count * rows->nframes, sizeof *values_m);
     for (size_t i = 0; i < rows->nframes; i++)
-        memcpy(shifts_m[i], rows->frames[i].shift_m, sizeof *shifts_m);
-    hdf5_reals(f, SHIFTS, 2, (const hsize_t[]){rows->nframes, 3}, *shifts_m);
-    hdf5_note_text(f, SHIFTS, "units", "m");
-    mem_free(shifts_m);
+        memcpy(values_m + count * i, (const char *)&rows->frames[i] + offset,
+               count * sizeof *values_m);
+    hdf5_reals(f, path, 2, (const hsize_t[]){rows->nframes, count}, values_m);
+    hdf5_note_text(f, path, "units", "m");
+    mem_free(values_m);
 }
 
-void nxmx_put_rows(struct hdf5_file *f, const struct nxmx_rows *rows, bool moves)
+/* Writes the checksums of the frames, if those of all frames are known. */
+static void put_sums(struct hdf5_file *f, const struct nxmx_rows *rows)
+{
+    const hsize_t dims[2] = {rows->nframes, 2};
+    uint32_t *sums = mem_array(rows->nframes, 2 * sizeof *sums);
+    bool known = true;
+    for (size_t i = 0; i < rows->nframes; i++) {
+        known = known && rows->frames[i].summed;
+        sums[2 * i] = rows->frames[i].images_sum;
+        sums[2 * i + 1] = rows->frames[i].truth_sum;
+    }
+    const hid_t data = known ? hdf5_data(f, SUMS, H5T_STD_U32LE, 2, dims, H5P_DEFAULT, sums) : -1;
+    if (data >= 0)
+        (void)hdf5_good(f, H5Dclose(data));
+    mem_free(sums);
+}
+
+void nxmx_put_rows(struct hdf5_file *f, const struct nxmx_rows *rows, const struct experiment *x)
 {
     put_frames(f, rows);
-    if (moves)
-        put_shifts(f, rows);
+    if (x->detector_moves)
+        put_places(f, rows, SHIFTS, PLACE(shift_m));
+    if (x->sample_moves)
+        put_places(f, rows, SAMPLES, PLACE(sample_m));
     put_table(f, LATTICES, lattice_type(), rows->nlattices, rows->lattices);
     if (rows->has_reflections)
-        put_table(f, REFLECTIONS, told_type(), rows->nframes, rows->reflections);
+        put_table(f, REFLECTIONS, counts_type(), rows->nframes, rows->reflections);
+    put_sums(f, rows);
 }
 
 /* Returns true if a data set has the same type as in memory.  Other types are not accepted,
@@ -520,7 +544,7 @@ static bool get_counts(struct hdf5_file *f, struct nxmx_rows *rows, size_t *coun
     uint64_t *counts = NULL;
     bool good = get_table(f, REFLECTIONS, H5Tcopy(H5T_STD_U64LE), sizeof *counts, count, &counts) &&
                 *count == rows->nframes &&
-                (rows->reflections = calloc(*count + 1, sizeof(struct nxmx_told)));
+                (rows->reflections = calloc(*count + 1, sizeof(struct nxmx_reflection_counts)));
     for (size_t i = 0; i < *count && good; i++)
         rows->reflections[i].rows = counts[i];
     free(counts);
@@ -531,9 +555,10 @@ static bool get_counts(struct hdf5_file *f, struct nxmx_rows *rows, size_t *coun
 static bool get_reflections(struct hdf5_file *f, struct nxmx_rows *rows)
 {
     size_t count = rows->nframes;
+    rows->has_samples = H5Lexists(f->id, SAMPLES, hdf5_links()) > 0;
     rows->has_reflections = H5Lexists(f->id, REFLECTIONS, hdf5_links()) > 0;
     if (rows->has_reflections)
-        return (get_table(f, REFLECTIONS, told_type(), sizeof *rows->reflections, &count,
+        return (get_table(f, REFLECTIONS, counts_type(), sizeof *rows->reflections, &count,
                           &rows->reflections) ||
                 get_counts(f, rows, &count)) &&
                count == rows->nframes;
@@ -553,19 +578,38 @@ static bool get_frames(struct hdf5_file *f, struct nxmx_rows *rows)
     return rows->frames;
 }
 
-/* Reads the shifts of the detector, which only files of a detector that moves have. */
-static bool get_shifts(struct hdf5_file *f, struct nxmx_rows *rows)
+/* Reads a table that put_places writes, if the file has it. */
+static bool get_places(struct hdf5_file *f, struct nxmx_rows *rows, const char *path, size_t offset,
+                       size_t count)
 {
-    double *shifts_m = NULL;
-    size_t count = 0;
-    if (H5Lexists(f->id, SHIFTS, hdf5_links()) <= 0)
+    double *values_m = NULL;
+    size_t values = 0;
+    if (H5Lexists(f->id, path, hdf5_links()) <= 0)
         return true;
     const bool good =
-        get_table(f, SHIFTS, H5Tcopy(H5T_NATIVE_DOUBLE), sizeof *shifts_m, &count, &shifts_m) &&
-        count == 3 * rows->nframes;
-    for (size_t i = 0; i < count && good; i++)
-        rows->frames[i / 3].shift_m[i % 3] = shifts_m[i];
-    free(shifts_m);
+        get_table(f, path, H5Tcopy(H5T_NATIVE_DOUBLE), sizeof *values_m, &values, &values_m) &&
+        values == count * rows->nframes;
+    for (size_t i = 0; i < rows->nframes && good; i++)
+        memcpy((char *)&rows->frames[i] + offset, values_m + count * i, count * sizeof *values_m);
+    free(values_m);
+    return good;
+}
+
+/* Reads the checksums of the frames, if the file has them. */
+static bool get_sums(struct hdf5_file *f, struct nxmx_rows *rows)
+{
+    uint32_t *sums = NULL;
+    size_t count = 0;
+    if (H5Lexists(f->id, SUMS, hdf5_links()) <= 0)
+        return true;
+    const bool good = get_table(f, SUMS, H5Tcopy(H5T_STD_U32LE), sizeof *sums, &count, &sums) &&
+                      count == 2 * rows->nframes;
+    for (size_t i = 0; i < rows->nframes && good; i++) {
+        rows->frames[i].images_sum = sums[2 * i];
+        rows->frames[i].truth_sum = sums[2 * i + 1];
+        rows->frames[i].summed = 1;
+    }
+    free(sums);
     return good;
 }
 
@@ -582,18 +626,15 @@ static int rank_of(struct hdf5_file *f, const char *path)
 }
 
 /* Stores a row of the table of spectra as the spectrum of the frame at index `frame`.
- * nxmx_rows_set_spectrum removes the padding.  Returns false if out of memory. */
-static bool take_spectrum(struct nxmx_rows *rows, size_t frame, const double *wavelengths,
+ * nxmx_rows_set_spectrum removes the padding. */
+static void take_spectrum(struct nxmx_rows *rows, size_t frame, const double *wavelengths,
                           const double *weights, size_t width)
 {
-    struct error ignored;
     struct nxmx_channel *channels = mem_array(width, sizeof *channels);
-    for (size_t i = 0; channels && i < width; i++)
+    for (size_t i = 0; i < width; i++)
         channels[i] = (struct nxmx_channel){.wavelength = wavelengths[i], .weight = weights[i]};
-    const bool good = channels && !nxmx_rows_set_spectrum(rows, rows->frames[frame].number,
-                                                          channels, width, &ignored);
+    nxmx_rows_set_spectrum(rows, rows->frames[frame].number, channels, width);
     mem_free(channels);
-    return good;
 }
 
 bool nxmx_get_spectra(struct hdf5_file *f, struct nxmx_rows *rows)
@@ -609,9 +650,9 @@ bool nxmx_get_spectra(struct hdf5_file *f, struct nxmx_rows *rows)
                 count == nweights;
     const size_t width = count / rows->nframes;
     const bool own = count > 1 && rank_of(f, NXMX_SPECTRUM) == 2;
+    good = good && (!own || count % rows->nframes == 0);
     for (size_t i = 0; i < rows->nframes && good && own; i++)
-        good = count % rows->nframes == 0 &&
-               take_spectrum(rows, i, wavelengths + i * width, weights + i * width, width);
+        take_spectrum(rows, i, wavelengths + i * width, weights + i * width, width);
     free(wavelengths);
     free(weights);
     return good;
@@ -620,10 +661,11 @@ bool nxmx_get_spectra(struct hdf5_file *f, struct nxmx_rows *rows)
 bool nxmx_get_rows(struct hdf5_file *f, struct nxmx_rows *rows)
 {
     *rows = (struct nxmx_rows){0};
-    bool good = get_frames(f, rows) && get_shifts(f, rows);
+    bool good = get_frames(f, rows) && get_places(f, rows, SHIFTS, PLACE(shift_m)) &&
+                get_places(f, rows, SAMPLES, PLACE(sample_m));
     good = good && get_table(f, LATTICES, lattice_type(), sizeof *rows->lattices, &rows->nlattices,
                              &rows->lattices);
-    good = good && get_reflections(f, rows);
+    good = good && get_reflections(f, rows) && get_sums(f, rows);
     rows->frames_room = rows->reflections_room = rows->nframes;
     rows->lattices_room = rows->nlattices;
     if (good && is_consistent(rows))

@@ -11,8 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/error.h"
 #include "model/experiment.h"
+#include "model/frame.h"
 #include "model/recipe.h"
 
 struct nxmx_frame {
@@ -25,8 +25,13 @@ struct nxmx_frame {
     double fluence;         // photons per m^2
     uint64_t lattices;      // 0: a blank, else a hit
     double shift_m[3];      // of the detector; files store it in a table of its own
-    uint64_t channels;      // number of channels of its own spectrum, 0: it has the spectrum of
-                            // the beam; not a member in files
+    double sample_m[2];     // where the beam meets the sample holder; in a table of its own
+    /* Checksums of the frame, in a table of their own: of its images, and of its truth, see
+     * nxmx_rows_sum. */
+    uint32_t images_sum, truth_sum;
+    uint64_t summed;    // 1: the checksums are known, else 0
+    uint64_t channels;  // number of channels of its own spectrum, 0: it has the spectrum of
+                        // the beam; not a member in files
 };
 
 /* Vectors are in the coordinates of NeXus: z along the beam. */
@@ -47,7 +52,7 @@ struct nxmx_channel {
 };
 
 /* Summary of the reflection_table of a frame.  All 0 if the frame has no table. */
-struct nxmx_told {
+struct nxmx_reflection_counts {
     uint64_t rows;    // number of rows
     uint64_t pixels;  // number of pixels that are listed for the rows, 0: none
     double least_photons, rest_photons;
@@ -61,9 +66,10 @@ struct nxmx_rows {
     struct nxmx_lattice *lattices;  // owned
     size_t nchannels, channels_room;
     struct nxmx_channel *channels;  // owned
+    bool has_samples;               // read from a file: frames have places on a sample holder
     bool has_reflections;           // one frame or more carries reflections
     size_t reflections_room;
-    struct nxmx_told *reflections;  // owned: [nframes]
+    struct nxmx_reflection_counts *reflections;  // owned: [nframes]
 };
 
 /* Computes the rotation from the laboratory frame of an experiment to that of NeXus (McStas): the
@@ -72,37 +78,34 @@ struct nxmx_rows {
  * -x.  From MOSFLM's convention, (x, y, z) becomes (-z, y, x). */
 void nxmx_axes(const struct experiment *x, double axes[9]);
 
-/* Adds the rows of a frame.  Rows that have the same frame number are replaced.  STATUS_FAILED: out
- * of memory. */
-enum status nxmx_rows_add(struct nxmx_rows *rows, const struct experiment *x,
-                          const struct recipe *r, uint64_t file, struct error *e);
+/* Adds the rows of a frame.  Rows that have the same frame number are replaced. */
+void nxmx_rows_add(struct nxmx_rows *rows, const struct experiment *x, const struct recipe *r,
+                   uint64_t file);
 
 /* Returns the spectrum of sources: one channel for each wavelength, in the order of the sources,
  * with the sum of its weights.  Sources that differ only in direction are one channel.  *count gets
- * the number of channels.  The caller frees them with mem_free.  NULL: out of memory. */
+ * the number of channels.  The caller frees them with mem_free. */
 struct nxmx_channel *nxmx_merge_sources(const struct source *sources, size_t nsources,
                                         size_t *count);
 
 /* Stores the spectrum of a frame that was added.  The frame gets a spectrum only if its recipe has
- * sources of more than one wavelength.  Programs that only compare frames need not call this.
- * STATUS_FAILED: out of memory. */
-enum status nxmx_rows_note_spectrum(struct nxmx_rows *rows, const struct recipe *r,
-                                    struct error *e);
-
-/* Replaces the spectrum of a frame, which must exist, by `count` channels.  Sets `frame` of each
- * channel. */
-enum status nxmx_rows_set_spectrum(struct nxmx_rows *rows, uint64_t number,
-                                   const struct nxmx_channel *channels, size_t count,
-                                   struct error *e);
+ * sources of more than one wavelength.  Programs that only compare frames need not call this. */
+void nxmx_rows_note_spectrum(struct nxmx_rows *rows, const struct recipe *r);
 
 /* Returns the channels of a frame, which must exist.  Their number is `channels` of the frame. */
 const struct nxmx_channel *nxmx_rows_spectrum(const struct nxmx_rows *rows, uint64_t number);
 
 /* Stores the summary of the reflections of a frame, which must exist. */
-void nxmx_rows_note(struct nxmx_rows *rows, uint64_t number, const struct nxmx_told *told);
+void nxmx_rows_note(struct nxmx_rows *rows, uint64_t number,
+                    const struct nxmx_reflection_counts *counts);
+
+/* Returns the CRC-32C of what the tables and *t have about the frame at index `place`: its row,
+ * lattices, and reflections with their pixels. */
+uint32_t nxmx_rows_sum(const struct nxmx_rows *rows, size_t place,
+                       const struct reflection_table *t);
 
 /* Adds those rows of `from` whose frames are not in *rows yet. */
-enum status nxmx_rows_merge(struct nxmx_rows *rows, const struct nxmx_rows *from, struct error *e);
+void nxmx_rows_merge(struct nxmx_rows *rows, const struct nxmx_rows *from);
 
 /* Removes a frame, if it exists. */
 void nxmx_rows_remove(struct nxmx_rows *rows, uint64_t number);

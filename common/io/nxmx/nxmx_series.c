@@ -7,9 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/clock.h"
-#include "io/nxmx/nxmx_existing.h"
-#include "io/nxmx/nxmx_read.h"
+#include "io/nxmx/nxmx.h"
 #include "io/nxmx/nxmx_spool.h"
 
 /* ---- completing a file: its frames -------------------------------------- */
@@ -67,7 +67,7 @@ static enum status take_kept(struct nxmx_series *s, struct origin *o, struct err
         if (status == STATUS_OK)
             status = settle_kind(s, &k.kind, k.note.id, e);
         if (status == STATUS_OK)
-            status = nxmx_rows_merge(&o->rows, &k.rows, e);
+            nxmx_rows_merge(&o->rows, &k.rows);
         nxmx_rows_free(&k.rows);
     }
     return status;
@@ -87,7 +87,7 @@ static enum status give_images(void *owner, uint64_t id, struct nxmx_chunk *chun
     const struct spool_entry *entry =
         bsearch(&id, spool->entries, spool->count, sizeof *entry, by_id);
     if (entry)
-        return nxmx_record_read(spool, (size_t)(entry - spool->entries), chunks, t, e);
+        return nxmx_record_find(spool, (size_t)(entry - spool->entries), chunks, t, e);
     const enum status status = nxmx_read(o->former, &o->former_rows, id, o->chunks, t, e);
     memcpy(chunks, o->chunks, sizeof o->chunks);
     return status;
@@ -129,19 +129,19 @@ static bool stays(const struct nxmx_series *s, uint64_t file)
 /* Sets o->rows to all frames of the data file that is to be written: those of the spool and
  * those that the existing file keeps.  Also decides whether the existing file is protected.  The
  * series must be locked. */
-static enum status choose(struct nxmx_series *s, const char *path, struct origin *o,
-                          struct error *e)
+static enum status choose_frames(struct nxmx_series *s, const char *path, struct origin *o,
+                                 struct error *e)
 {
     const uint64_t file = o->file->file;
     enum status status = nxmx_series_look(s, e);
     if (status == STATUS_OK && stays(s, file))
         status = nxmx_open(path, &s->kind, &o->former, &o->former_rows, e);
     s->kind.guarded = !s->settings.replaces && !o->former && !id_set_has(&s->found.lost, file);
-    if (status == STATUS_OK)
-        status = nxmx_rows_merge(&o->rows, &o->former_rows, e);
-    if (status == STATUS_OK)
-        drop_held_elsewhere(&s->existing, o);
-    return status;
+    if (status)
+        return status;
+    nxmx_rows_merge(&o->rows, &o->former_rows);
+    drop_held_elsewhere(&s->existing, o);
+    return STATUS_OK;
 }
 
 static enum status write_master(struct nxmx_series *s, struct error *e)
@@ -176,8 +176,8 @@ static enum status name_file(struct nxmx_series *s, const char *path, const stru
 static enum status enter_frames(struct nxmx_series *s, const struct nxmx_open_file *g,
                                 struct error *e)
 {
-    enum status status =
-        id_set_add(&s->written, g->file) ? STATUS_OK : error_memory(e, "a list of files");
+    enum status status = STATUS_OK;
+    id_set_add(&s->written, g->file);
     for (size_t i = 0; i < g->spool.count && s->settings.enter && !status; i++) {
         struct nxmx_record k;
         status = nxmx_record_look(&g->spool, i, &k, e);
@@ -199,10 +199,10 @@ static enum status write_and_name(struct nxmx_series *s, struct origin *o, struc
     int lock;
     enum status status = nxmx_series_lock(s, &lock, e);
     if (status == STATUS_OK)
-        status = choose(s, path, o, e);
+        status = choose_frames(s, path, o, e);
     nxmx_series_unlock(lock);
     if (status == STATUS_OK && o->rows.nframes)
-        status = nxmx_write(path, &s->kind, &o->rows, give_images, o, &file, e);
+        status = nxmx_write(path, &o->file->spool, &s->kind, &o->rows, give_images, o, &file, e);
     lock = -1;
     if (status == STATUS_OK)
         status = nxmx_series_lock(s, &lock, e);
@@ -215,7 +215,7 @@ static enum status write_and_name(struct nxmx_series *s, struct origin *o, struc
     return status;
 }
 
-/* Writes the data file of a spool that this process holds.  The frames of the existing file are
+/* Makes the spool that this process holds the data file.  The frames of the existing file are
  * kept.  Then writes the master, enters the frames in the index, removes the spool and frees *g.
  * After an error the spool is unchanged and released. */
 static enum status finish_file(struct nxmx_series *s, struct nxmx_open_file *g, struct error *e)
@@ -261,13 +261,9 @@ enum status nxmx_series_open(struct nxmx_series *s, const char *master, struct e
     const enum status status = utc_begin(&s->begin_s, e);
     if (status)
         return status;
-    if (asprintf(&s->data_name, "%.*s_data_%%06d.h5", length, master) < 0) {
-        s->data_name = NULL;
-        return error_memory(e, "a file name");
-    }
+    s->cxi = strcasecmp(dot ? dot : "", ".cxi") == 0;
+    s->data_name = mem_text("%.*s_data_%%06d.%s", length, master, s->cxi ? "cxi" : "h5");
     s->spool_name = spool_name(s->data_name);
-    if (!s->spool_name)
-        return error_memory(e, "a file name");
     const enum status parsed = template_parse(&s->spools, s->spool_name, e);
     return parsed ? parsed : template_parse(&s->data, s->data_name, e);
 }
@@ -311,14 +307,13 @@ static double frame_spectrum_bytes(const struct nxmx_series *s)
     return 2.0 * sizeof(double) * (double)s->rows.nchannels;
 }
 
-/* Returns the additional bytes that the spectra of frames need in spools, compared with a data
- * file.  Counts the frames whose data file is not complete yet. */
-static double spool_surplus_bytes(const struct nxmx_series *s)
+/* Returns the bytes that the tables of data files will add for the spectra of frames whose data
+ * file is not complete yet. */
+static double coming_spectrum_bytes(const struct nxmx_series *s)
 {
     const double waiting = (double)id_set_size(&s->given) -
                            (double)id_set_size(&s->written) * (double)s->frames_per_file;
-    const double more = (double)sizeof(struct nxmx_channel) - 2.0 * sizeof(double);
-    return waiting > 0 ? waiting * more * (double)s->rows.nchannels : 0.0;
+    return waiting > 0 ? waiting * frame_spectrum_bytes(s) : 0.0;
 }
 
 double nxmx_series_heads(const struct nxmx_series *s, uint64_t frames)
@@ -337,7 +332,7 @@ double nxmx_series_heads(const struct nxmx_series *s, uint64_t frames)
     const double heads = files > 0 ? (files + 1) * (HEAD_BYTES + mask + beam_spectrum_bytes(s)) +
                                          in_master * frame_spectrum_bytes(s)
                                    : 0;
-    return heads + (frames ? 0 : spool_surplus_bytes(s));
+    return heads - (frames ? 0 : coming_spectrum_bytes(s));
 }
 
 /* ---- the beginning ----------------------------------------------------- */
@@ -371,8 +366,8 @@ enum status nxmx_series_visit(struct nxmx_series *s, nxmx_visit *visit, void *ow
                               struct error *e)
 {
     struct id_set files = {0};
-    enum status status =
-        template_list(&s->spools, &files) ? STATUS_OK : error_memory(e, "a list of files");
+    enum status status = STATUS_OK;
+    template_list(&s->spools, &files);
     for (size_t i = 0; i < files.count; i++)
         for (uint64_t n = files.ranges[i].first; n <= files.ranges[i].last && !status; n++)
             status = visit_spool(s, n, visit, owner, e);
@@ -387,6 +382,7 @@ enum status nxmx_series_begin(struct nxmx_series *s, const struct experiment *x,
     s->experiment = *x;
     s->kind = (struct nxmx_kind){.experiment = &s->experiment,
                                  .compression = s->compression,
+                                 .cxi = s->cxi,
                                  .begin_s = s->begin_s,
                                  .sync = s->sync};
     (void)snprintf(s->kind.lineage, sizeof s->kind.lineage, "%.16s", settings->lineage);
@@ -423,22 +419,24 @@ static enum status pack_layers(struct nxmx_series *s, const struct frame *f, str
     return !status && labels.count ? nxmx_pack(s->compression, &labels, chunk, e) : status;
 }
 
-static enum status make_rows(struct nxmx_series *s, const struct frame *f, struct error *e)
+/* Makes the rows of a frame.  Their checksums are those of the unpacked images, so that they do not
+ * depend on the compression. */
+static void make_rows(struct nxmx_series *s, const struct frame *f)
 {
     const struct reflection_table *t = &f->reflections;
-    const struct nxmx_told told = {.rows = t->count,
-                                   .pixels = t->npixels,
-                                   .least_photons = t->least_photons,
-                                   .rest_photons = t->rest_photons};
+    const struct nxmx_reflection_counts counts = {.rows = t->count,
+                                                  .pixels = t->npixels,
+                                                  .least_photons = t->least_photons,
+                                                  .rest_photons = t->rest_photons};
     const uint64_t id = f->recipe.id;
     nxmx_rows_free(&s->rows);
-    enum status status =
-        nxmx_rows_add(&s->rows, &s->experiment, &f->recipe, nxmx_series_number(s, id), e);
-    if (status == STATUS_OK)
-        status = nxmx_rows_note_spectrum(&s->rows, &f->recipe, e);
-    if (status == STATUS_OK && t->present)
-        nxmx_rows_note(&s->rows, id, &told);
-    return status;
+    nxmx_rows_add(&s->rows, &s->experiment, &f->recipe, nxmx_series_number(s, id));
+    nxmx_rows_note_spectrum(&s->rows, &f->recipe);
+    if (t->present)
+        nxmx_rows_note(&s->rows, id, &counts);
+    s->rows.frames->images_sum = nxmx_images_sum(&f->image, &f->planes, t);
+    s->rows.frames->truth_sum = nxmx_rows_sum(&s->rows, 0, t);
+    s->rows.frames->summed = 1;
 }
 
 enum status nxmx_series_pack(struct nxmx_series *s, const struct frame *f, struct error *e)
@@ -449,12 +447,16 @@ enum status nxmx_series_pack(struct nxmx_series *s, const struct frame *f, struc
     if (status == STATUS_OK)
         status = nxmx_pack(s->compression, &f->image, &s->chunks[0], e);
     if (status == STATUS_OK && !image_is_intact(&f->image))
-        status =
-            error_set(e, STATUS_FAILED,
-                      "frame %" PRIu64 " was replaced while it was being compressed", f->recipe.id);
+        status = error_set(
+            e, STATUS_FAILED,
+            "frame %" PRIu64
+            ": the previous stage reused the memory of the image while it was being compressed",
+            f->recipe.id);
     if (status == STATUS_OK)
         status = pack_layers(s, f, e);
-    return status ? status : make_rows(s, f, e);
+    if (status == STATUS_OK)
+        make_rows(s, f);
+    return status;
 }
 
 /* Returns true if the data file is complete with the frame that was added last: the spool has
@@ -496,13 +498,13 @@ static enum status end_file(struct nxmx_series *s, uint64_t file, struct error *
         return status;
     if (last && g->spool.count)
         return finish_file(s, g, e);
-    if (!last && !id_set_remove_set(&s->given, &g->kept))
-        status = error_memory(e, "a list of frames");
-    if (last)
+    if (last) {
         nxmx_open_file_remove(s, g);
-    else
+    } else {
+        id_set_remove_set(&s->given, &g->kept);
         nxmx_open_file_close(s, g);
-    return status;
+    }
+    return STATUS_OK;
 }
 
 /* Verifies that the frames that this process stored are in the files.  Frames in spools that
@@ -523,8 +525,8 @@ static enum status check_given(struct nxmx_series *s, struct error *e)
             if (nxmx_rows_find(&s->existing.rows, n) < 0)
                 status = error_set(
                     e, STATUS_FAILED,
-                    "%s: another program removed it while it was in use, and frame %" PRIu64
-                    " is lost. Use --resume to compute it again",
+                    "%s: another program removed the file while it was in use, and frame %" PRIu64
+                    " is lost. Use --resume to compute the frame again",
                     path, n);
             if (n == end)
                 break;
@@ -557,8 +559,8 @@ static enum status remove_former(struct nxmx_series *s, struct error *e)
     if (status)
         return status;
     status = nxmx_series_look(s, e);
-    if (!status && !template_list(&s->data, &files))
-        status = error_memory(e, "a list of files");
+    if (!status)
+        template_list(&s->data, &files);
     for (size_t i = 0; i < files.count && !status; i++)
         for (uint64_t n = files.ranges[i].first; n <= files.ranges[i].last; n++) {
             template_name(&s->data, n, path);
@@ -575,8 +577,8 @@ enum status nxmx_series_end(struct nxmx_series *s, struct error *e)
     struct id_set files = {0};
     while (s->nopen)
         nxmx_open_file_close(s, s->open[0]);
-    enum status status =
-        template_list(&s->spools, &files) ? STATUS_OK : error_memory(e, "a list of files");
+    enum status status = STATUS_OK;
+    template_list(&s->spools, &files);
     for (size_t i = 0; i < files.count; i++)
         for (uint64_t n = files.ranges[i].first; n <= files.ranges[i].last && !status; n++)
             status = end_file(s, n, e);

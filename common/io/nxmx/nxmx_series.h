@@ -2,12 +2,15 @@
  * Writes a growing series of NXmx files.
  *
  * Images may arrive in any order.  Images of an unfinished data file are stored, compressed, in its
- * spool (io/hdf5/spool.h).  When the last image of the data file arrives, the file is written in
- * frame order and renamed, and the master file is written again.  Several processes can fill one
- * series, at the same time or one after the other.  Frames that the series already has are kept.
+ * spool (io/hdf5/spool.h).  When the last image of the data file arrives, the spool becomes the
+ * data file: groups, tables and the index of the images are added to it, and the images stay where
+ * they are.  Then the master file is written again, and the spool loses its first name.  Several
+ * processes can fill one series, at the same time or one after the other.  Frames that the series
+ * already has are kept.
  *
  * Frame i belongs to data file i / frames_per_file + 1, whichever process writes it.  Equal frames
- * therefore make equal files.  The master lists the file of each frame: a file that was written
+ * therefore make files of equal content.  Their bytes are equal if the frames also arrive in equal
+ * order.  The master lists the file of each frame: a file that was written
  * with another frames_per_file keeps its frames.
  */
 #ifndef BRAGG_IO_NXMX_NXMX_SERIES_H
@@ -20,8 +23,8 @@
 #include "base/error.h"
 #include "base/idset.h"
 #include "io/nxmx/nxmx.h"
-#include "io/nxmx/nxmx_existing.h"
-#include "io/output/template.h"
+#include "io/nxmx/nxmx_spool.h"
+#include "io/output/output_file.h"
 #include "model/frame.h"
 
 /* Largest number of spools that are open at the same time. */
@@ -51,6 +54,7 @@ struct nxmx_series {
     struct template data;      // data_name, parsed
     struct template spools;    // spool_name, parsed
     uint64_t frames_per_file;  // at most
+    bool cxi;                  // the name ends in .cxi: files are also CXI, see nxmx_layout.h
     uint64_t begin_s;          // when frame 0 begins, see base/clock.h
     bool sync;                 // wait for the disk
     enum nxmx_compression compression;
@@ -76,8 +80,8 @@ struct nxmx_series {
 };
 
 /* Prepares a series.  Writes nothing.  A master run_master.h5 or run.nxs has data files
- * run_data_000001.h5 and so on.  STATUS_USAGE: the name is not possible, or utc_begin fails.
- * STATUS_FAILED: the name is that of a folder or device. */
+ * run_data_000001.h5 and so on; run.cxi has run_data_000001.cxi.  STATUS_USAGE: the name is not
+ * possible, or utc_begin fails. STATUS_FAILED: the name is that of a folder or device. */
 enum status nxmx_series_open(struct nxmx_series *s, const char *master, struct error *e);
 
 /* Begins the series with frames of the detector of *x, whose arrays must stay valid until
@@ -123,8 +127,8 @@ uint64_t nxmx_series_bytes(const struct nxmx_series *s);
 
 /* Estimates how many bytes of all files, including the master, do not belong to single frames of
  * the data files.  `frames`: the number of frames of the complete series; 0: estimate for the
- * finished files.  The spectra of frames count with their size in the master.  For 0, also with the
- * additional size that they have in spools. */
+ * finished files.  The spectra of frames count with their size in the master.  For 0, less the size
+ * that unfinished files do not have yet. */
 double nxmx_series_heads(const struct nxmx_series *s, uint64_t frames);
 
 /* Returns the number of data files of the frames 0 to frames - 1.  Data files are numbered from

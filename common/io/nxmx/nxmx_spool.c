@@ -1,14 +1,253 @@
 #include "io/nxmx/nxmx_spool.h"
 
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/crc32c.h"
 #include "base/files.h"
-#include "io/nxmx/nxmx_existing.h"
+#include "base/hash.h"
+#include "io/nxmx/nxmx.h"
 #include "io/nxmx/nxmx_series.h"
+#include "io/output/writer_lock.h"
+
+/* ---- files that were examined ------------------------------------------- */
+
+struct nxmx_stamp nxmx_stamp_of(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) ? (struct nxmx_stamp){0}
+                           : (struct nxmx_stamp){.device = st.st_dev,
+                                                 .inode = st.st_ino,
+                                                 .size = st.st_size,
+                                                 .changed = st.st_mtim};
+}
+
+static bool nxmx_stamps_agree(const struct nxmx_stamp *a, const struct nxmx_stamp *b)
+{
+    return a->device == b->device && a->inode == b->inode && a->size == b->size &&
+           a->changed.tv_sec == b->changed.tv_sec && a->changed.tv_nsec == b->changed.tv_nsec;
+}
+
+/* Returns the index in k->files at which a file is, or at which the file would be inserted. */
+static size_t place_of(const struct nxmx_existing *k, uint64_t number)
+{
+    size_t low = 0, high = k->nfiles;
+    while (low < high) {
+        const size_t middle = (low + high) / 2;
+        if (k->files[middle].number < number)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Returns the entry of a file.  Creates the entry if there is none. */
+static struct nxmx_seen *entry_of(struct nxmx_existing *k, uint64_t number)
+{
+    const size_t at = place_of(k, number);
+    if (at < k->nfiles && k->files[at].number == number)
+        return &k->files[at];
+    k->files = mem_grow(k->files, k->nfiles, 1, sizeof *k->files, &k->room);
+    struct nxmx_seen *file = &k->files[at];
+    memmove(file + 1, file, (k->nfiles - at) * sizeof *file);
+    *file = (struct nxmx_seen){.number = number};
+    k->nfiles++;
+    return file;
+}
+
+bool nxmx_existing_has(const struct nxmx_existing *k, uint64_t file)
+{
+    for (size_t i = 0; i < k->rows.nframes; i++)
+        if (k->rows.frames[i].file == file)
+            return true;
+    return false;
+}
+
+/* Replaces all rows of a data file by *rows.  STATUS_FAILED: a frame is already in another file. */
+static enum status replace_rows(struct nxmx_existing *k, uint64_t file, const char *path,
+                                const struct nxmx_rows *rows, struct error *e)
+{
+    nxmx_rows_drop(&k->rows, file);
+    for (size_t i = 0; i < rows->nframes; i++)
+        if (nxmx_rows_find(&k->rows, rows->frames[i].number) >= 0)
+            return error_set(e, STATUS_FAILED,
+                             "%s: frame %" PRIu64 " is in two files of the series", path,
+                             rows->frames[i].number);
+    nxmx_rows_merge(&k->rows, rows);
+    return STATUS_OK;
+}
+
+/* Reads the rows of a data file again, because the file has changed since it was last examined.
+ * A file of another lineage counts as empty. */
+static enum status read_again(struct nxmx_existing *k, uint64_t file, const char *path,
+                              const char *lineage, struct error *e)
+{
+    struct nxmx_rows rows;
+    (void)nxmx_read_rows(path, lineage, &rows);
+    for (size_t i = 0; i < rows.nframes; i++)
+        rows.frames[i].file = file;  // the file may have been renamed since it was written
+    const enum status s = replace_rows(k, file, path, &rows, e);
+    nxmx_rows_free(&rows);
+    return s;
+}
+
+/* Returns the number of the next data file that the rows list and that nxmx_existing_look has
+ * not examined yet in this call.  Searches from row *at on.  Returns 0 if there is none. */
+static uint64_t next_file(struct nxmx_existing *k, size_t *at)
+{
+    for (; *at < k->rows.nframes; ++*at) {
+        const uint64_t number = k->rows.frames[*at].file;
+        const size_t place = place_of(k, number);
+        if (place == k->nfiles || k->files[place].number != number ||
+            k->files[place].looked != k->looked)
+            return number;
+    }
+    return 0;
+}
+
+/* Examines all files that `rows` lists.  The template gives their names.  Reads files that changed
+ * and updates `rows`.  A file that is missing or has another lineage counts as empty.
+ * STATUS_FAILED: a frame is in two files. */
+static enum status nxmx_existing_look(struct nxmx_existing *k, const struct template *names,
+                                      const char *lineage, struct error *e)
+{
+    char path[TEMPLATE_PATH_MAX];
+    enum status s = STATUS_OK;
+    size_t at = 0;
+    k->looked++;
+    for (uint64_t number; !s && (number = next_file(k, &at));) {
+        struct nxmx_seen *file = entry_of(k, number);
+        template_name(names, number, path);
+        const struct nxmx_stamp now = nxmx_stamp_of(path);
+        const bool same = file->looked && nxmx_stamps_agree(&file->stamp, &now);
+        file->looked = k->looked;
+        file->stamp = now;
+        if (!same) {
+            s = read_again(k, number, path, lineage, e);
+            at = 0;
+        }
+    }
+    return s;
+}
+
+enum status nxmx_existing_note(struct nxmx_existing *k, uint64_t file, const char *path,
+                               const struct nxmx_rows *rows, struct error *e)
+{
+    struct nxmx_seen *seen = entry_of(k, file);
+    seen->looked = k->looked;
+    seen->stamp = nxmx_stamp_of(path);
+    return replace_rows(k, file, path, rows, e);
+}
+
+void nxmx_existing_clear(struct nxmx_existing *k)
+{
+    nxmx_rows_free(&k->rows);
+    mem_free(k->files);
+    *k = (struct nxmx_existing){0};
+}
+
+/* ---- the lock of the series -------------------------------------------- */
+
+enum status nxmx_series_lock(const struct nxmx_series *s, int *lock, struct error *e)
+{
+    char folder[TEMPLATE_PATH_MAX];
+    const char *slash = strrchr(s->master, '/');
+    (void)snprintf(folder, sizeof folder, "%.*s.", slash ? (int)(slash + 1 - s->master) : 0,
+                   s->master);
+    *lock = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const enum status status = *lock < 0 ? STATUS_OK : writer_lock_whole(*lock, folder, e);
+    if (status) {
+        nxmx_series_unlock(*lock);
+        *lock = -1;
+    }
+    return status;
+}
+
+void nxmx_series_unlock(int lock)
+{
+    if (lock >= 0)
+        (void)close(lock);
+}
+
+/* ---- the master and its files ------------------------------------------- */
+
+/* Reads the rows of the master.  STATUS_FAILED: a file that is not the master of this series has
+ * its name and must not be replaced. */
+static enum status read_master(struct nxmx_series *s, struct error *e)
+{
+    struct nxmx_file *file = NULL;
+    enum status status = STATUS_OK;
+    if (s->settings.replaces || id_set_has(&s->found.lost, NXMX_MASTER))
+        (void)nxmx_read_rows(s->master, s->kind.lineage, &s->existing.rows);
+    else
+        status = nxmx_open(s->master, &s->kind, &file, &s->existing.rows, e);
+    nxmx_close(file);
+    return status;
+}
+
+enum status nxmx_series_look(struct nxmx_series *s, struct error *e)
+{
+    struct nxmx_existing *k = &s->existing;
+    if (s->settings.anew && s->settings.anew(s->settings.owner)) {
+        nxmx_existing_clear(k);
+        return STATUS_OK;
+    }
+    const struct nxmx_stamp now = nxmx_stamp_of(s->master);
+    if (!nxmx_stamps_agree(&now, &k->master)) {
+        nxmx_rows_free(&k->rows);
+        k->master = now;
+        const enum status status = read_master(s, e);
+        if (status)
+            return status;
+    }
+    return nxmx_existing_look(k, &s->data, s->kind.lineage, e);
+}
+
+uint64_t nxmx_series_number(const struct nxmx_series *s, uint64_t id)
+{
+    const int64_t at = nxmx_rows_find(&s->existing.rows, id);
+    return at < 0 ? id / s->frames_per_file + 1 : s->existing.rows.frames[at].file;
+}
+
+void nxmx_series_file(const struct nxmx_series *s, uint64_t id, char *path)
+{
+    template_name(&s->data, nxmx_series_number(s, id), path);
+}
+
+/* ---- with --resume ----------------------------------------------------- */
+
+/* Reads the rows of a file into *rows.  If the file exists but has another lineage, or cannot be
+ * read, adds its number to s->found.lost. */
+static void read_file(struct nxmx_series *s, const char *path, uint64_t file,
+                      struct nxmx_rows *rows)
+{
+    nxmx_rows_free(rows);
+    if (!nxmx_read_rows(path, s->kind.lineage, rows) && access(path, F_OK) == 0)
+        id_set_add(&s->found.lost, file);
+}
+
+void nxmx_series_recall(struct nxmx_series *s)
+{
+    read_file(s, s->master, NXMX_MASTER, &s->existing.rows);
+}
+
+bool nxmx_series_holds(struct nxmx_series *s, uint64_t id)
+{
+    char path[TEMPLATE_PATH_MAX];
+    const uint64_t file = nxmx_series_number(s, id);
+    if (s->found.file != file) {
+        template_name(&s->data, file, path);
+        read_file(s, path, file, &s->found.rows);
+        s->found.file = file;
+    }
+    return nxmx_rows_find(&s->existing.rows, id) >= 0 && nxmx_rows_find(&s->found.rows, id) >= 0;
+}
 
 /* Head of a record.  It must not have padding, because the checksum covers all of its bytes. */
 struct head {
@@ -17,7 +256,7 @@ struct head {
     uint64_t nplanes;
     struct nxmx_note note;
     struct nxmx_frame frame;
-    struct nxmx_told told;
+    struct nxmx_reflection_counts counts;
 };
 
 enum { BEFORE_IMAGES = 5, PIECES_MAX = BEFORE_IMAGES + NXMX_LAYERS_MAX + 2 };
@@ -58,10 +297,13 @@ static struct iovec piece(const void *bytes, size_t size)
     return (struct iovec){(void *)(uintptr_t)bytes, size};
 }
 
-enum status nxmx_record_add(struct spool *s, const struct nxmx_kind *kind,
-                            const struct nxmx_note *note, const struct nxmx_rows *rows,
-                            const struct nxmx_chunk *chunks, const struct reflection_table *t,
-                            uint64_t *bytes, struct error *e)
+/* Appends the record of a frame to a spool, which must be held.  `rows` are those of this frame
+ * only.  *bytes grows by the size of the record. */
+static enum status nxmx_record_add(struct spool *s, const struct nxmx_kind *kind,
+                                   const struct nxmx_note *note, const struct nxmx_rows *rows,
+                                   const struct nxmx_chunk *chunks,
+                                   const struct reflection_table *t, uint64_t *bytes,
+                                   struct error *e)
 {
     struct head h = {.type = kind->type,
                      .labels = kind->labels,
@@ -69,7 +311,7 @@ enum status nxmx_record_add(struct spool *s, const struct nxmx_kind *kind,
                      .nplanes = kind->nplanes,
                      .note = *note,
                      .frame = *rows->frames,
-                     .told = *rows->reflections};
+                     .counts = *rows->reflections};
     uint64_t lengths[NXMX_LAYERS_MAX];
     struct iovec pieces[PIECES_MAX] = {
         piece(&h, sizeof h), piece(kind->planes, kind->nplanes * sizeof *kind->planes),
@@ -107,8 +349,8 @@ enum status nxmx_record_look(const struct spool *s, size_t i, struct nxmx_record
     if (status)
         return status;
     const size_t nlattices = (size_t)h.frame.lattices, nchannels = (size_t)h.frame.channels;
-    struct nxmx_lattice *lattices = mem_array(nlattices, sizeof *lattices);
-    struct nxmx_channel *channels = mem_array(nchannels, sizeof *channels);
+    struct nxmx_lattice *lattices = mem_try_array(nlattices, sizeof *lattices);
+    struct nxmx_channel *channels = mem_try_array(nchannels, sizeof *channels);
     if (!lattices || !channels) {
         mem_free(lattices);
         mem_free(channels);
@@ -136,59 +378,34 @@ enum status nxmx_record_look(const struct spool *s, size_t i, struct nxmx_record
                             .nchannels = nchannels,
                             .channels = channels,
                             .has_reflections = h.has_reflections,
-                            .reflections = &h.told};
+                            .reflections = &h.counts};
     if (status == STATUS_OK)
-        status = nxmx_rows_merge(&k->rows, &one, e);
+        nxmx_rows_merge(&k->rows, &one);
     mem_free(lattices);
     mem_free(channels);
     return status;
 }
 
-/* Sets chunks[] to the packed images inside a record of *left bytes.  Returns the position after
- * the images, and sets *left to the number of bytes from there on.  Returns NULL if the record
- * is too short, or if its reflections do not match *t. */
-static const char *find_images(const char *record, size_t *left, struct nxmx_chunk *chunks,
-                               const struct reflection_table *t)
-{
-    struct head h;
-    if (*left < sizeof h)
-        return NULL;
-    memcpy(&h, record, sizeof h);
-    const size_t front = front_of(&h), nlayers = layers_of(&h);
-    if (!front || *left < front || h.told.rows != t->count || h.told.pixels != t->npixels)
-        return NULL;
-    const char *at = record + front;
-    *left -= front;
-    for (size_t i = 0; i < nlayers; i++) {
-        uint64_t length;
-        memcpy(&length, record + front - (nlayers - i) * sizeof length, sizeof length);
-        if (length > *left)
-            return NULL;
-        /* The cast removes `const`, but the receiver only reads the bytes. */
-        chunks[i] =
-            (struct nxmx_chunk){.length = (size_t)length, .bytes = (uint8_t *)(uintptr_t)at};
-        at += length;
-        *left -= (size_t)length;
-    }
-    return at;
-}
-
-enum status nxmx_record_read(struct spool *s, size_t i, struct nxmx_chunk *chunks,
+enum status nxmx_record_find(const struct spool *s, size_t i, struct nxmx_chunk *chunks,
                              struct reflection_table *t, struct error *e)
 {
-    const struct records all = spool_records(s);
+    struct head h;
+    uint64_t lengths[NXMX_LAYERS_MAX];
     const size_t rows = t->count * sizeof *t->rows, pixels = t->npixels * sizeof *t->pixels;
-    const void *record;
-    size_t left;
-    const enum status status = all.read(all.state, i, &record, &left, e);
+    enum status status = spool_peek(s, i, 0, &h, sizeof h, e);
     if (status)
         return status;
-    const char *at = find_images(record, &left, chunks, t);
-    if (!at || left != rows + pixels)
+    if (!front_of(&h) || h.counts.rows != t->count || h.counts.pixels != t->npixels)
         return spool_damaged(s, e);
-    memcpy(t->rows, at, rows);
-    memcpy(t->pixels, at + rows, pixels);
-    return STATUS_OK;
+    const size_t sizes = layers_of(&h) * sizeof *lengths;
+    uint64_t at = front_of(&h);
+    status = spool_peek(s, i, at - sizes, lengths, sizes, e);
+    for (size_t k = 0; k < layers_of(&h) && !status; at += lengths[k++])
+        chunks[k] =
+            (struct nxmx_chunk){.length = (size_t)lengths[k], .place = spool_place(s, i, at)};
+    if (status == STATUS_OK)
+        status = spool_peek(s, i, at, t->rows, rows, e);
+    return status ? status : spool_peek(s, i, at + rows, t->pixels, pixels, e);
 }
 
 /* ---- opening the spool of a file ---------------------------------------- */
@@ -206,7 +423,6 @@ static struct nxmx_open_file *find_open(const struct nxmx_series *s, uint64_t fi
 static enum status note_held(struct nxmx_series *s, struct nxmx_open_file *g, struct error *e)
 {
     char path[TEMPLATE_PATH_MAX];
-    bool noted = true;
     template_name(&s->data, g->file, path);
     if (!s->typed || access(path, F_OK) != 0)
         return STATUS_OK;
@@ -215,10 +431,10 @@ static enum status note_held(struct nxmx_series *s, struct nxmx_open_file *g, st
     if (status == STATUS_OK)
         status = nxmx_series_look(s, e);
     nxmx_series_unlock(lock);
-    for (size_t i = 0; i < s->existing.rows.nframes && noted; i++)
+    for (size_t i = 0; i < s->existing.rows.nframes; i++)
         if (s->existing.rows.frames[i].file == g->file)
-            noted = id_set_add(&g->held, s->existing.rows.frames[i].number);
-    return status || noted ? status : error_memory(e, "a list of frames");
+            id_set_add(&g->held, s->existing.rows.frames[i].number);
+    return status;
 }
 
 enum status nxmx_spool_open(const struct nxmx_series *s, uint64_t file, struct spool *spool,
@@ -235,9 +451,7 @@ enum status nxmx_spool_open(const struct nxmx_series *s, uint64_t file, struct s
 static enum status open_file(struct nxmx_series *s, uint64_t file, struct nxmx_open_file **g,
                              struct error *e)
 {
-    struct nxmx_open_file *opened = calloc(1, sizeof *opened);
-    if (!opened)
-        return error_memory(e, "a file");
+    struct nxmx_open_file *opened = mem_array(1, sizeof *opened);
     opened->file = file;
     const enum status status = nxmx_spool_open(s, file, &opened->spool, e);
     if (status) {
@@ -252,14 +466,13 @@ static enum status open_file(struct nxmx_series *s, uint64_t file, struct nxmx_o
 }
 
 /* Adds the frames of new records in the spool to g->kept and g->held. */
-static enum status note_kept(struct nxmx_open_file *g, struct error *e)
+static void note_kept(struct nxmx_open_file *g)
 {
-    bool noted = true;
-    for (; noted && g->seen < g->spool.count; g->seen++) {
+    for (; g->seen < g->spool.count; g->seen++) {
         const uint64_t id = g->spool.entries[g->seen].id;
-        noted = id_set_add(&g->kept, id) && id_set_add(&g->held, id);
+        id_set_add(&g->kept, id);
+        id_set_add(&g->held, id);
     }
-    return noted ? STATUS_OK : error_memory(e, "a list of frames");
 }
 
 /* Repeats opening if the spool is removed between opening and locking: another process may
@@ -273,8 +486,12 @@ enum status nxmx_open_file_hold(struct nxmx_series *s, uint64_t file, struct nxm
         enum status status = *g ? STATUS_OK : open_file(s, file, g, e);
         if (status == STATUS_OK)
             status = spool_hold(&(*g)->spool, &gone, e);
-        if (status || !gone)
-            return status ? status : note_kept(*g, e);
+        if (status)
+            return status;
+        if (!gone) {
+            note_kept(*g);
+            return STATUS_OK;
+        }
         s->spooled -= (*g)->bytes;
         nxmx_open_file_close(s, *g);
         *g = NULL;
@@ -297,14 +514,16 @@ enum status nxmx_open_file_add(struct nxmx_series *s, struct nxmx_open_file *g,
         nxmx_record_add(&g->spool, &s->kind, note, &s->rows, s->chunks, t, &bytes, e);
     g->bytes += bytes;
     s->spooled += bytes;
-    if (status == STATUS_OK && !id_set_add(&s->given, note->id))
-        status = error_memory(e, "a list of frames");
-    return status ? status : note_kept(g, e);
+    if (status)
+        return status;
+    id_set_add(&s->given, note->id);
+    note_kept(g);
+    return STATUS_OK;
 }
 
 /* ---- closing ------------------------------------------------------------ */
 
-static void forget(struct nxmx_series *s, struct nxmx_open_file *g)
+static void forget_file(struct nxmx_series *s, struct nxmx_open_file *g)
 {
     size_t at = 0;
     while (s->open[at] != g)
@@ -319,12 +538,12 @@ static void forget(struct nxmx_series *s, struct nxmx_open_file *g)
 void nxmx_open_file_close(struct nxmx_series *s, struct nxmx_open_file *g)
 {
     spool_close(&g->spool);
-    forget(s, g);
+    forget_file(s, g);
 }
 
 void nxmx_open_file_remove(struct nxmx_series *s, struct nxmx_open_file *g)
 {
     s->spooled -= g->bytes;
     spool_remove(&g->spool);
-    forget(s, g);
+    forget_file(s, g);
 }

@@ -10,12 +10,17 @@
 #ifndef BRAGG_IO_NXMX_NXMX_SPOOL_H
 #define BRAGG_IO_NXMX_NXMX_SPOOL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
+#include <time.h>
 
 #include "base/error.h"
 #include "io/hdf5/spool.h"
 #include "io/nxmx/nxmx.h"
+#include "io/nxmx/nxmx_rows.h"
+#include "io/output/output_file.h"
 #include "model/frame.h"
 
 /* Data of a frame for the index. */
@@ -32,21 +37,15 @@ struct nxmx_record {
     struct nxmx_rows rows;  // of this frame only
 };
 
-/* Appends the record of a frame to a spool, which must be held.  `rows` are those of this frame
- * only.  *bytes grows by the size of the record. */
-enum status nxmx_record_add(struct spool *s, const struct nxmx_kind *kind,
-                            const struct nxmx_note *note, const struct nxmx_rows *rows,
-                            const struct nxmx_chunk *chunks, const struct reflection_table *t,
-                            uint64_t *bytes, struct error *e);
-
 /* Reads record number i of a spool, without its images, into *k.  nxmx_rows_free(&k->rows) frees
  * it.  STATUS_FAILED: the record cannot be read or is corrupt. */
 enum status nxmx_record_look(const struct spool *s, size_t i, struct nxmx_record *k,
                              struct error *e);
 
-/* Reads record number i.  Points chunks[] to its packed images, which are valid until the next
- * call, and reads its reflections into *t, which has room for them. */
-enum status nxmx_record_read(struct spool *s, size_t i, struct nxmx_chunk *chunks,
+/* Finds the places of the packed images of record number i, and reads its reflections into *t,
+ * which has room for them.  The images are not read.  STATUS_FAILED: the record cannot be read or
+ * is corrupt. */
+enum status nxmx_record_find(const struct spool *s, size_t i, struct nxmx_chunk *chunks,
                              struct reflection_table *t, struct error *e);
 
 /* --- files that are being filled, for nxmx_series -------------------------- */
@@ -84,5 +83,58 @@ enum status nxmx_open_file_add(struct nxmx_series *s, struct nxmx_open_file *g,
  * removes it. */
 void nxmx_open_file_close(struct nxmx_series *s, struct nxmx_open_file *g);
 void nxmx_open_file_remove(struct nxmx_series *s, struct nxmx_open_file *g);
+
+/*
+ * Finds the frames that a series of NXmx files already has, and the file of each frame.
+ *
+ * The master file lists the frames.  A process that was killed may have changed a data file without
+ * the master, so data files that changed since they were last seen are read again.
+ */
+
+/* Identifies the version of a file: changes if the file is replaced or written to.  All 0: there is
+ * no file. */
+struct nxmx_stamp {
+    dev_t device;
+    ino_t inode;
+    off_t size;
+    struct timespec changed;
+};
+
+struct nxmx_existing {
+    struct nxmx_rows rows;     // content of the master, or its future content
+    struct nxmx_stamp master;  // of the master that was read or written last
+    size_t nfiles, room;
+    struct nxmx_seen {
+        uint64_t number;
+        uint64_t looked;  // value of the counter below when the file was last examined; 0: never
+        struct nxmx_stamp stamp;
+    } * files;        // owned; ascending
+    uint64_t looked;  // counter: how often all files were examined
+};
+
+struct nxmx_stamp nxmx_stamp_of(const char *path);
+
+/* Returns true if a frame is in that file. */
+bool nxmx_existing_has(const struct nxmx_existing *k, uint64_t file);
+
+/* Notes that a file was written with these frames. */
+enum status nxmx_existing_note(struct nxmx_existing *k, uint64_t file, const char *path,
+                               const struct nxmx_rows *rows, struct error *e);
+
+/* Frees the members and leaves *k empty. */
+void nxmx_existing_clear(struct nxmx_existing *k);
+
+/* --- for nxmx_series ------------------------------------------------------- */
+
+struct nxmx_series;
+
+/* Locks the series: other processes that fill it wait until it is unlocked.  *lock is for
+ * nxmx_series_unlock; -1: the file system has no such locks.  An error names the folder whose lock
+ * another process does not release. */
+enum status nxmx_series_lock(const struct nxmx_series *s, int *lock, struct error *e);
+void nxmx_series_unlock(int lock);
+
+/* Reads which frames are in the series.  The series must be locked. */
+enum status nxmx_series_look(struct nxmx_series *s, struct error *e);
 
 #endif

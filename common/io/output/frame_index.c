@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/history.h"
@@ -18,22 +19,20 @@
 
 /* --- what this process knows of frames ----------------------------------- */
 
-static int compare(const void *a, const void *b)
+static int compare_ids(const void *a, const void *b)
 {
     const uint64_t x = ((const struct index_entry *)a)->id, y = ((const struct index_entry *)b)->id;
     return (x > y) - (x < y);
 }
 
 /* Returns a copy of an entry, with its names in the same block of memory.  The caller frees it
- * with free().  NULL: out of memory. */
+ * with free(). */
 static struct index_entry *copy_entry(const struct index_entry *entry)
 {
     const size_t length = strlen(entry->names) + 1;
-    struct index_entry *copy = malloc(sizeof *copy + length);
-    if (copy) {
-        *copy = *entry;
-        copy->names = memcpy(copy + 1, entry->names, length);
-    }
+    struct index_entry *copy = mem_room(sizeof *copy + length);
+    *copy = *entry;
+    copy->names = memcpy(copy + 1, entry->names, length);
     return copy;
 }
 
@@ -42,7 +41,7 @@ static enum status index_remember(struct frame_index *x, const struct index_entr
                                   struct error *e)
 {
     struct index_entry *copy = copy_entry(entry);
-    struct index_entry **found = copy ? tsearch(copy, &x->entries, compare) : NULL;
+    struct index_entry **found = tsearch(copy, &x->entries, compare_ids);
     if (!found) {
         free(copy);
         return error_memory(e, "the index");
@@ -57,7 +56,7 @@ static enum status index_remember(struct frame_index *x, const struct index_entr
 const struct index_entry *frame_index_find(const struct frame_index *x, uint64_t id)
 {
     const struct index_entry key = {.id = id};
-    struct index_entry *const *found = tfind(&key, &x->entries, compare);
+    struct index_entry *const *found = tfind(&key, &x->entries, compare_ids);
     return found ? *found : NULL;
 }
 
@@ -88,24 +87,16 @@ bool frame_index_lists(const struct frame_index *x, uint64_t id, const char *pat
     return false;
 }
 
-struct collector {
-    struct id_set *ids;
-    bool failed;
-};
-
-static void collect(const void *node, VISIT visit, void *collector)
+static void collect_id(const void *node, VISIT visit, void *ids)
 {
     const struct index_entry *const *entry = node;
-    struct collector *c = collector;
-    if ((visit == postorder || visit == leaf) && !id_set_add(c->ids, (*entry)->id))
-        c->failed = true;
+    if (visit == postorder || visit == leaf)
+        id_set_add(ids, (*entry)->id);
 }
 
-enum status frame_index_ids(const struct frame_index *x, struct id_set *ids, struct error *e)
+void frame_index_ids(const struct frame_index *x, struct id_set *ids)
 {
-    struct collector c = {.ids = ids};
-    twalk_r(x->entries, collect, &c);
-    return c.failed ? error_memory(e, "the index") : STATUS_OK;
+    twalk_r(x->entries, collect_id, ids);
 }
 
 enum status frame_index_check(const struct frame_index *x, uint64_t id, uint32_t crc,
@@ -448,7 +439,7 @@ static void index_file_withdraw(struct frame_index *x)
 /* Opens the index and registers this process as a writer.  On success, the index is locked.
  * `waits`: waits for a process of another run that may be about to end.  STATUS_FAILED: a process
  * of another run writes to the index. */
-static enum status join(struct frame_index *x, bool waits, struct error *e)
+static enum status join_writers(struct frame_index *x, bool waits, struct error *e)
 {
     const uint64_t begin_ns = clock_ns();
     while (true) {
@@ -519,8 +510,8 @@ static enum status start_over(struct frame_index *x, struct error *e)
 }
 
 /* Reads the existing index or begins a new one, depending on the settings.  The file must be
- * locked, and this process must be registered (see `join`). */
-static enum status begin(struct frame_index *x, struct error *e)
+ * locked, and this process must be registered (see `join_writers`). */
+static enum status begin_index(struct frame_index *x, struct error *e)
 {
     const bool overwrite = x->settings.overwrite;
     const bool anew = overwrite && !x->settings.resume && !x->fellows;
@@ -530,35 +521,32 @@ static enum status begin(struct frame_index *x, struct error *e)
     return s ? s : index_file_put_head(x, e);
 }
 
-static enum status copy_settings(struct frame_index *x, const char *path,
-                                 const struct frame_index_settings *settings, struct error *e)
+static void copy_settings(struct frame_index *x, const char *path,
+                          const struct frame_index_settings *settings)
 {
     *x = (struct frame_index){.settings = *settings, .file = -1};
-    x->settings.lineage = strdup(settings->lineage);
-    x->settings.history = strdup(settings->history);
-    x->path = strdup(path);
-    x->head = index_head(settings);
-    return x->path && x->head && x->settings.lineage && x->settings.history
-               ? STATUS_OK
-               : error_memory(e, "the index");
+    x->settings.lineage = mem_text("%s", settings->lineage);
+    x->settings.history = mem_text("%s", settings->history);
+    x->path = mem_text("%s", path);
 }
 
 enum status frame_index_open(struct frame_index *x, const char *path,
                              const struct frame_index_settings *settings, struct error *e)
 {
     struct stat st;
-    enum status s = copy_settings(x, path, settings, e);
-    if (s)
-        return s;
+    copy_settings(x, path, settings);
+    x->head = index_head(settings);
+    if (!x->head)
+        return error_memory(e, "the index");
     if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
         return error_set(e, STATUS_FAILED, "%s: is a folder; expected a file", path);
     if (stat(path, &st) == 0 && !S_ISREG(st.st_mode) && (!settings->overwrite || settings->resume))
         return error_set(e, STATUS_FAILED, "%s: not an ordinary file; expected the index of frames",
                          path);
-    s = join(x, settings->resume, e);
+    enum status s = join_writers(x, settings->resume, e);
     if (s)
         return s;
-    s = begin(x, e);
+    s = begin_index(x, e);
     x->begun = s == STATUS_OK;
     index_file_unlock(x);
     return s;
@@ -566,15 +554,13 @@ enum status frame_index_open(struct frame_index *x, const char *path,
 
 /* --- while it is written ------------------------------------------------- */
 
-static enum status append(struct frame_index *x, const struct index_entry *entry, struct error *e)
+static enum status append_entry(struct frame_index *x, const struct index_entry *entry,
+                                struct error *e)
 {
-    char *line;
     const char *hit = x->no_hits ? "" : entry->hit ? INDEX_HIT : INDEX_BLANK;
-    const int length = asprintf(&line, "%" PRIu64 "\t%08" PRIx32 "\t%" PRIu64 "\t%s%s\n", entry->id,
-                                entry->crc, entry->bytes, hit, entry->names);
-    if (length < 0)
-        return error_memory(e, "a line of the index");
-    const enum status s = index_file_append(x, line, (size_t)length, e);
+    char *line = mem_text("%" PRIu64 "\t%08" PRIx32 "\t%" PRIu64 "\t%s%s\n", entry->id, entry->crc,
+                          entry->bytes, hit, entry->names);
+    const enum status s = index_file_append(x, line, strlen(line), e);
     free(line);
     return s ? s : index_remember(x, entry, e);
 }
@@ -595,7 +581,7 @@ static void transfer_entry(const void *node, VISIT visit, void *transfer)
     t->status = frame_index_check(t->to, entry->id, entry->crc, t->e);
     if (t->status || frame_index_find(t->to, entry->id))
         return;  // another process may have entered it after this one did
-    t->status = append(t->to, entry, t->e);
+    t->status = append_entry(t->to, entry, t->e);
     t->count++;
 }
 
@@ -607,7 +593,7 @@ static enum status write_again(struct frame_index *x, struct error *e)
     now.file = -1;
     now.entries = NULL;
     struct transfer t = {.to = &now, .e = e};
-    enum status s = join(&now, false, e);
+    enum status s = join_writers(&now, false, e);
     if (s)
         return s;
     s = take_in(&now, e);
@@ -650,7 +636,7 @@ enum status frame_index_add(struct frame_index *x, const struct index_entry *ent
     s = index_file_lock(x, e);
     if (s)
         return s;
-    s = append(x, entry, e);
+    s = append_entry(x, entry, e);
     index_file_unlock(x);
     return s;
 }

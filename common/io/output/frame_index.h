@@ -76,7 +76,7 @@ enum status frame_index_open(struct frame_index *x, const char *path,
                              const struct frame_index_settings *settings, struct error *e);
 
 /* Adds the frames of the index to *ids. */
-enum status frame_index_ids(const struct frame_index *x, struct id_set *ids, struct error *e);
+void frame_index_ids(const struct frame_index *x, struct id_set *ids);
 
 /* Returns the entry of frame `id`, borrowed until the next call that may fail.  NULL: none. */
 const struct index_entry *frame_index_find(const struct frame_index *x, uint64_t id);

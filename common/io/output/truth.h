@@ -4,7 +4,7 @@
  * Items are separated by tabs.
  *
  * The table of lattices has one line for each lattice of a frame, and one line for a frame without
- * any.  io/output/columns.h lists the columns of both tables with their units and meanings.
+ * any.  column_list has the columns of both tables with their units and meanings.
  *
  * The columns of the caller and the numbers of the pulse follow, each under its name, if there are
  * any.
@@ -14,6 +14,8 @@
 #ifndef BRAGG_IO_OUTPUT_TRUTH_H
 #define BRAGG_IO_OUTPUT_TRUTH_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 
 #include "base/error.h"
@@ -44,7 +46,7 @@ void truth_direction(const struct experiment *x, const struct recipe *r, const d
  * file in the error. */
 enum status reflections_check(const struct frame *f, const char *path, struct error *e);
 
-/* Writes the line of names: those of COLUMNS_REFLECTION in io/output/columns.h. */
+/* Writes the line of names: those of COLUMNS_REFLECTION. */
 void reflections_write_names(FILE *out);
 
 /* Writes a line for each reflection of a frame. */
@@ -63,5 +65,41 @@ enum status reflections_write_preamble(FILE *out, const struct experiment *x, co
  * number of photons, sigma its square root, and background is that of one pixel. */
 void reflections_write_chunk(FILE *out, const struct experiment *x, const struct frame *f,
                              const double lab[9]);
+
+/*
+ * The columns of tables of the ground truth: their names, units and meanings.  There is one list
+ * for the programs that write such tables, for `braggpipe columns`, and for bragg-formats(5).
+ *
+ * The tables have no line of units: programs that read tables (csv.DictReader of Python,
+ * read_table of pandas, read.delim of R, `awk 'NR > 1'`) expect the names of the columns in the
+ * first line.
+ */
+
+/* Columns that are written together. */
+enum column_group {
+    COLUMNS_LATTICE,     // always in a table of lattices
+    COLUMNS_SHIFT,       // the detector moves
+    COLUMNS_SAMPLE,      // the beam meets a sample holder at different places
+    COLUMNS_HARMONIC,    // the beam has a third harmonic
+    COLUMNS_RUN,         // bragg-orient has --runs
+    COLUMNS_BEAM,        // bragg-orient has --beam-jitter
+    COLUMNS_PULSE,       // pulses are numbered, or there is a pump laser
+    COLUMNS_MESSAGE,     // tables of bragg-serve --sent
+    COLUMNS_REFLECTION,  // a table of reflections, which has no other columns
+};
+
+struct column {
+    enum column_group group;
+    const char *name;
+    const char *unit;  // in ASCII, such as "1/A"; "-" for names and numbers without a unit
+    const char *meaning;
+};
+
+extern const struct column column_list[];
+extern const size_t column_list_length;
+
+/* Finds a column by its name, in tables of reflections (`of_reflections`) or in tables of lattices.
+ * NULL: these tables have no such column. */
+const struct column *columns_find(const char *name, bool of_reflections);
 
 #endif

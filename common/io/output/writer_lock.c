@@ -23,7 +23,7 @@ static int64_t place_of(uint64_t run)
     return FIRST + (int64_t)(hash >> (64 - RUN_BITS) << PROCESS_BITS);
 }
 
-static bool set(int file, short type, int64_t start)
+static bool set_lock(int file, short type, int64_t start)
 {
     struct flock lock = {.l_type = type, .l_whence = SEEK_SET, .l_start = start, .l_len = 1};
     return fcntl(file, F_OFD_SETLK, &lock) == 0;
@@ -31,7 +31,7 @@ static bool set(int file, short type, int64_t start)
 
 /* Returns the position of a lock that another descriptor holds on one of the `length` bytes from
  * `start` on.  `length` = 0: all bytes from `start` on.  Returns 0 if there is no such lock. */
-static int64_t find(int file, int64_t start, int64_t length)
+static int64_t find_lock(int file, int64_t start, int64_t length)
 {
     struct flock lock = {
         .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = start, .l_len = length};
@@ -74,7 +74,7 @@ static long find_user_of(int file)
     return found;
 }
 
-static enum status refuse(int file, const char *what, long holder, struct error *e)
+static enum status refuse_lock(int file, const char *what, long holder, struct error *e)
 {
     char name[96] = "a process of another user, or on another host,";
     if (holder <= 0)
@@ -117,7 +117,7 @@ enum status writer_lock_whole(int file, const char *what, struct error *e)
     while (flock(file, LOCK_EX | LOCK_NB) != 0 && is_held(errno)) {
         const int64_t waited_ms = ms_since(begin_ns);
         if (waited_ms >= WRITERS_MS)
-            return refuse(file, what, 0, e);
+            return refuse_lock(file, what, 0, e);
         pause_after(waited_ms);
     }
     return STATUS_OK;
@@ -127,7 +127,7 @@ enum writer_lock writer_lock(int file, const char *what, struct error *e)
 {
     const uint64_t begin_ns = clock_ns();
     uint64_t readers_ns = begin_ns;  // since when only read locks were seen on the file
-    while (!set(file, F_WRLCK, 0)) {
+    while (!set_lock(file, F_WRLCK, 0)) {
         struct flock held = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
         if (!is_held(errno))
             return writer_lock_whole(file, what, e) ? WRITER_BUSY : WRITER_UNLOCKED;
@@ -136,7 +136,7 @@ enum writer_lock writer_lock(int file, const char *what, struct error *e)
             readers_ns = clock_ns();
         const int64_t waited_ms = ms_since(begin_ns);
         if (waited_ms >= WRITERS_MS || ms_since(readers_ns) >= READERS_MS) {
-            (void)refuse(file, what, known ? (long)held.l_pid : 0, e);
+            (void)refuse_lock(file, what, known ? (long)held.l_pid : 0, e);
             return WRITER_BUSY;
         }
         pause_after(waited_ms);
@@ -146,27 +146,27 @@ enum writer_lock writer_lock(int file, const char *what, struct error *e)
 
 void writer_unlock(int file)
 {
-    if (!set(file, F_UNLCK, 0))
+    if (!set_lock(file, F_UNLCK, 0))
         (void)flock(file, LOCK_UN);
 }
 
 void writer_join_run(int file, uint64_t run)
 {
     const int64_t number = (int64_t)getpid() & ((1 << PROCESS_BITS) - 1);
-    (void)set(file, F_RDLCK, place_of(run) + number);  // a read lock, because processes on two
-                                                       // hosts may have the same id
+    (void)set_lock(file, F_RDLCK, place_of(run) + number);  // a read lock, because processes on two
+                                                            // hosts may have the same id
 }
 
 long writer_of_other_run(int file, uint64_t run)
 {
     const int64_t ours = place_of(run), next = ours + (1 << PROCESS_BITS);
-    int64_t at = ours > FIRST ? find(file, FIRST, ours - FIRST) : 0;
+    int64_t at = ours > FIRST ? find_lock(file, FIRST, ours - FIRST) : 0;
     if (!at)
-        at = find(file, next, 0);
+        at = find_lock(file, next, 0);
     return at ? (long)(at & ((1 << PROCESS_BITS) - 1)) : 0;
 }
 
 bool writer_has_fellow(int file, uint64_t run)
 {
-    return find(file, place_of(run), 1 << PROCESS_BITS) != 0;
+    return find_lock(file, place_of(run), 1 << PROCESS_BITS) != 0;
 }

@@ -82,9 +82,8 @@ enum status fprime_read(const char *path, struct fprime_curves *c, struct error 
     *c = (struct fprime_curves){0};
     enum status s = text_open(&t, path, FILETYPE_FPRIME, TEXT_BYTES_MAX, e);
     while (!s && !(s = text_line(&t, TEXT_SPACE, '#', e)) && t.nwords) {
-        struct fprime_row *rows = mem_grow(c->rows, c->count, 1, sizeof *rows, &room);
-        c->rows = rows ? rows : c->rows;
-        s = rows ? read_fprime_row(&t, &rows[c->count], e) : error_memory(e, path);
+        c->rows = mem_grow(c->rows, c->count, 1, sizeof *c->rows, &room);
+        s = read_fprime_row(&t, &c->rows[c->count], e);
         c->count += !s;
     }
     text_close(&t);
@@ -96,7 +95,8 @@ enum status fprime_read(const char *path, struct fprime_curves *c, struct error 
         qsort(c->rows, c->count, sizeof *c->rows, by_energy);
     for (size_t i = 1; i < c->count && !s; i++)
         if (by_energy(&c->rows[i - 1], &c->rows[i]) == 0)
-            s = error_set(e, STATUS_INPUT, "%s: %s at %.10g eV is listed twice", path,
+            s = error_set(e, STATUS_INPUT,
+                          "%s: %s at %.10g eV is listed twice; expected each energy once", path,
                           symbols[c->rows[i].element], c->rows[i].energy_eV);
     return s;
 }
@@ -201,15 +201,10 @@ static const double X_MAX = 1000.0, OCCUPANCY_MAX = 1000.0, B_MAX_A2 = 10000.0;
 
 /* --- atoms: a list --------------------------------------------------------------------- */
 
-static enum status add_atom(struct atoms *atoms, const struct atom *atom, const char *path,
-                            struct error *e)
+static void add_atom(struct atoms *atoms, const struct atom *atom)
 {
-    struct atom *list = mem_grow(atoms->list, atoms->count, 1, sizeof *list, &atoms->room);
-    if (!list)
-        return error_memory(e, path);
-    atoms->list = list;
-    list[atoms->count++] = *atom;
-    return STATUS_OK;
+    atoms->list = mem_grow(atoms->list, atoms->count, 1, sizeof *atoms->list, &atoms->room);
+    atoms->list[atoms->count++] = *atom;
 }
 
 static enum status read_atom(const struct text_file *t, struct atom *atom, struct error *e)
@@ -239,7 +234,7 @@ enum status sites_read(const char *path, struct atoms *atoms, struct error *e)
     while (!s && !(s = text_line(&t, TEXT_SPACE, '#', e)) && t.nwords) {
         struct atom atom;
         if (!(s = read_atom(&t, &atom, e)))
-            s = add_atom(atoms, &atom, path, e);
+            add_atom(atoms, &atom);
     }
     text_close(&t);
     return s || atoms->count
@@ -256,7 +251,7 @@ enum status sites_of_model(const char *path, int least, struct atoms *atoms, str
     char symbol[ELEMENT_SYMBOL_SIZE];
     struct molecule m;
     *atoms = (struct atoms){0};
-    enum status s = molecule_read(path, &m, e);
+    const enum status s = molecule_read(path, &m, e);
     for (size_t i = 0; i < m.count && !s; i++) {
         const struct molecule_atom *from = &m.atoms[i];
         struct atom atom = {.element = element_number(from->symbol),
@@ -264,7 +259,7 @@ enum status sites_of_model(const char *path, int least, struct atoms *atoms, str
                             .B_A2 = from->B_A2};
         molecule_position(&m, from, atom.x);
         if (atom.element >= least)
-            s = add_atom(atoms, &atom, path, e);
+            add_atom(atoms, &atom);
     }
     molecule_free(&m);
     element_symbol(least, symbol);

@@ -240,7 +240,7 @@ static enum status read_output(int file, const char *what, char **bytes, struct 
         return error_errno(e, STATUS_FAILED, "%s: cannot read what gemmi wrote", what);
     const size_t size = (size_t)st.st_size;
     size_t n = 0;
-    *bytes = mem_array(size + 1, 1);
+    *bytes = mem_try_array(size + 1, 1);
     if (!*bytes)
         return error_memory(e, what);
     while (n < size) {
@@ -286,7 +286,7 @@ static enum status cut_fields(struct gemmi_table *t, const char *what, struct er
 {
     static const char nothing[] = "";
     const size_t lines = count_lines(t->bytes);
-    t->field = mem_array(lines * t->columns, sizeof *t->field);
+    t->field = mem_try_array(lines * t->columns, sizeof *t->field);
     if (!t->field)
         return error_memory(e, what);
     char *rest = t->bytes;

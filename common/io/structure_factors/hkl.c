@@ -29,7 +29,7 @@ enum status hkl_reserve(struct hkl_table *t, const int min[3], const int max[3],
         return error_set(
             e, STATUS_INPUT, "%s: indices span %lld x %lld x %lld; expected at most %d cells", path,
             (long long)count[0], (long long)count[1], (long long)count[2], HKL_CELLS_MAX);
-    t->F = mem_array((size_t)cells, sizeof *t->F);
+    t->F = mem_try_array((size_t)cells, sizeof *t->F);
     if (!t->F)
         return error_memory(e, "structure factors");
     for (int64_t i = 0; default_F != 0.0 && i < cells; i++)
@@ -61,7 +61,7 @@ double *hkl_find(const struct hkl_table *t, const int hkl[3])
 
 /* --- symmetry ------------------------------------------------------------ */
 
-static void turn(const int hkl[3], const int R[9], int sign, int out[3])
+static void turn_indices(const int hkl[3], const int R[9], int sign, int out[3])
 {
     for (int j = 0; j < 3; j++)
         out[j] = sign * (hkl[0] * R[j] + hkl[1] * R[3 + j] + hkl[2] * R[6 + j]);
@@ -96,8 +96,11 @@ static enum status check_expansion(const struct reflection *reflections, size_t 
 {
     for (size_t o = 0; o < nops; o++)
         if (!is_operator(operators[o]))
-            return error_set(e, STATUS_INPUT, "%s: symmetry operator %zu is not valid", path,
-                             o + 1);
+            return error_set(
+                e, STATUS_INPUT,
+                "%s: symmetry operator %zu is not a rotation; expected a matrix of -1, 0 "
+                "and 1 with determinant 1 or -1",
+                path, o + 1);
     for (size_t r = 0; r < n; r++)
         for (int i = 0; i < 3; i++)
             if (reflections[r].hkl[i] < -HKL_INDEX_MAX || reflections[r].hkl[i] > HKL_INDEX_MAX)
@@ -116,7 +119,7 @@ static enum status check_once(const struct reflection *reflections, size_t n, co
     for (size_t r = 0; r < n; r++) {
         const struct reflection *one = &reflections[r];
         int at[3];
-        turn(one->hkl, R, 1, at);
+        turn_indices(one->hkl, R, 1, at);
         const double F = *hkl_find(t, at);
         if (fabs(F - one->F) > 1e-3 * fmax(fabs(F), fabs(one->F)))
             return error_set(e, STATUS_INPUT,
@@ -130,14 +133,15 @@ static enum status check_once(const struct reflection *reflections, size_t n, co
 /* Applies all operators, times the signs from `first` down to `last`, to all reflections.  Stores
  * F of each reflection at the resulting indices.  If `t` is NULL, extends the box min..max to
  * include these indices instead. */
-static void place(const struct reflection *reflections, size_t n, const int (*operators)[9],
-                  size_t nops, int first, int last, struct hkl_table *t, int min[3], int max[3])
+static void place_reflections(const struct reflection *reflections, size_t n,
+                              const int (*operators)[9], size_t nops, int first, int last,
+                              struct hkl_table *t, int min[3], int max[3])
 {
     for (size_t r = 0; r < n; r++)
         for (size_t o = 0; o < nops; o++)
             for (int sign = first; sign >= last; sign -= 2) {
                 int out[3];
-                turn(reflections[r].hkl, operators[o], sign, out);
+                turn_indices(reflections[r].hkl, operators[o], sign, out);
                 if (t)
                     *hkl_find(t, out) = reflections[r].F;
                 else
@@ -162,9 +166,9 @@ enum status hkl_expand(const struct reflection *reflections, size_t n, const int
         /* reflections of the list overwrite values that come from their mates, because they are
          * stored after them */
         if (mates == HKL_MATES_OWN)
-            place(reflections, n, operators, nops, -1, -1, fill ? t : NULL, min, max);
-        place(reflections, n, operators, nops, 1, mates == HKL_MATES_ALIKE ? -1 : 1,
-              fill ? t : NULL, min, max);
+            place_reflections(reflections, n, operators, nops, -1, -1, fill ? t : NULL, min, max);
+        place_reflections(reflections, n, operators, nops, 1, mates == HKL_MATES_ALIKE ? -1 : 1,
+                          fill ? t : NULL, min, max);
     }
     s = check_once(reflections, n, operators[0], t, path, e);
     if (s)
@@ -176,7 +180,7 @@ bool hkl_is_centric(const int hkl[3], const int (*operators)[9], size_t nops)
 {
     for (size_t o = 0; o < nops; o++) {
         int to[3];
-        turn(hkl, operators[o], -1, to);
+        turn_indices(hkl, operators[o], -1, to);
         if (to[0] == hkl[0] && to[1] == hkl[1] && to[2] == hkl[2])
             return true;
     }
@@ -294,10 +298,7 @@ static enum status read_list(struct text_file *text, struct reflection **list, s
     *list = NULL;
     *n = 0;
     while (!(s = text_line(text, TEXT_SPACE, '#', e)) && text->nwords) {
-        struct reflection *grown = mem_grow(*list, *n, 1, sizeof *grown, &room);
-        if (!grown)
-            return error_memory(e, "the reflections");
-        *list = grown;
+        *list = mem_grow(*list, *n, 1, sizeof **list, &room);
         if ((s = read_reflection(text, &(*list)[*n], e)))
             return s;
         ++*n;
@@ -314,7 +315,7 @@ static enum status read_strict(struct text_file *file, const struct symmetry *y,
                                enum hkl_mates mates, double default_F, struct hkl_table *t,
                                struct error *e)
 {
-    static const struct symmetry none = {1, {{1, 0, 0, 0, 1, 0, 0, 0, 1}}};
+    static const struct symmetry none = {.count = 1, .operators = {{1, 0, 0, 0, 1, 0, 0, 0, 1}}};
     const struct symmetry *use = y ? y : &none;
     struct reflection *list;
     size_t n;
@@ -346,8 +347,6 @@ enum status hkl_write_dump(FILE *out, const struct hkl_table *t, const char *pat
     const size_t n[3] = {(size_t)t->count[0], (size_t)t->count[1], (size_t)t->count[2]};
     const size_t items = (n[1] + 1) * (n[2] + 1);
     double *plane = mem_array(items, sizeof *plane);
-    if (!plane)
-        return error_memory(e, "a plane of structure factors");
     bool good =
         fprintf(out, "%d %d %d %d %d %d\n\f", t->min[0], t->min[0] + t->count[0] - 1, t->min[1],
                 t->min[1] + t->count[1] - 1, t->min[2], t->min[2] + t->count[2] - 1) > 0;
@@ -387,7 +386,10 @@ static enum status check_length(FILE *in, const int min[3], const int max[3], co
     int64_t bytes = sizeof(double);
     for (int i = 0; i < 3; i++)
         if (__builtin_mul_overflow(bytes, (int64_t)max[i] - min[i] + 2, &bytes))
-            return error_set(e, STATUS_INPUT, "%s: the box of indices is too large", path);
+            return error_set(
+                e, STATUS_INPUT,
+                "%s: the header has too large a range of indices; expected the range of the data",
+                path);
     if (length != bytes)
         return error_set(e, STATUS_INPUT, "%s: %ld bytes of data; expected %lld", path, length,
                          (long long)bytes);
@@ -430,7 +432,8 @@ static enum status read_dump(FILE *in, const char *path, double default_F, struc
         s = hkl_reserve(t, min, max, default_F, path, e);
     if (s)
         return s;
-    double *plane = mem_array((size_t)(t->count[1] + 1) * (size_t)(t->count[2] + 1), sizeof *plane);
+    double *plane =
+        mem_try_array((size_t)(t->count[1] + 1) * (size_t)(t->count[2] + 1), sizeof *plane);
     s = plane ? read_planes(in, t, plane, path, e) : error_memory(e, "structure factors");
     mem_free(plane);
     return s;
@@ -466,13 +469,11 @@ static double to_stol_1_m(double value, enum stol_unit unit)
 
 /* Allocates enough rows for the table in the text.  A row takes at least four bytes: "1 2" and a
  * separator. */
-static enum status reserve_stol(const struct text_file *t, struct stol_table *table,
-                                struct error *e)
+static void reserve_stol(const struct text_file *t, struct stol_table *table)
 {
     size_t rows = t->length / 4 + 1;
     table->stol_1_m = mem_array(rows, sizeof *table->stol_1_m);
     table->F = mem_array(rows, sizeof *table->F);
-    return table->stol_1_m && table->F ? STATUS_OK : error_memory(e, "table");
 }
 
 static void add_stol(struct stol_table *table, double column1, double F, enum stol_unit unit)
@@ -544,7 +545,7 @@ enum status stol_read(const char *path, enum stol_unit unit, bool faithful,
     struct text_file t;
     enum status status = text_open(&t, path, FILETYPE_STOL, TEXT_BYTES_MAX, e);
     if (!status)
-        status = reserve_stol(&t, table, e);
+        reserve_stol(&t, table);
     if (!status && faithful)
         read_stol_faithful(&t, unit, table);
     else if (!status && !(status = check_stol_head(&t, unit, e)))

@@ -61,7 +61,6 @@ enum status hkl_expand(const struct reflection *reflections, size_t n, const int
 bool hkl_is_centric(const int hkl[3], const int (*operators)[9], size_t nops);
 
 struct symmetry;
-struct text_file;
 
 /* Reads structure factors from text into *t, which is overwritten.  hkl_free frees *t.
  *

@@ -82,8 +82,6 @@ enum status lysozyme_table(double cell_A[3], double cell_rad[3], struct hkl_tabl
     }
     *t = (struct hkl_table){0};
     struct reflection *list = mem_array(count, sizeof *list);
-    if (!list)
-        return error_memory(e, "the reflections of lysozyme");
     enum status s = STATUS_OK;
     if (list_reflections(list, count) != count)
         s = error_set(e, STATUS_FAILED,

@@ -9,7 +9,7 @@
 
 #include "base/alloc.h"
 #include "io/structure_factors/gemmi.h"
-#include "io/structure_factors/molecule_reader.h"
+#include "io/structure_factors/molecule.h"
 
 /* --- non-crystallographic symmetry: MTRIXn of a PDB file, _struct_ncs_oper of mmCIF ------- */
 
@@ -59,8 +59,6 @@ static enum status take_operators(const struct molecule_reader *r, const struct 
                                   struct ncs *ncs, struct error *e)
 {
     ncs->list = mem_array(t->rows + 1, sizeof *ncs->list);
-    if (!ncs->list)
-        return error_memory(e, r->path);
     ncs->list[0] = (struct ncs_operator){.R = {1, 0, 0, 0, 1, 0, 0, 0, 1}};
     ncs->count = 1;
     for (size_t row = 0; row < t->rows; row++) {
@@ -145,17 +143,17 @@ static enum status add_images(struct molecule_reader *r, const struct ncs *ncs, 
 {
     struct molecule *m = r->m;
     const size_t atoms = m->count;
-    struct molecule_atom *image = mem_array(ncs->count * atoms, sizeof *image);
+    struct molecule_atom *image = mem_try_array(ncs->count * atoms, sizeof *image);
     double(*x)[3] = mem_array(ncs->count, sizeof *x);
-    enum status s = image && x ? STATUS_OK : error_memory(e, r->path);
+    const enum status s = image ? STATUS_OK : error_memory(e, r->path);
     for (size_t i = 0; i < atoms && !s; i++) {
         make_images(m, ncs, &m->atoms[i], image + i * ncs->count, x);
         m->atoms[i].occupancy = image[i * ncs->count].occupancy;
     }
     for (size_t o = 1; o < ncs->count && !s; o++)
-        for (size_t i = 0; i < atoms && !s; i++)
+        for (size_t i = 0; i < atoms; i++)
             if (image[i * ncs->count + o].occupancy >= 0.0)
-                s = molecule_add(r, &image[i * ncs->count + o], e);
+                molecule_add(r, &image[i * ncs->count + o]);
     mem_free(x);
     mem_free(image);
     return s;
@@ -318,8 +316,8 @@ static enum status take_axes(struct molecule_reader *r, const struct gemmi_table
         return STATUS_OK;
     for (size_t i = 0; i < 12; i++)
         if (!isfinite(M[i] = gemmi_table_number(t, 0, i)))
-            return molecule_refuse(r, e,
-                                   "SCALEn or _atom_sites.fract_transf_matrix must be numbers");
+            return molecule_refuse(
+                r, e, "SCALEn or _atom_sites.fract_transf_matrix has a value that is not a number");
     for (int k = 0; k < 27; k++) {  // scalar products of a*, b*, c*
         const int i = k / 9, j = k / 3 % 3, n = k % 3;
         G[3 * i + j] += M[4 * i + n] * M[4 * j + n];
@@ -358,7 +356,7 @@ static enum status take_atoms(struct molecule_reader *r, const struct gemmi_tabl
         }
         if (!(s = molecule_take_position(r, t, row, X, &a, e)) &&
             !(s = molecule_take_weights(r, t, row, OCCUPANCY, B, &a, e)))
-            s = molecule_add(r, &a, e);
+            molecule_add(r, &a);
         sum += a.occupancy;
         n++;
     }
@@ -487,11 +485,11 @@ static enum status count_missing(struct molecule_reader *r, struct error *e)
         for (size_t c = 1; c < 4 && !s; c++)
             if (!isfinite(gemmi_table_number(&t, row, c)))
                 s = molecule_refuse_atom(r, row, gemmi_table_text(&t, row, 0),
-                                         "its coordinates must be numbers", e);
+                                         "a coordinate is not a number", e);
         for (size_t c = 4; c < 6 && !s; c++)
             if (isinf(gemmi_table_number(&t, row, c)))
                 s = molecule_refuse_atom(r, row, gemmi_table_text(&t, row, 0),
-                                         "its occupancy and B factor must be numbers", e);
+                                         "the occupancy or B factor is not a number", e);
         r->no_occupancy += isnan(gemmi_table_number(&t, row, 4)) ? 1 : 0;
         r->no_B += isnan(gemmi_table_number(&t, row, 5)) ? 1 : 0;
     }
@@ -516,8 +514,6 @@ enum status macromolecule_read(struct molecule_reader *r, struct error *e)
     char name[TOOL_NAME_SIZE];
     int file;
     struct remark *remark = mem_array(1, sizeof *remark);
-    if (!remark)
-        return error_memory(e, r->path);
     remark->count = 0;
     enum status s = r->cif ? check_blocks(r, e) : check_lines(r, remark, e);
     if (!s && r->cif)

@@ -14,7 +14,6 @@
 #include "base/alloc.h"
 #include "base/filetype.h"
 #include "base/log.h"
-#include "io/structure_factors/molecule_reader.h"
 
 /* --- small molecules: CIF files with coordinates of the cell's edges --------------------- */
 
@@ -76,9 +75,9 @@ static size_t element_of_label(const char *label, const struct gemmi_table *type
     const bool one = can_be(label, 1, types), two = can_be(label, 2, types);
     const bool capitals = two && isupper((unsigned char)label[1]);
     const bool ambiguous = capitals && (types->rows ? one : is_element(label, 1));
-    *why = ambiguous ? "its label fits two elements; expected the element in the column "
+    *why = ambiguous ? "the label fits two elements; expected the element in the column "
                        "_atom_site_type_symbol"
-                     : "its element is not known; expected it in the column _atom_site_type_symbol";
+                     : "the element is not known; expected it in the column _atom_site_type_symbol";
     return ambiguous ? 0 : two ? 2 : one ? 1 : 0;
 }
 
@@ -148,7 +147,7 @@ static enum status take_sites(struct molecule_reader *r, const struct gemmi_tabl
                 a.U_A2[i] = isnan(own) ? gemmi_table_number(tensors, u, 7 + i) / B_OF_U : own;
                 if (!isfinite(a.U_A2[i]))
                     return molecule_refuse_atom(r, row, label,
-                                                "its anisotropic U must be six numbers", e);
+                                                "the anisotropic U is not six numbers", e);
             }
         }
         const double u_A2 = gemmi_table_number(t, row, U);
@@ -156,13 +155,13 @@ static enum status take_sites(struct molecule_reader *r, const struct gemmi_tabl
             (s = molecule_take_weights(r, t, row, OCCUPANCY, B, &a, e)))
             return s;
         if (isinf(u_A2))
-            return molecule_refuse_atom(r, row, label, "its U must be a number", e);
+            return molecule_refuse_atom(r, row, label, "the U is not a number", e);
         if (!isnan(u_A2)) {
             r->no_B -= isnan(gemmi_table_number(t, row, B)) && !a.anisotropic;
             a.B_A2 = u_A2 * B_OF_U;
         }
         share_special_position(r->m, &a);
-        s = molecule_add(r, &a, e);
+        molecule_add(r, &a);
     }
     return s;
 }
@@ -269,7 +268,7 @@ static enum status check_atoms(const struct molecule_reader *r, struct error *e)
         return molecule_refuse(r, e,
                                "the occupancies of all atoms are 0, so that nothing scatters");
     if (m->count > 2 && !apart)
-        return molecule_refuse(r, e, "all atoms are at one position");
+        return molecule_refuse(r, e, "all atoms are at one position; expected different positions");
     if (r->models > 1 && r->occupied > FULL)
         return error_set(
             e, STATUS_INPUT,

@@ -1,4 +1,4 @@
-#include "io/structure_factors/molecule_reader.h"
+#include "io/structure_factors/molecule.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -95,16 +95,11 @@ enum status molecule_find_tag(const struct molecule_reader *r, const char *const
 
 /* --- atoms ------------------------------------------------------------------------- */
 
-enum status molecule_add(struct molecule_reader *r, const struct molecule_atom *atom,
-                         struct error *e)
+void molecule_add(struct molecule_reader *r, const struct molecule_atom *atom)
 {
     struct molecule *m = r->m;
-    struct molecule_atom *list = mem_grow(m->atoms, m->count, 1, sizeof *list, &m->room);
-    if (!list)
-        return error_memory(e, r->path);
-    m->atoms = list;
-    list[m->count++] = *atom;
-    return STATUS_OK;
+    m->atoms = mem_grow(m->atoms, m->count, 1, sizeof *m->atoms, &m->room);
+    m->atoms[m->count++] = *atom;
 }
 
 void molecule_position(const struct molecule *m, const struct molecule_atom *a, double x[3])
@@ -132,10 +127,10 @@ enum status molecule_take_weights(struct molecule_reader *r, const struct gemmi_
     a->occupancy = gemmi_table_number(t, row, occupancy);
     a->B_A2 = gemmi_table_number(t, row, B);
     if (isinf(a->occupancy) || a->occupancy < 0.0 || a->occupancy > 100.0)
-        return molecule_refuse_atom(r, row, label, "its occupancy must be a number from 0 to 100",
+        return molecule_refuse_atom(r, row, label, "the occupancy is not a number from 0 to 100",
                                     e);
     if (isinf(a->B_A2) || fabs(a->B_A2) > 10000.0)
-        return molecule_refuse_atom(r, row, label, "its B factor must be a number within 10000 A^2",
+        return molecule_refuse_atom(r, row, label, "the B factor is not a number within 10000 A^2",
                                     e);
     r->no_occupancy += isnan(a->occupancy) ? 1 : 0;
     r->no_B += isnan(a->B_A2) && !a->anisotropic;
@@ -155,14 +150,14 @@ enum status molecule_take_position(const struct molecule_reader *r, const struct
         a->at[i] = gemmi_table_number(t, row, column + i);
         if (!isfinite(a->at[i]))
             return molecule_refuse_atom(r, row, gemmi_table_text(t, row, 0),
-                                        "its coordinates must be numbers", e);
+                                        "a coordinate is not a number", e);
     }
     molecule_position(r->m, a, x);
     for (int i = 0; i < 3; i++)
         if (fabs(x[i]) > FARTHEST)
             return molecule_refuse_atom(
                 r, row, gemmi_table_text(t, row, 0),
-                "its coordinates are more than 100 cells away from the origin", e);
+                "the coordinates are more than 100 cells away from the origin", e);
     return STATUS_OK;
 }
 
@@ -224,7 +219,7 @@ static enum status read_operators(const struct molecule_reader *r, struct operat
     }
     if (!s && o->count && !operators_are_group(o))
         s = error_set(e, STATUS_INPUT,
-                      "%s: its %zu symmetry operators are not a group; expected all operators of "
+                      "%s: the %zu symmetry operators are not a group; expected all operators of "
                       "the space group, each once",
                       r->path, o->count);
     return s;
@@ -251,7 +246,7 @@ static enum status compare_operators(const struct molecule_reader *r, const char
             return s;
     }
     return error_set(e, STATUS_INPUT,
-                     "%s: its symmetry operators are not those of its space group '%s'; remove the "
+                     "%s: the symmetry operators are not those of the space group '%s'; remove the "
                      "wrong ones",
                      r->path, symbol);
 }
@@ -299,7 +294,7 @@ enum status space_group_find(struct molecule_reader *r, struct error *e)
         (void)snprintf(m->operators.name, sizeof m->operators.name, "%.60s",
                        *symbol ? symbol : "of the listed operators");
         if (!operators_fit(&listed, m->cell_A, m->cell_rad))
-            return molecule_refuse(r, e, "its symmetry operators do not fit the cell");
+            return molecule_refuse(r, e, "the symmetry operators do not fit the cell");
     }
     return space_group_check_number(r, r->path, e);
 }

@@ -110,9 +110,9 @@ static void read_and_send(const void *what, int to)
     if (!mtz || mtz->nref_filein != m->nref || mtz->ncol_read != m->ncol ||
         mtz->mtzsymm.nsym != m->nsym)
         confined_leave(STATUS_INPUT);
-    struct mtz_row *rows = mem_array((size_t)m->nref, sizeof *rows);
-    float *row = mem_array((size_t)m->ncol, sizeof *row), resolution;
-    int *missing = mem_array((size_t)m->ncol, sizeof *missing);
+    struct mtz_row *rows = mem_try_array((size_t)m->nref, sizeof *rows);
+    float *row = mem_try_array((size_t)m->ncol, sizeof *row), resolution;
+    int *missing = mem_try_array((size_t)m->ncol, sizeof *missing);
     struct reply reply = {.magic = MAGIC, .noperators = (uint64_t)m->nsym};
     if (!rows || !row || !missing)
         confined_leave(STATUS_FAILED);
@@ -149,7 +149,7 @@ static bool take_reply(const struct confined *c, const struct mtz_layout *m, str
         reply->noperators != (uint64_t)m->nsym)
         return false;
     const size_t n = (size_t)reply->nrows;
-    *rows = mem_array(n, sizeof **rows);
+    *rows = mem_try_array(n, sizeof **rows);
     if (!*rows || confined_receive(c, *rows, n * sizeof **rows) != n * sizeof **rows ||
         confined_receive(c, &more, 1) != 0)
         return false;
@@ -178,8 +178,8 @@ static enum status read_in_child(const char *path, const struct mtz_layout *m, s
     if (row)
         return error_set(e, STATUS_INPUT,
                          "%s:%" PRIu64
-                         ": indices must be whole numbers within +-%d, and %s at most "
-                         "%g%s",
+                         ": malformed reflection; expected whole indices within +-%d, and %s of "
+                         "at most %g%s",
                          path, row, HKL_INDEX_MAX, m->F_max > HKL_F_MAX ? "intensities" : "F",
                          m->F_max, m->F_max > HKL_F_MAX ? "" : " electrons");
     return why ? error_set(e, STATUS_INPUT, "%s: corrupt MTZ (%s)", path, why) : STATUS_OK;
@@ -192,8 +192,6 @@ static enum status check_symmetry(const char *path, const struct mtz_layout *m,
                                   const struct mtz_rows *rows, struct error *e)
 {
     struct operators *o = mem_array(1, sizeof *o);
-    if (!o)
-        return error_memory(e, path);
     *o = (struct operators){.count = rows->noperators};
     memcpy(o->list, rows->operators, rows->noperators * sizeof *o->list);
     const bool group = operators_are_group(o),
@@ -201,12 +199,12 @@ static enum status check_symmetry(const char *path, const struct mtz_layout *m,
     mem_free(o);
     if (!group)
         return error_set(e, STATUS_INPUT,
-                         "%s: its %zu symmetry operators are not a group; expected all operators "
+                         "%s: the %zu symmetry operators are not a group; expected all operators "
                          "of the space group, each once",
                          path, rows->noperators);
     if (!fits)
         return error_set(e, STATUS_INPUT,
-                         "%s: its %zu symmetry operators do not fit its cell %g %g %g A, %g %g %g "
+                         "%s: the %zu symmetry operators do not fit the cell %g %g %g A, %g %g %g "
                          "deg; correct the space group or the cell",
                          path, rows->noperators, rows->cell_A[0], rows->cell_A[1], rows->cell_A[2],
                          rad_to_deg(rows->cell_rad[0]), rad_to_deg(rows->cell_rad[1]),
@@ -259,12 +257,12 @@ static enum status read_rows(const char *path, const struct mtz_labels *labels,
         rows->cell_rad[i] = deg_to_rad(m.cell[i + 3]);
     }
     struct reply *reply = mem_array(1, sizeof *reply);
-    s = reply ? read_in_child(path, &m, reply, &rows->list, e) : error_memory(e, path);
+    s = read_in_child(path, &m, reply, &rows->list, e);
     if (!s) {
         rows->count = (size_t)reply->nrows;
         rows->noperators = (size_t)reply->noperators;
         rows->operators = mem_copy(reply->operators, rows->noperators, sizeof *rows->operators);
-        s = rows->operators ? check_symmetry(path, &m, rows, e) : error_memory(e, path);
+        s = check_symmetry(path, &m, rows, e);
     }
     mem_free(reply);
     if (!s && labels->wanted != MTZ_INTENSITIES)
@@ -322,10 +320,10 @@ static enum status expand_rows(const struct mtz_rows *rows, const double (*F)[HA
                                struct hkl_table *t, size_t *split, struct error *e)
 {
     *t = (struct hkl_table){.default_F = default_F};
-    struct reflection *list = mem_array(rows->count, HANDS * sizeof *list);
+    struct reflection *list = mem_try_array(rows->count, HANDS * sizeof *list);
     int(*rotations)[9] = mem_array(rows->noperators, sizeof *rotations);
     size_t n = 0;
-    enum status s = list && rotations ? STATUS_OK : error_memory(e, path);
+    enum status s = list ? STATUS_OK : error_memory(e, path);
     for (size_t o = 0; o < rows->noperators && !s; o++)
         memcpy(rotations[o], rows->operators[o].R, sizeof rotations[o]);
     for (size_t i = 0; i < rows->count && !s; i++) {
@@ -388,7 +386,7 @@ static enum status split_label(const char *path, const char *label, const char *
  * memory. */
 static double (*pairs_of(const struct mtz_rows *rows, int first))[HANDS]
 {
-    double(*F)[HANDS] = mem_array(rows->count, sizeof *F);
+    double(*F)[HANDS] = mem_try_array(rows->count, sizeof *F);
     for (size_t i = 0; F && i < rows->count; i++)
         memcpy(F[i], rows->list[i].value + first, sizeof F[i]);
     return F;

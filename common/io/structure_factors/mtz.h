@@ -95,14 +95,22 @@ void unique_limit(struct mtz_rows *rows, double dmin_A);
 
 /* Reduces rows of amplitude and phase from P 1 to the asymmetric unit of the operators: keeps one
  * row of each set of equivalent rows, drops systematic absences, and stores the operators in *rows.
- * STATUS_FAILED: out of memory. */
-enum status unique_reduce(struct mtz_rows *rows, const struct operators *o, struct error *e);
+ */
+void unique_reduce(struct mtz_rows *rows, const struct operators *o);
+
+/* Fills an empty list with the asymmetric unit of the operators in *rows: a row, without values,
+ * for each allowed reflection to the spacing dmin_A, other than (0 0 0).  mtz_rows_free frees the
+ * list. STATUS_INPUT, with `path` in front: there are too many. */
+enum status unique_list(struct mtz_rows *rows, double dmin_A, const char *path, struct error *e);
 
 /* Checks that the list is complete to the spacing dmin_A.  STATUS_INPUT, with `path` in front: a
  * reflection that the operators of the rows allow, other than (0 0 0), has no equivalent in the
  * list. */
 enum status unique_check(const struct mtz_rows *rows, double dmin_A, const char *path,
                          struct error *e);
+
+/* Returns the d spacing in A of a reflection, in the cell of the rows. */
+double unique_spacing_A(const struct mtz_rows *rows, const int hkl[3]);
 
 /* Returns true if the operators forbid a reflection (systematic absence). */
 bool unique_is_absent(const int hkl[3], const struct symmetry_operator *list, size_t count);

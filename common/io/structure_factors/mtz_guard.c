@@ -24,7 +24,7 @@ enum {
 };
 
 /* A column whose label is one of those that the caller requests. */
-struct named {
+struct named_column {
     int64_t column, set;
     char type;
     bool whole;  // the requested label equals that of the column, without a data set in front
@@ -47,8 +47,8 @@ struct guard {
     struct mtz_layout *m;
     int64_t columns, symm;  // number of COLUMN and SYMM records so far
     bool vers, ncol, cell, syminf, end;
-    bool wrong_type;               // a requested label exists, but its column has another type
-    struct named named[2][NAMED];  // columns with the labels FIRST and SECOND
+    bool wrong_type;  // a requested label exists, but its column has another type
+    struct named_column named[2][NAMED];  // columns with the labels FIRST and SECOND
     size_t nnamed[2], nsets;
     struct set sets[SETS];
     int64_t *set_of;                             // owned: data set of each column
@@ -199,7 +199,7 @@ static enum status take_ncol(struct guard *g, struct error *e)
                          "%s: unmerged MTZ (%lld batches); expected merged reflections, such as "
                          "those of aimless",
                          g->path, (long long)batches);
-    g->set_of = mem_array((size_t)g->m->ncol, sizeof *g->set_of);
+    g->set_of = mem_try_array((size_t)g->m->ncol, sizeof *g->set_of);
     return g->set_of ? STATUS_OK : error_memory(e, g->path);
 }
 
@@ -219,7 +219,7 @@ static void take_labelled(struct guard *g, int64_t column, char type)
         const bool whole = label && strcmp(g->word[1], label) == 0;
         if ((whole || (slash && strcmp(g->word[1], slash + 1) == 0)) && g->nnamed[which] < NAMED)
             g->named[which][g->nnamed[which]++] =
-                (struct named){column, g->set_of[column], type, whole};
+                (struct named_column){column, g->set_of[column], type, whole};
     }
 }
 
@@ -234,7 +234,8 @@ static bool is_wanted(const struct guard *g, int which, char type)
 /* Returns true if the requested label means this column.  `whole`: the label must equal that of
  * the column in full.  Otherwise the part before the last slash must be the name of the data set
  * of the column; without a slash, the label must be equal in full. */
-static bool is_meant(const struct guard *g, const struct named *n, const char *label, bool whole)
+static bool is_meant(const struct guard *g, const struct named_column *n, const char *label,
+                     bool whole)
 {
     const char *slash = strrchr(label, '/');
     if (whole || !slash)
@@ -250,10 +251,11 @@ static bool is_meant(const struct guard *g, const struct named *n, const char *l
  * label.  No such column, or one of the wrong type, is not an error here; see refuse_columns. */
 static enum status choose_labelled(struct guard *g, int which, const char *label, struct error *e)
 {
-    const struct named *found = NULL;
+    const struct named_column *found = NULL;
     size_t meant = 0;
     for (int whole = 1; whole >= 0 && !meant; whole--)
-        for (const struct named *n = g->named[which]; n < g->named[which] + g->nnamed[which]; n++)
+        for (const struct named_column *n = g->named[which]; n < g->named[which] + g->nnamed[which];
+             n++)
             if (is_meant(g, n, label, whole)) {
                 found = n;
                 meant++;
@@ -337,7 +339,7 @@ static enum status check_label(const struct guard *g, struct error *e)
                          g->path, label, (long long)g->columns);
     }
     if (g->nwords < 5 || strlen(g->word[1]) >= MTZ_LABEL_MAX || strlen(g->word[2]) != 1)
-        return damaged(g, e, "COLUMN must have a label, a type and a range");
+        return damaged(g, e, "a COLUMN record has no label, type or range");
     return STATUS_OK;
 }
 
@@ -356,7 +358,7 @@ static enum status take_column(struct guard *g, struct error *e)
     if (g->nwords > 5 && (s = take_int(g, 5, 0, INT32_MAX, &g->set_of[column], e)))
         return s;
     if (column < 3 && type != 'H')
-        return damaged(g, e, "the first three columns must be indices");
+        return damaged(g, e, "the first three columns are not indices");
     g->amplitudes |= type == 'F' || type == 'G';
     g->intensities |= type == 'J' || type == 'K';
     const size_t length = strlen(g->others);

@@ -14,7 +14,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/units.h"
-#include "io/output/replace.h"
+#include "io/output/output_file.h"
 #include "io/structure_factors/gemmi.h"
 #include "io/structure_factors/hkl.h"
 #include "io/structure_factors/molecule.h"
@@ -281,10 +281,10 @@ static enum status find_gemmi(char version[SAID], struct error *e)
     const enum status s = tool_run(argv, -1, version, SAID, e);
     return s == STATUS_OK || s == STATUS_INTERRUPTED
                ? s
-               : error_set(
-                     e, STATUS_FAILED,
-                     "--model needs the program gemmi, which computes structure factors. Install "
-                     "it with `apt install gemmi`, or give structure factors with --mtz");
+               : error_set(e, STATUS_FAILED,
+                           "models of atoms need the program gemmi, which computes structure "
+                           "factors. Install "
+                           "it with `apt install gemmi`, or give structure factors with --mtz");
 }
 
 /* Returns a hint for the user about a message of gemmi.  Empty: no hint. */
@@ -428,9 +428,9 @@ static enum status compute_molecule(const struct molecule *m, const char *path, 
     s = write_model(m, expand, file, path, e);
     s = s ? s : find_rows(&j, file, version, grid_A, e);
     (void)close(file);
-    if (!s)
-        s = expand ? unique_reduce(rows, &m->operators, e) : check_operators(rows, m, path, e);
-    return s;
+    if (!s && expand)
+        unique_reduce(rows, &m->operators);
+    return s || expand ? s : check_operators(rows, m, path, e);
 }
 
 enum status sfcalc_rows(const char *path, double grid_A, double dmin_A, struct mtz_rows *rows,

@@ -16,7 +16,7 @@
 #include "io/hdf5/sandbox.h"
 #include "io/structure_factors/gemmi.h"
 
-/* --- rotations, by name ----------------------------------------------------------------- */
+/* --- operators, by name ----------------------------------------------------------------- */
 
 #define FILE_OF_CCP4 "/usr/share/ccp4/syminfo.lib"
 #define OWN_FILE "../share/braggpipe/syminfo.lib"  // relative to the folder of the program
@@ -39,7 +39,7 @@ static bool is_number(const char *name)
     return *name && name[strspn(name, "0123456789")] == '\0';
 }
 
-/* Looks up a space group in the tables and sends its rotations.  Runs in the child process.
+/* Looks up a space group in the tables and sends its operators.  Runs in the child process.
  * libccp4 gets the path of the tables from the environment. */
 static void find_and_send(const void *what, int to)
 {
@@ -51,9 +51,12 @@ static void find_and_send(const void *what, int to)
                                               : ccp4spg_load_by_ccp4_spgname(w->name);
     if (group && group->nsymop > 0 && group->nsymop <= SYMMETRY_OPERATORS_MAX)
         y.count = (size_t)group->nsymop;
-    for (size_t o = 0; o < y.count; o++)
+    for (size_t o = 0; o < y.count; o++) {
         for (int i = 0; i < 9; i++)
             y.operators[o][i] = (int)rint((double)group->symop[o].rot[i / 3][i % 3]);
+        for (int i = 0; i < 3; i++)
+            y.translations[o][i] = (double)group->symop[o].trn[i];
+    }
     confined_send(to, &y, sizeof y);
     confined_leave(STATUS_OK);
 }
@@ -110,7 +113,7 @@ struct claim {
 };
 
 /* A space group of the tables, as the child process found it. */
-struct found {
+struct found_group {
     int number, rotations;  // number in the International Tables, 0: not found; operators without
                             // centring
     bool alike;             // the group has all rotations that are compared with it
@@ -118,7 +121,7 @@ struct found {
 };
 
 struct findings {
-    struct found own, numbered, named;
+    struct found_group own, numbered, named;
 };
 
 /* Returns true if the group has the rotations of all operators in *c. */
@@ -137,7 +140,7 @@ static bool has_rotations(const CCP4SPG *group, const struct claim *c)
     return true;
 }
 
-static void note_group(const CCP4SPG *group, const struct claim *c, struct found *f)
+static void note_group(const CCP4SPG *group, const struct claim *c, struct found_group *f)
 {
     if (!group || group->nsymop < 1)
         return;
@@ -185,7 +188,7 @@ static enum status find_claim(const struct claim *c, struct findings *f, struct 
  * number of the group must be that of the operators.  If the operators are a setting that the
  * tables do not have, the number of rotations must agree.  A group that is not in the tables is
  * accepted. */
-static bool agrees(const struct findings *f, const struct found *said, size_t rotations)
+static bool agrees(const struct findings *f, const struct found_group *said, size_t rotations)
 {
     if (!said->number)
         return true;
@@ -221,17 +224,19 @@ enum status symmetry_compare(const struct symmetry_operator *list, size_t count,
     const size_t rotations = count_rotations(&c);
     const char *own = *f.own.name ? f.own.name : "another group";
     if (!agrees(&f, &f.numbered, rotations))
-        return error_set(e, STATUS_INPUT,
-                         "%s: its %zu symmetry operators are those of %s, but it gives the space "
-                         "group number %d; correct the wrong one",
-                         path, count, own, number);
+        return error_set(
+            e, STATUS_INPUT,
+            "%s: the %zu symmetry operators are those of %s, but the file gives the space "
+            "group number %d; correct the wrong one",
+            path, count, own, number);
     const bool rhombohedral = *f.named.name == 'R' || *f.named.name == 'H';
     if (!agrees(&f, &f.named, rotations) ||
         (f.named.number && f.own.number && !f.named.alike && !rhombohedral))
-        return error_set(e, STATUS_INPUT,
-                         "%s: its %zu symmetry operators are those of %s, but it gives the space "
-                         "group '%s'; correct the wrong one",
-                         path, count, own, name);
+        return error_set(
+            e, STATUS_INPUT,
+            "%s: the %zu symmetry operators are those of %s, but the file gives the space "
+            "group '%s'; correct the wrong one",
+            path, count, own, name);
     return STATUS_OK;
 }
 
@@ -505,7 +510,9 @@ enum status operators_find(const char *what, const char *symbol, const double ce
     translate_name(symbol, name);
     *ambiguous = false;
     if (!*name || *name == '-')
-        return error_set(e, STATUS_INPUT, "%s: '%s' is not a space group", what, symbol);
+        return error_set(e, STATUS_INPUT,
+                         "%s: '%s' is not a space group; expected a symbol such as 'P 21 21 21'",
+                         what, symbol);
     const bool settled = strchr(name, ':') != NULL;
     enum status s = ask_gemmi(what, name, o, e);
     if (s)

@@ -13,14 +13,15 @@
 
 enum { SYMMETRY_OPERATORS_MAX = 192 };
 
-/* The rotation parts R of the operators x' = R x + t of a space group.  R is row-major; its
- * elements are -1, 0 and 1. */
+/* The operators x' = R x + t of a space group.  R is row-major; its elements are -1, 0 and 1.
+ * Translations are 0 where only rotations matter. */
 struct symmetry {
     size_t count;
     int operators[SYMMETRY_OPERATORS_MAX][9];
+    double translations[SYMMETRY_OPERATORS_MAX][3];
 };
 
-/* Finds the rotations of a space group by its Hermann-Mauguin symbol, with or without blanks
+/* Finds the operators of a space group by its Hermann-Mauguin symbol, with or without blanks
  * ("P 21 21 21", P212121), or by the number of its standard setting ("19").  STATUS_USAGE: not a
  * space group.  STATUS_FAILED: the tables are missing. */
 enum status symmetry_find(const char *name, struct symmetry *y, struct error *e);

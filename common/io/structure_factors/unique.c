@@ -1,10 +1,12 @@
 #include "io/structure_factors/mtz.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "io/structure_factors/hkl.h"
 
 /* --- spacings ---------------------------------------------------------------------- */
 
@@ -50,17 +52,24 @@ void unique_limit(struct mtz_rows *rows, double dmin_A)
 
 /* --- symmetry ------------------------------------------------------------------------ */
 
-static void turn(const int hkl[3], const int R[9], int to[3])
+static void turn_indices(const int hkl[3], const int R[9], int to[3])
 {
     for (int j = 0; j < 3; j++)
         to[j] = hkl[0] * R[j] + hkl[1] * R[3 + j] + hkl[2] * R[6 + j];
+}
+
+double unique_spacing_A(const struct mtz_rows *rows, const int hkl[3])
+{
+    double G[9];
+    reciprocal_metric(rows, G);
+    return 1.0 / sqrt(inverse_square(G, hkl));
 }
 
 bool unique_is_absent(const int hkl[3], const struct symmetry_operator *list, size_t count)
 {
     for (size_t o = 0; o < count; o++) {
         int to[3];
-        turn(hkl, list[o].R, to);
+        turn_indices(hkl, list[o].R, to);
         const double shift = hkl[0] * list[o].t[0] + hkl[1] * list[o].t[1] + hkl[2] * list[o].t[2];
         if (memcmp(to, hkl, sizeof to) == 0 && fabs(shift - rint(shift)) > 1e-2)
             return true;
@@ -78,13 +87,14 @@ static int order(const int a[3], const int b[3])
 
 /* Finds, among all equivalents of a reflection and their Friedel mates, the last one in ascending
  * order of h, then k, then l. */
-static void last_mate(const int hkl[3], const struct operators *o, int last[3])
+static void last_mate(const int hkl[3], const struct symmetry_operator *list, size_t count,
+                      int last[3])
 {
     memcpy(last, hkl, 3 * sizeof *last);
-    for (size_t i = 0; i < o->count; i++)
+    for (size_t i = 0; i < count; i++)
         for (int sign = 1; sign >= -1; sign -= 2) {
             int to[3];
-            turn(hkl, o->list[i].R, to);
+            turn_indices(hkl, list[i].R, to);
             for (int k = 0; k < 3; k++)
                 to[k] *= sign;
             if (order(to, last) > 0)
@@ -92,16 +102,14 @@ static void last_mate(const int hkl[3], const struct operators *o, int last[3])
         }
 }
 
-enum status unique_reduce(struct mtz_rows *rows, const struct operators *o, struct error *e)
+void unique_reduce(struct mtz_rows *rows, const struct operators *o)
 {
     struct symmetry_operator *own = mem_copy(o->list, o->count, sizeof *own);
     size_t kept = 0;
-    if (!own)
-        return error_memory(e, "the structure factors");
     for (size_t i = 0; i < rows->count; i++) {
         struct mtz_row row = rows->list[i];
         int last[3];
-        last_mate(row.hkl, o, last);
+        last_mate(row.hkl, o->list, o->count, last);
         if (order(row.hkl, last) != 0) {  // the chosen equivalent may be -h, whose phase has the
                                           // opposite sign
             for (int k = 0; k < 3; k++)
@@ -115,6 +123,47 @@ enum status unique_reduce(struct mtz_rows *rows, const struct operators *o, stru
     rows->count = kept;
     rows->operators = own;
     rows->noperators = o->count;
+}
+
+/* Sets max[] to the largest indices of reflections to the spacing dmin_A.  Returns the number of
+ * indices within +-max[]. */
+static double find_largest(const struct mtz_rows *rows, double dmin_A, int max[3])
+{
+    double cells = 1.0;
+    for (int i = 0; i < 3; i++) {  // |h| <= a / d
+        max[i] = (int)fmin(rows->cell_A[i] / dmin_A, INT_MAX / 4);
+        cells *= 2.0 * max[i] + 1.0;
+    }
+    return cells;
+}
+
+enum status unique_list(struct mtz_rows *rows, double dmin_A, const char *path, struct error *e)
+{
+    double G[9];
+    size_t room = 0;
+    int max[3], hkl[3];
+    const double cells = find_largest(rows, dmin_A, max);
+    if (cells > HKL_CELLS_MAX)
+        return error_set(e, STATUS_INPUT,
+                         "%s: too many reflections to %.4g A (got %g indices); expected at most "
+                         "%d. Give a larger --dmin",
+                         path, dmin_A, cells, HKL_CELLS_MAX);
+    reciprocal_metric(rows, G);
+    for (hkl[0] = 0; hkl[0] <= max[0]; hkl[0]++)
+        for (hkl[1] = -max[1]; hkl[1] <= max[1]; hkl[1]++)
+            for (hkl[2] = -max[2]; hkl[2] <= max[2]; hkl[2]++) {
+                const double sqr = inverse_square(G, hkl);
+                int last[3];
+                if (sqr * dmin_A * dmin_A > 1.0 || sqr == 0.0)
+                    continue;
+                last_mate(hkl, rows->operators, rows->noperators, last);
+                if (order(hkl, last) != 0 ||
+                    unique_is_absent(hkl, rows->operators, rows->noperators))
+                    continue;
+                rows->list = mem_grow(rows->list, rows->count, 1, sizeof *rows->list, &room);
+                rows->list[rows->count] = (struct mtz_row){.number = (int)rows->count + 1};
+                memcpy(rows->list[rows->count++].hkl, hkl, sizeof hkl);
+            }
     return STATUS_OK;
 }
 
@@ -126,7 +175,7 @@ struct box {
     uint64_t *bits;  // owned
 };
 
-static size_t place(const struct box *b, const int hkl[3])
+static size_t box_index(const struct box *b, const int hkl[3])
 {
     size_t at = 0;
     for (int i = 0; i < 3; i++)
@@ -142,15 +191,15 @@ static bool is_inside(const struct box *b, const int hkl[3])
     return inside;
 }
 
-static void mark(struct box *b, const struct mtz_rows *rows)
+static void mark_listed(struct box *b, const struct mtz_rows *rows)
 {
     for (size_t i = 0; i < rows->count; i++)
         for (size_t o = 0; o < rows->noperators; o++) {
             int to[3];
-            turn(rows->list[i].hkl, rows->operators[o].R, to);
+            turn_indices(rows->list[i].hkl, rows->operators[o].R, to);
             for (int sign = 0; sign < 2; sign++) {
                 if (is_inside(b, to))
-                    b->bits[place(b, to) / 64] |= UINT64_C(1) << place(b, to) % 64;
+                    b->bits[box_index(b, to) / 64] |= UINT64_C(1) << box_index(b, to) % 64;
                 for (int k = 0; k < 3; k++)
                     to[k] = -to[k];
             }
@@ -160,8 +209,8 @@ static void mark(struct box *b, const struct mtz_rows *rows)
 /* Counts, in one half of reciprocal space to the spacing dmin_A, the allowed reflections (*all),
  * and those of them that are missing in the box (*missing).  example[] gets the indices of the
  * first missing reflection. */
-static void count(const struct box *b, const struct mtz_rows *rows, const double G[9],
-                  double dmin_A, size_t *missing, size_t *all, int example[3])
+static void count_allowed(const struct box *b, const struct mtz_rows *rows, const double G[9],
+                          double dmin_A, size_t *missing, size_t *all, int example[3])
 {
     int hkl[3];
     for (hkl[0] = 0; hkl[0] <= b->max[0]; hkl[0]++)
@@ -170,7 +219,7 @@ static void count(const struct box *b, const struct mtz_rows *rows, const double
                 const double sqr = inverse_square(G, hkl);
                 if (sqr * dmin_A * dmin_A > 1.0 || (!hkl[0] && !hkl[1] && !hkl[2]))
                     continue;
-                const bool there = b->bits[place(b, hkl) / 64] >> place(b, hkl) % 64 & 1;
+                const bool there = b->bits[box_index(b, hkl) / 64] >> box_index(b, hkl) % 64 & 1;
                 const bool lacks =
                     !there && !unique_is_absent(hkl, rows->operators, rows->noperators);
                 *all += there || lacks;
@@ -183,25 +232,22 @@ enum status unique_check(const struct mtz_rows *rows, double dmin_A, const char 
                          struct error *e)
 {
     struct box b;
-    double G[9], cells = 1.0;
+    double G[9];
     size_t missing = 0, all = 0;
     int example[3] = {0};
     reciprocal_metric(rows, G);
-    for (int i = 0; i < 3; i++) {  // |h| <= a / d
-        b.max[i] = (int)(rows->cell_A[i] / dmin_A);
-        cells *= 2.0 * b.max[i] + 1.0;
-    }
+    const double cells = find_largest(rows, dmin_A, b.max);
     if (cells > 1e10)
         return error_set(
             e, STATUS_INPUT,
             "%s: too many reflections (got %g); expected at most 1e10. Try a larger --dmin", path,
             cells);
-    b.bits = mem_array((size_t)cells / 64 + 1, sizeof *b.bits);
+    b.bits = mem_try_array((size_t)cells / 64 + 1, sizeof *b.bits);
     if (!b.bits)
         return error_memory(e, path);
     memset(b.bits, 0, ((size_t)cells / 64 + 1) * sizeof *b.bits);
-    mark(&b, rows);
-    count(&b, rows, G, dmin_A * (1.0 + 1e-9), &missing, &all, example);
+    mark_listed(&b, rows);
+    count_allowed(&b, rows, G, dmin_A * (1.0 + 1e-9), &missing, &all, example);
     mem_free(b.bits);
     return missing
                ? error_set(e, STATUS_INPUT,

@@ -4,7 +4,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "physics/constants.h"
+#include "base/units.h"
+#include "physics/crystal/structure_factors.h"
 
 /* Position of the rows that pad the table. It is far enough for a straight line, but third
  * powers must not overflow. */
@@ -42,10 +43,6 @@ enum status amorphous_make(struct amorphous *a, const double *stol_1_m, const do
     const size_t count = rows + 2 * AMORPHOUS_PADDING;
     a->stol_1_m = mem_array(count, sizeof *a->stol_1_m);
     a->F = mem_array(count, sizeof *a->F);
-    if (!a->stol_1_m || !a->F) {
-        amorphous_free(a);
-        return error_memory(e, "table of F against sin(theta)/lambda");
-    }
     a->count = count;
     memcpy(a->stol_1_m + AMORPHOUS_PADDING, stol_1_m, rows * sizeof *stol_1_m);
     memcpy(a->F + AMORPHOUS_PADDING, F, rows * sizeof *F);
@@ -72,68 +69,6 @@ double amorphous_molecules(const double size_m[3], double density_g_cm3, double 
 }
 
 /* --- water and air ----------------------------------------------------------- */
-
-/* f(s) = c + sum a exp(-b s^2), s in 1/A up to 6. */
-struct far_factor {
-    double a[5], b[5], c;
-};
-
-static const struct far_factor far_hydrogen = {
-    {0.413048, 0.294953, 0.187491, 0.080701, 0.023736},
-    {15.569946, 32.398468, 5.711404, 61.889874, 1.334118},
-    0.000049};
-static const struct far_factor far_nitrogen = {{11.893780, 3.277479, 1.858092, 0.858927, 0.912985},
-                                               {0.000158, 10.232723, 30.344690, 0.656065, 0.217287},
-                                               -11.804902};
-static const struct far_factor far_oxygen = {{2.960427, 2.508818, 0.637853, 0.722838, 1.142756},
-                                             {14.182259, 5.936858, 0.112726, 34.958481, 0.390240},
-                                             0.027014};
-static const struct far_factor far_argon = {{7.188004, 6.638454, 0.454180, 1.929593, 1.523654},
-                                            {0.956221, 15.339877, 15.339862, 39.043824, 0.062409},
-                                            0.265954};
-
-/* Free-atom form factors: four Gaussians and a constant, for s up to 2 1/A. */
-struct form_factor {
-    double a[4], b[4], c;
-    const struct far_factor *far;
-};
-static const double NEAR_1_A = 2.0;
-
-static const struct form_factor hydrogen = {{0.489918, 0.262003, 0.196767, 0.049879},
-                                            {20.6593, 7.74039, 49.5519, 2.20159},
-                                            0.001305,
-                                            &far_hydrogen};
-static const struct form_factor nitrogen = {
-    {12.2126, 3.1322, 2.0125, 1.1663}, {0.0057, 9.8933, 28.9975, 0.5826}, -11.529, &far_nitrogen};
-static const struct form_factor oxygen = {
-    {3.0485, 2.2868, 1.5463, 0.867}, {13.2771, 5.7011, 0.3239, 32.9089}, 0.2508, &far_oxygen};
-static const struct form_factor argon = {
-    {7.4845, 6.7723, 0.6539, 1.6442}, {0.9072, 14.8407, 43.8983, 33.3929}, 1.4445, &far_argon};
-
-static double near_atom(const struct form_factor *f, double s)
-{
-    double sum = f->c;
-    for (int i = 0; i < 4; i++)
-        sum += f->a[i] * exp(-f->b[i] * s * s);
-    return sum;
-}
-
-static double far_atom(const struct far_factor *f, double s)
-{
-    double sum = f->c;
-    for (int i = 0; i < 5; i++)
-        sum += f->a[i] * exp(-f->b[i] * s * s);
-    return sum;
-}
-
-/* The form factor of an atom: four Gaussians up to s = 2 1/A, and beyond this the other form factor
- * in proportion. */
-static double atom(const struct form_factor *f, double s)
-{
-    return s <= NEAR_1_A
-               ? near_atom(f, s)
-               : near_atom(f, NEAR_1_A) * far_atom(f->far, s) / far_atom(f->far, NEAR_1_A);
-}
 
 static double sinc(double x)
 {
@@ -178,7 +113,7 @@ double water_F(double stol_1_A)
 {
     const double Q = 4.0 * M_PI * stol_1_A;
     const double r_OH = 0.9572, r_HH = 1.5139;  // A; 2 r_OH sin(104.52 deg / 2)
-    const double f_O = atom(&oxygen, stol_1_A), f_H = atom(&hydrogen, stol_1_A);
+    const double f_O = form_factor(&OXYGEN, stol_1_A), f_H = form_factor(&HYDROGEN, stol_1_A);
     const double molecule =
         f_O * f_O + 2.0 * f_H * f_H * (1.0 + sinc(Q * r_HH)) + 4.0 * f_O * f_H * sinc(Q * r_OH);
     const double centred = f_O + 2.0 * f_H * sinc(Q * r_OH);
@@ -186,17 +121,17 @@ double water_F(double stol_1_A)
 }
 
 /* Returns the coherent intensity of a molecule of two equal atoms at the distance r_A. */
-static double diatomic(const struct form_factor *f, double stol_1_A, double r_A)
+static double diatomic(const struct scatterer *f, double stol_1_A, double r_A)
 {
-    const double one = atom(f, stol_1_A);
+    const double one = form_factor(f, stol_1_A);
     return 2.0 * one * one * (1.0 + sinc(4.0 * M_PI * stol_1_A * r_A));
 }
 
 double air_F(double stol_1_A)
 {
-    const double f_Ar = atom(&argon, stol_1_A);
-    return sqrt((0.7808 * diatomic(&nitrogen, stol_1_A, 1.098) +
-                 0.2095 * diatomic(&oxygen, stol_1_A, 1.208) + 0.0093 * f_Ar * f_Ar) /
+    const double f_Ar = form_factor(&ARGON, stol_1_A);
+    return sqrt((0.7808 * diatomic(&NITROGEN, stol_1_A, 1.098) +
+                 0.2095 * diatomic(&OXYGEN, stol_1_A, 1.208) + 0.0093 * f_Ar * f_Ar) /
                 (0.7808 + 0.2095 + 0.0093));
 }
 

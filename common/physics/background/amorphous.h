@@ -109,14 +109,9 @@ HD double amorphous_stol(const double incident[3], const double diffracted[3], d
  * molecule.  Compton scattering is left out.  The tables are our own; they follow from
  *
  *   s = sin(theta)/lambda, Q = 4 pi s
- *   free-atom form factors of H, N, O and Ar: four Gaussians and a constant
- *     (D. T. Cromer and J. B. Mann, Acta Cryst. A24 (1968) 321-324;
- *     International Tables for Crystallography C, table 6.1.1.4)
+ *   free-atom form factors of H, N, O and Ar: physics/crystal/structure_factors.h
  *   a molecule, averaged over orientations (P. Debye, Ann. Phys. 351 (1915) 809):
  *     I(Q) = sum_ij f_i f_j sin(Q r_ij)/(Q r_ij)
- *
- * Up to s = 2 1/A, where these end; from there to 6 1/A five Gaussians and a constant (D. Waasmaier
- * and A. Kirfel, Acta Cryst. A51 (1995) 416-431), in proportion.
  *
  * Water: r(OH) = 0.9572 A, angle 104.52 degrees.  Neighbouring molecules are correlated by their
  * centres (Narten and Levy, Science 165 (1969) 447):

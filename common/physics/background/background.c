@@ -16,8 +16,7 @@ double *background_absorb(const struct experiment *x, const struct source *sourc
 {
     double *absorb = mem_array(nsources, sizeof *absorb);
     bool differ = false;
-    *s = absorb ? sensor_ratios(x, sources, nsources, absorb, &differ, e)
-                : error_memory(e, "the background");
+    *s = sensor_ratios(x, sources, nsources, absorb, &differ, e);
     if (!*s && differ)
         return absorb;
     mem_free(absorb);
@@ -126,8 +125,8 @@ struct drawn {
     double along[3], across[3];  // unit vectors across the beam
 };
 
-static struct drawn draw(const struct streak *s, const struct experiment *x,
-                         const struct streak_frame *f)
+static struct drawn draw_streak(const struct streak *s, const struct experiment *x,
+                                const struct streak_frame *f)
 {
     struct rng random = rng_stream(f->seed, RNG_STREAK, f->id, 0);
     struct drawn d = {.frame = f, .length = s->length, .width = s->width};
@@ -185,7 +184,7 @@ static double photons_of(const struct drawn *d, const struct experiment *x, cons
 void streak_add(const struct streak *s, const struct experiment *x, const struct streak_frame *f,
                 int threads, float *photons)
 {
-    const struct drawn d = draw(s, x, f);
+    const struct drawn d = draw_streak(s, x, f);
     for (const struct panel *p = x->panels; p < x->panels + x->npanels; p++)
 #pragma omp parallel for schedule(dynamic, 16) num_threads(threads)
         for (int64_t slow = 0; slow < p->slow_pixels; slow++) {

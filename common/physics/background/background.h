@@ -38,7 +38,7 @@ const struct source *background_sources(const struct beam *beam, const struct re
  *
  *   fluence r_e^2 sum_materials molecules  mean_sources weight I(s) P  omega  capture
  *
- * at the centre of every pixel, in the depth of background_position, s = sin(theta)/lambda, I the
+ * at the centre of every pixel, in the depth of background_point, s = sin(theta)/lambda, I the
  * coherent intensity of a molecule, P Kahn's factor, omega the solid angle and capture the share
  * that stops in the whole sensor, of each source by its wavelength.  0 outside the ROI, where
  * masked, and where I is negative. `sources` are those of the experiment or of a recipe.  Same

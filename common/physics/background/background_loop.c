@@ -167,8 +167,8 @@ static void stop_in_sensor(const struct panel *panel, double absorb, int count, 
         r->caught[i] = 1.0 - portable_exp(passed[i]);
 }
 
-static void run(const struct background_scene *scene, const struct panel *p, int64_t fast,
-                int64_t slow, int count, float *photons)
+static void add_scattering(const struct background_scene *scene, const struct panel *p,
+                           int64_t fast, int64_t slow, int count, float *photons)
 {
     struct run r;
     if (p->curved)
@@ -198,4 +198,4 @@ static void run(const struct background_scene *scene, const struct panel *p, int
         photons[i] = (float)r.sum[i];
 }
 
-const struct background_kernels NAME(background_kernels_, ISA) = {.run = run};
+const struct background_kernels NAME(background_kernels_, ISA) = {.run = add_scattering};

@@ -6,10 +6,10 @@
 #define BRAGG_PHYSICS_BACKGROUND_PIXEL_H
 
 #include "base/portable_math.h"
+#include "base/units.h"
 #include "model/experiment.h"
 #include "physics/background/amorphous.h"
 #include "physics/beam/polarization.h"
-#include "physics/constants.h"
 #include "physics/detector/pixel.h"
 
 struct background_material {
@@ -85,12 +85,6 @@ HD void background_point(const struct panel *p, enum physics physics, const doub
         pixel_position(p, physics, beam, fast, slow, 0, 0, 0, 1, position);
     else
         background_flat_position(p, fast, slow, position);
-}
-
-HD void background_position(const struct background_scene *scene, const struct panel *p,
-                            int64_t fast, int64_t slow, double position[3])
-{
-    background_point(p, scene->physics, scene->beam, fast, slow, position);
 }
 
 /* Logarithm of the share of photons along `diffracted` that pass the sensor, above -700. */

@@ -23,6 +23,8 @@ static enum status set_fluence(const struct beam_request *r, struct beam *b, str
     b->has_height = r->height_m > 0.0;
     b->height_m = r->height_m;
     b->fluence_ph_m2 = r->fluence_ph_m2;
+    b->has_exposure = r->exposure_s > 0.0 && r->exposure_s != 1.0;
+    b->exposure_s = b->has_exposure ? r->exposure_s : 0.0;
     if (r->flux_ph_s > 0.0 && r->exposure_s > 0.0 && r->size_m >= 0.0) {
         if (!(r->size_m > 1e-12))
             return error_set(e, STATUS_INPUT, "--flux needs --beam-size above 1e-9 mm");
@@ -88,8 +90,6 @@ static enum status generate(const struct beam_request *r, const struct frame_axe
     if ((s = check_range("number of sources", count, 1.0, "", 1.0, LIMIT_STEPS, e)))
         return s;
     b->sources = mem_array((size_t)count, sizeof *b->sources);
-    if (!b->sources)
-        return error_memory(e, "the sources");
     double vertical[3];
     vec_cross(axes->beam, axes->polar, vertical);
     vec_unit(vertical, vertical);
@@ -130,8 +130,6 @@ static enum status take_listed(const struct beam_request *r, struct beam *b, str
         return error_set(e, STATUS_INPUT, "too many sources (got %zu); expected at most %.0f",
                          r->nlisted, LIMIT_STEPS);
     b->sources = mem_copy(r->listed, r->nlisted, sizeof *b->sources);
-    if (!b->sources)
-        return error_memory(e, "the sources");
     b->nsources = r->nlisted;
     for (size_t i = 0; i < b->nsources; i++) {
         struct source *source = &b->sources[i];
@@ -199,14 +197,12 @@ static void shorten(struct source *sources, size_t n)
         sources[i].wavelength_m /= HARMONIC_ORDER;
 }
 
-bool harmonic_open(struct harmonic *h, const struct experiment *of)
+void harmonic_open(struct harmonic *h, const struct experiment *of)
 {
     struct experiment *x = &h->x;
     *h = (struct harmonic){.x = *of};
     x->panels = mem_copy(of->panels, of->npanels, sizeof *of->panels);
     x->beam.sources = mem_copy(of->beam.sources, of->beam.nsources, sizeof *of->beam.sources);
-    if (!x->panels || !x->beam.sources)
-        return false;
     h->depths = sensor_harmonic_depths(&of->panels[0]);
     for (size_t i = 0; i < x->npanels; i++)
         sensor_absorb(&x->panels[i], x->panels[i].harmonic_absorption_1_m);
@@ -216,7 +212,6 @@ bool harmonic_open(struct harmonic *h, const struct experiment *of)
     x->beam.harmonic_share = 0.0;
     x->sampling.oversample =
         (int)fmin(HARMONIC_OVERSAMPLE * of->sampling.oversample, LIMIT_OVERSAMPLE);
-    return true;
 }
 
 void harmonic_close(struct harmonic *h)
@@ -232,21 +227,19 @@ const struct source *harmonic_sources(struct harmonic *h, const struct source *s
     if (h->room < n) {
         mem_free(h->sources);
         h->sources = mem_array(n, sizeof *h->sources);
-        h->room = h->sources ? n : 0;
+        h->room = n;
     }
-    if (!h->sources)
-        return NULL;
     for (size_t i = 0; i < n; i++)
         h->sources[i] = sources[i];
     shorten(h->sources, n);
     return h->sources;
 }
 
-bool harmonic_recipe(struct harmonic *h, const struct recipe *r, struct recipe *its)
+void harmonic_recipe(struct harmonic *h, const struct recipe *r, struct recipe *its)
 {
     *its = *r;
     if (!r->nsources)
-        return true;
-    its->sources = harmonic_sources(h, r->sources, r->nsources) ? h->sources : NULL;
-    return its->sources;
+        return;
+    (void)harmonic_sources(h, r->sources, r->nsources);
+    its->sources = h->sources;
 }

@@ -5,8 +5,6 @@
 #ifndef BRAGG_PHYSICS_BEAM_H
 #define BRAGG_PHYSICS_BEAM_H
 
-#include <stdbool.h>
-
 #include "base/error.h"
 #include "model/experiment.h"
 #include "model/recipe.h"
@@ -49,17 +47,16 @@ enum status harmonic_sensors(const struct detector_request *d, struct experiment
                              struct error *e);
 
 /* Prepares *h for an experiment whose beam has a third harmonic.  The experiment must outlive *h.
- * harmonic_close frees *h, also after an error.  Returns false if memory cannot be allocated. */
-bool harmonic_open(struct harmonic *h, const struct experiment *of);
+ * harmonic_close frees *h. */
+void harmonic_open(struct harmonic *h, const struct experiment *of);
 void harmonic_close(struct harmonic *h);
 
 /* Returns the sources of the harmonic, one for each of sources[n] of the beam.  They are valid
- * until the next call.  Returns NULL if memory cannot be allocated. */
+ * until the next call. */
 const struct source *harmonic_sources(struct harmonic *h, const struct source *sources, size_t n);
 
 /* Sets *its to a shallow copy of *r for h->x, with the same lattices.  It is valid until the next
- * call of harmonic_sources, and recipe_free must not get it.  Returns false if memory cannot be
- * allocated. */
-bool harmonic_recipe(struct harmonic *h, const struct recipe *r, struct recipe *its);
+ * call of harmonic_sources, and recipe_free must not get it. */
+void harmonic_recipe(struct harmonic *h, const struct recipe *r, struct recipe *its);
 
 #endif

@@ -151,7 +151,7 @@ struct bins {
     struct spectrum_channel *bins;  // energy_eV holds the sum of photons x energy
 };
 
-static void put(const struct bins *b, double energy_eV, double photons)
+static void put_photons(const struct bins *b, double energy_eV, double photons)
 {
     const double at = (energy_eV - b->low_eV) / b->width_eV;
     size_t i = at > 0.0 ? (size_t)at : 0;
@@ -193,7 +193,7 @@ static void put_smooth(const struct line *l, double share, const struct bins *b)
             tail = decay * tail + (l->shape == LINE_TOPHAT ? 1.0 : gauss(energy_eV - middle, rms));
             passed += tail;
             if (pass)
-                put(b, energy_eV, share * tail / sum);
+                put_photons(b, energy_eV, share * tail / sum);
         }
         sum = passed;
     }
@@ -219,15 +219,13 @@ static struct spikes spikes_of(const struct spectrum *s, const struct line *l)
  * sc^2)), which is white noise z convolved with a Gaussian. The photons are G(E) |a(E)|^2 with
  * the envelope G.
  */
-static enum status put_spikes(const struct spectrum *s, const struct line *l, struct rng *r,
-                              const struct bins *b, struct error *e)
+static void put_spikes(const struct spectrum *s, const struct line *l, struct rng *r,
+                       const struct bins *b)
 {
     const struct spikes k = spikes_of(s, l);
     const size_t radius = (size_t)k.radius, points = 2 * (size_t)k.half + 1;
     const size_t draws = points + 2 * radius;
     double *z = mem_array(2 * draws + radius + 1, sizeof *z);
-    if (!z)
-        return error_memory(e, "a spectrum");
     double *kernel = z + 2 * draws, power = 0.0, envelope = 0.0;
     for (size_t i = 0; i <= radius; i++) {
         const double x = (double)i * k.step_eV / coherence_eV(s);
@@ -247,11 +245,11 @@ static enum status put_spikes(const struct spectrum *s, const struct line *l, st
             im += w * z[2 * (i + j) + 1];
         }
         const double offset_eV = ((double)i - k.half) * k.step_eV;
-        put(b, l->centre_eV + offset_eV,
-            l->share * gauss(offset_eV, rms) / envelope * (re * re + im * im) / (2.0 * power));
+        put_photons(b, l->centre_eV + offset_eV,
+                    l->share * gauss(offset_eV, rms) / envelope * (re * re + im * im) /
+                        (2.0 * power));
     }
     mem_free(z);
-    return STATUS_OK;
 }
 
 enum status spectrum_check(const struct spectrum *s, double mean_eV, struct error *e)
@@ -264,8 +262,10 @@ enum status spectrum_check(const struct spectrum *s, double mean_eV, struct erro
                          "(bragg-geometry --energy)",
                          low_eV, high_eV, mean_eV);
     if (!(low_eV > 0.0))
-        return error_set(e, STATUS_USAGE, "--bandwidth=%g reaches below 0 eV",
-                         s->bandwidth_percent);
+        return error_set(
+            e, STATUS_USAGE,
+            "--bandwidth=%g: photons reach below 0 eV. Give the bandwidth in percent of the energy",
+            s->bandwidth_percent);
     struct line lines[LINES_MAX];
     const int count = s->kind == SPECTRUM_LISTED ? 0 : make_lines(s, mean_eV, lines);
     for (int i = 0; i < count; i++) {
@@ -282,33 +282,31 @@ enum status spectrum_check(const struct spectrum *s, double mean_eV, struct erro
 
 /* --- one shot ------------------------------------------------------------------ */
 
-static enum status put_lines(const struct spectrum *s, double mean_eV, uint64_t seed, uint64_t id,
-                             const struct bins *b, struct error *e)
+static void put_lines(const struct spectrum *s, double mean_eV, uint64_t seed, uint64_t id,
+                      const struct bins *b)
 {
     struct line lines[LINES_MAX];
     const int count = make_lines(s, mean_eV, lines);
-    enum status status = STATUS_OK;
-    for (int i = 0; i < count && !status; i++) {
+    for (int i = 0; i < count; i++) {
         struct rng r = rng_stream(seed, RNG_SPECTRUM, id, (uint32_t)i);
         const struct line *l = &lines[i];
         if (l->spiky)
-            status = put_spikes(s, l, &r, b, e);
+            put_spikes(s, l, &r, b);
         else
             put_smooth(l, l->share * (l->modes > 0.0 ? draw_gamma(&r, l->modes) : 1.0), b);
     }
-    return status;
 }
 
 static void put_listed(const struct listed_spectra *m, uint64_t id, const struct bins *b)
 {
     const size_t first = (size_t)(id % m->shots) * m->points;
     for (size_t i = first; i < first + m->points; i++)
-        put(b, m->energy_eV[i], m->photons[i]);
+        put_photons(b, m->energy_eV[i], m->photons[i]);
 }
 
 /* Joins channels that are nearly dark with the next one, so that no photon is lost and energies
  * stay centres of mass.  Photons that are left at the end go to the last channel. */
-static size_t join(struct spectrum_channel *c, size_t count)
+static size_t join_channels(struct spectrum_channel *c, size_t count)
 {
     double all = 0.0;
     size_t n = 0;
@@ -332,8 +330,8 @@ static size_t join(struct spectrum_channel *c, size_t count)
     return n;
 }
 
-enum status spectrum_shot(const struct spectrum *s, double mean_eV, uint64_t seed, uint64_t id,
-                          struct spectrum_channel *channels, size_t *n, struct error *e)
+size_t spectrum_shot(const struct spectrum *s, double mean_eV, uint64_t seed, uint64_t id,
+                     struct spectrum_channel *channels)
 {
     struct bins b = {.count = (size_t)s->channels, .bins = channels};
     double high_eV;
@@ -341,13 +339,11 @@ enum status spectrum_shot(const struct spectrum *s, double mean_eV, uint64_t see
     b.width_eV = fmax((high_eV - b.low_eV) / (double)b.count, 1e-9 * mean_eV);
     for (size_t i = 0; i < b.count; i++)
         channels[i] = (struct spectrum_channel){0};
-    enum status status = STATUS_OK;
     if (s->kind == SPECTRUM_LISTED)
         put_listed(&s->listed, id, &b);
     else
-        status = put_lines(s, mean_eV, seed, id, &b, e);
-    *n = join(channels, b.count);
-    return status;
+        put_lines(s, mean_eV, seed, id, &b);
+    return join_channels(channels, b.count);
 }
 
 /* --- the sources of a frame ----------------------------------------------------- */
@@ -378,17 +374,12 @@ enum status pulse_check(const struct pulse *p, const struct beam *beam, struct e
 
 /* Makes a source for each source of the beam and each channel. The mean of the weights is the
  * energy of the shot relative to the mean energy. */
-static enum status spread(const struct spectrum *s, const struct beam *beam, struct recipe *r,
-                          struct error *e)
+static void spread(const struct spectrum *s, const struct beam *beam, struct recipe *r)
 {
     struct spectrum_channel *channels = mem_array((size_t)s->channels, sizeof *channels);
-    size_t n = 0;
-    enum status status =
-        channels ? spectrum_shot(s, m_to_ev(beam->wavelength_m), r->seed, r->id, channels, &n, e)
-                 : error_memory(e, "the channels");
-    if (!status && !(r->sources = mem_array(beam->nsources * n, sizeof *r->sources)))
-        status = error_memory(e, "the sources");
-    for (size_t i = 0; i < beam->nsources && !status; i++)
+    const size_t n = spectrum_shot(s, m_to_ev(beam->wavelength_m), r->seed, r->id, channels);
+    r->sources = mem_array(beam->nsources * n, sizeof *r->sources);
+    for (size_t i = 0; i < beam->nsources; i++)
         for (size_t c = 0; c < n; c++) {
             struct source *source = &r->sources[r->nsources++];
             *source = beam->sources[i];
@@ -396,20 +387,16 @@ static enum status spread(const struct spectrum *s, const struct beam *beam, str
             source->weight *= channels[c].photons * (double)n;
         }
     mem_free(channels);
-    return status;
 }
 
-static enum status copy(const struct beam *beam, struct recipe *r, struct error *e)
+static void copy(const struct beam *beam, struct recipe *r)
 {
     r->sources = mem_copy(beam->sources, beam->nsources, sizeof *r->sources);
-    if (!r->sources)
-        return error_memory(e, "the sources");
     r->nsources = beam->nsources;
-    return STATUS_OK;
 }
 
 /* Turns all directions by the same small rotation about an axis perpendicular to the beam. */
-static void turn(const struct pulse *p, const struct beam *beam, struct recipe *r)
+static void turn_directions(const struct pulse *p, const struct beam *beam, struct recipe *r)
 {
     struct rng random = rng_stream(r->seed, RNG_DIRECTION, r->id, 0);
     const double rms_rad = p->direction_jitter_rad;
@@ -423,15 +410,14 @@ static void turn(const struct pulse *p, const struct beam *beam, struct recipe *
         vec_rotate_axis(r->sources[i].direction, axis, angle_rad);
 }
 
-enum status pulse_make(const struct pulse *p, const struct beam *beam, struct recipe *r,
-                       struct error *e)
+void pulse_make(const struct pulse *p, const struct beam *beam, struct recipe *r)
 {
     if (!pulse_varies(p))
-        return STATUS_OK;
-    const enum status s =
-        p->spectrum.kind != SPECTRUM_NONE ? spread(&p->spectrum, beam, r, e) : copy(beam, r, e);
-    if (s)
-        return s;
+        return;
+    if (p->spectrum.kind != SPECTRUM_NONE)
+        spread(&p->spectrum, beam, r);
+    else
+        copy(beam, r);
     struct rng fluence = rng_stream(r->seed, RNG_FLUENCE, r->id, 0);
     struct rng wavelength = rng_stream(r->seed, RNG_WAVELENGTH, r->id, 0);
     double photons = rng_lognormal(&fluence, p->fluence_jitter);
@@ -441,10 +427,9 @@ enum status pulse_make(const struct pulse *p, const struct beam *beam, struct re
     if (p->wavelength > 0.0)
         longer *= p->wavelength;
     if (p->direction_jitter_rad > 0.0)
-        turn(p, beam, r);
+        turn_directions(p, beam, r);
     for (size_t i = 0; i < r->nsources; i++) {
         r->sources[i].weight *= photons;
         r->sources[i].wavelength_m *= longer;
     }
-    return STATUS_OK;
 }

@@ -14,7 +14,6 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "model/beam.h"
 #include "model/experiment.h"
 #include "model/recipe.h"
 
@@ -56,11 +55,11 @@ struct spectrum_channel {
     double photons;    // relative to those of a mean pulse
 };
 
-/* Draws the shot of frame `id`, a pure function of the arguments.  Sets channels[*n] with rising
- * energy; every channel has photons.  *n is at most s->channels, and channels[] must have room for
- * s->channels items.  The sum of all channels is 1 photon in the mean over frames. */
-enum status spectrum_shot(const struct spectrum *s, double mean_eV, uint64_t seed, uint64_t id,
-                          struct spectrum_channel *channels, size_t *n, struct error *e);
+/* Draws the shot of frame `id`, a pure function of the arguments.  Sets channels[n] with rising
+ * energy; every channel has photons.  Returns n, which is at most s->channels, and channels[] must
+ * have room for s->channels items.  The sum of all channels is 1 photon in the mean over frames. */
+size_t spectrum_shot(const struct spectrum *s, double mean_eV, uint64_t seed, uint64_t id,
+                     struct spectrum_channel *channels);
 
 /* Largest number of sources of a frame. */
 enum { PULSE_SOURCES_MAX = 100000 };
@@ -86,7 +85,6 @@ enum status pulse_check(const struct pulse *p, const struct beam *beam, struct e
 /* Gives *r its own sources if pulses vary: the sources of the beam with the fluence, wavelength and
  * direction of frame r->id, a pure function of (r->seed, r->id).  With a spectrum each source is
  * replaced by its channels. */
-enum status pulse_make(const struct pulse *p, const struct beam *beam, struct recipe *r,
-                       struct error *e);
+void pulse_make(const struct pulse *p, const struct beam *beam, struct recipe *r);
 
 #endif

@@ -14,6 +14,24 @@ double cell_volume(const double cell_A[3], const double cell_rad[3])
     return 2.0 * cell_A[0] * cell_A[1] * cell_A[2] * sqrt(skew);
 }
 
+void cell_metric(const double cell_A[3], const double cell_rad[3], double metric[9])
+{
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 3; j++)
+            metric[3 * i + j] = cell_A[i] * cell_A[j] * (i == j ? 1.0 : cos(cell_rad[3 - i - j]));
+}
+
+void metric_reciprocal(const double metric[9], double determinant, double reciprocal[9])
+{
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 3; j++) {
+            const double *m = metric;
+            const int a = (i + 1) % 3, b = (i + 2) % 3, c = (j + 1) % 3, d = (j + 2) % 3;
+            reciprocal[3 * i + j] =
+                (m[3 * a + c] * m[3 * b + d] - m[3 * a + d] * m[3 * b + c]) / determinant;
+        }
+}
+
 /* nanoBragg's clamps: beyond 1 on either side a cosine becomes +1, a sine its sign.
  * Cells that pass check_cell never come here but by rounding. */
 static double clamp_cosine(double c)
@@ -82,8 +100,7 @@ void cell_direct(const struct crystal *c, bool faithful, double reciprocal_A[9],
         vec_scale(cross + 3 * i, volume_star, reciprocal_A + 3 * i);
 }
 
-/* Checks that edges and angles give a cell with a volume. A margin keeps all quotients finite. */
-static enum status check_cell(const double cell_A[3], const double cell_rad[3], struct error *e)
+enum status cell_check(const double cell_A[3], const double cell_rad[3], struct error *e)
 {
     static const char *const edges[3] = {"cell edge a", "cell edge b", "cell edge c"};
     static const char *const angles[3] = {"cell angle alpha", "cell angle beta",
@@ -235,7 +252,7 @@ enum status cell_setup(const struct crystal_request *r, enum physics physics, do
         return s;
     if (!r->has_cell && !r->has_matrix)
         return error_set(e, STATUS_INPUT, "the crystal has no cell. Give --cell or --matrix");
-    if (r->has_cell && (s = check_cell(r->cell_A, r->cell_rad, e)))
+    if (r->has_cell && (s = cell_check(r->cell_A, r->cell_rad, e)))
         return s;
     if (r->has_matrix)
         s = from_matrix(r->matrix, wavelength_m, c->reciprocal_A, e);
@@ -264,4 +281,56 @@ enum status cell_setup(const struct crystal_request *r, enum physics physics, do
     if (!c->table.count[0])
         c->interpolate = false;
     return STATUS_OK;
+}
+
+static const double IDENTITY[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
+
+void mosaic_domains(struct ran1 *random, int64_t seed, double spread_rad, size_t count,
+                    double *domains)
+{
+    long state = (long)seed;
+    for (size_t k = 0; k < count; k++)
+        ran1_rotation(random, (float)spread_rad, &state, domains + 9 * k);
+    /* There is always one domain that is not rotated. */
+    memcpy(domains, IDENTITY, sizeof IDENTITY);
+}
+
+void rotation_to_misset(const double rotation[9], double misset_rad[3])
+{
+    double x[3], y[3], z[3];
+    vec_unit(rotation, x);
+    vec_unit(rotation + 3, y);
+    vec_unit(rotation + 6, z);
+    /* nanoBragg normalises once more, which can change the last bit. */
+    vec_unit(x, x);
+    vec_unit(y, y);
+    vec_unit(z, z);
+    if (z[0] * z[0] < 1.0) {
+        misset_rad[0] = atan2(z[1], z[2]);
+        misset_rad[1] = atan2(-z[0], sqrt(z[1] * z[1] + z[2] * z[2]));
+        misset_rad[2] = atan2(y[0], x[0]);
+    } else {
+        misset_rad[0] = 4.0 * atan2(1.0, 1.0);
+        misset_rad[1] = 2.0 * atan2(1.0, 1.0);
+        misset_rad[2] = atan2(x[1], -y[1]);
+    }
+}
+
+void misset_to_rotation(const double misset_rad[3], double rotation[9])
+{
+    for (int column = 0; column < 3; column++) {
+        double v[3] = {0, 0, 0};
+        v[column] = 1.0;
+        vec_rotate(v, misset_rad);
+        for (int row = 0; row < 3; row++)
+            rotation[3 * row + column] = v[row];
+    }
+}
+
+void misset_random(struct ran1 *random, int64_t seed, double misset_rad[3])
+{
+    long state = (long)seed;
+    double rotation[9];
+    ran1_rotation(random, 90.0f, &state, rotation);
+    rotation_to_misset(rotation, misset_rad);
 }

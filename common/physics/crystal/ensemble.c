@@ -5,7 +5,6 @@
 
 #include "base/alloc.h"
 #include "base/vec.h"
-#include "physics/fastmath.h"
 
 /* Returns the second moment of r along each axis for the square of exp(-r^2 fudge/0.63). */
 static const double BLOCK_MOMENT = 0.63 / 4.0;
@@ -135,13 +134,6 @@ bool ensemble_spot_open(const struct ensemble *s, const int hkl[3], struct ensem
     return true;
 }
 
-double ensemble_factor(const struct ensemble_spot *spot, const double offset[3])
-{
-    double pull[3];
-    mat_apply(spot->inverse, offset, pull);
-    return spot->peak * exp_fast(-0.5 * vec_dot(offset, pull));
-}
-
 double ensemble_reach(const struct ensemble *s, const int hkl[3], double length)
 {
     const struct crystal *c = s->crystal;
@@ -160,7 +152,8 @@ double ensemble_reach(const struct ensemble *s, const int hkl[3], double length)
 static const double COST = 1.8;
 
 /* Makes a group of the channels first .. end - 1. */
-static struct ensemble_group join(const struct ensemble_channel *channels, size_t first, size_t end)
+static struct ensemble_group group_channels(const struct ensemble_channel *channels, size_t first,
+                                            size_t end)
 {
     struct ensemble_group g = {0};
     for (size_t i = first; i < end; i++) {
@@ -188,25 +181,24 @@ static void add_level(struct ensemble_waves *w, size_t parts)
         end = first + 1;
         while (end < w->count && (number + 1 >= parts || w->channels[end].per_A < limit))
             end++;
-        w->groups[at++] = join(w->channels, first, end);
+        w->groups[at++] = group_channels(w->channels, first, end);
     }
     w->begin[++w->levels] = at;
 }
 
-bool ensemble_waves_open(struct ensemble_waves *w, const struct ensemble_channel *channels,
+void ensemble_waves_open(struct ensemble_waves *w, const struct ensemble_channel *channels,
                          size_t count)
 {
     *w = (struct ensemble_waves){.channels = channels, .count = count};
     w->range = count ? channels[count - 1].per_A - channels[0].per_A : 0.0;
     if (!(w->range > 0.0))
-        return true;
+        return;
     w->groups = mem_array(2 * count, sizeof *w->groups);
-    for (size_t parts = 1; w->groups && w->levels < ENSEMBLE_LEVELS; parts *= 2) {
+    for (size_t parts = 1; w->levels < ENSEMBLE_LEVELS; parts *= 2) {
         if (!(COST * (double)parts < (double)count))
             break;
         add_level(w, parts);
     }
-    return w->groups;
 }
 
 void ensemble_waves_close(struct ensemble_waves *w)

@@ -63,9 +63,6 @@ void ensemble_moments(const struct ensemble *s, const int hkl[3], double moments
 /* Sets *spot.  Returns false if the moments have no inverse. */
 bool ensemble_spot_open(const struct ensemble *s, const int hkl[3], struct ensemble_spot *spot);
 
-/* Returns the mean squared lattice factor at `offset` from the centre. */
-double ensemble_factor(const struct ensemble_spot *spot, const double offset[3]);
-
 /* Returns an upper bound of `reach` for reflections at the distance `length` from the origin whose
  * indices are at most those of hkl in size. */
 double ensemble_reach(const struct ensemble *s, const int hkl[3], double length);
@@ -106,9 +103,8 @@ struct ensemble_waves {
     int levels;
 };
 
-/* Sets *w for channels, which must outlive it.  ensemble_waves_close frees *w, also after an error.
- * Returns false if memory cannot be allocated. */
-bool ensemble_waves_open(struct ensemble_waves *w, const struct ensemble_channel *channels,
+/* Sets *w for channels, which must outlive it.  ensemble_waves_close frees *w. */
+void ensemble_waves_open(struct ensemble_waves *w, const struct ensemble_channel *channels,
                          size_t count);
 void ensemble_waves_close(struct ensemble_waves *w);
 

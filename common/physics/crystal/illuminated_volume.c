@@ -4,10 +4,7 @@
 
 #include "base/vec.h"
 
-/* Sets the rows h, v and beam of `frame` to unit vectors in the laboratory frame: h along the width
- * size_m of the beam, v along its height beam_height_m(), and beam along its direction.  The
- * electric field is along h. */
-static void beam_axes(const struct beam *b, double frame[9])
+void illuminated_axes(const struct beam *b, double frame[9])
 {
     vec_cross(b->direction, b->polarization, frame + 3);
     vec_unit(frame + 3, frame + 3);
@@ -55,15 +52,18 @@ static void box_face(const double edges[9], int number, struct face *f)
                           around[i][1] * edges[3 * ((out + 2) % 3) + k];
 }
 
-/* The signed volume of a body, and the integrals of the products of coordinates over the body. */
+/* The signed volume of a body, and the integrals of coordinates and of the products of coordinates
+ * over the body. */
 struct body {
-    double volume, square[9];
+    double volume, first[3], square[9];
 };
 
 /* Adds `sign` times what *more is. */
 static void add_body(const struct body *more, double sign, struct body *to)
 {
     to->volume += sign * more->volume;
+    for (int i = 0; i < 3; i++)
+        to->first[i] += sign * more->first[i];
     for (int i = 0; i < 9; i++)
         to->square[i] += sign * more->square[i];
 }
@@ -80,6 +80,8 @@ static void add_tetrahedron(const double *const corner[4], struct body *to)
     }
     const double volume = mat_determinant(from_first) / 6.0;
     to->volume += volume;
+    for (int k = 0; k < 3; k++)
+        to->first[k] += volume * sum[k] / 4.0;
     for (int i = 0; i < 9; i++) {
         double products = sum[i / 3] * sum[i % 3];
         for (int c = 0; c < 4; c++)
@@ -106,49 +108,55 @@ static struct body wedge(const double edges[9], double x, double y)
     return sum;
 }
 
-/* Sets `*lit` to the illuminated part of a box in the axes of `frame`, with the sign of the
- * handedness of the box, and box[] to the edges in these axes.  Returns false if the whole box is
- * illuminated. */
+/* Sets `*lit` to the illuminated part of a box in the axes of `frame`, from the middle of the box,
+ * with the sign of the handedness of the box, and box[] to the edges in these axes.  Returns false
+ * if the whole box is illuminated. */
 static bool cut_to_beam(const struct beam *b, const double frame[9], const double edges[9],
-                        double box[9], struct body *lit)
+                        const double *aside_m, double box[9], struct body *lit)
 {
-    double reach[2] = {0.0, 0.0};
+    double reach[2] = {0.0, 0.0}, at[3] = {0.0, 0.0, 0.0};
+    if (aside_m)
+        mat_apply(frame, aside_m, at);
     for (int i = 0; i < 3; i++) {
         mat_apply(frame, edges + 3 * i, box + 3 * i);
         for (int k = 0; k < 2; k++)
             reach[k] += fabs(box[3 * i + k]);
     }
     const double width = b->size_m, height = beam_height_m(b);
-    if (!(width > 0.0) || (width >= reach[0] && height >= reach[1]))
+    if (!(width > 0.0) ||
+        (width >= reach[0] + 2.0 * fabs(at[0]) && height >= reach[1] + 2.0 * fabs(at[1])))
         return false;
     *lit = (struct body){0};
     for (int i = 0; i < 4; i++) {
         const struct body part =
-            wedge(box, (i & 1 ? -0.5 : 0.5) * width, (i & 2 ? -0.5 : 0.5) * height);
+            wedge(box, (i & 1 ? -0.5 : 0.5) * width - at[0], (i & 2 ? -0.5 : 0.5) * height - at[1]);
         add_body(&part, i == 0 || i == 3 ? 1.0 : -1.0, lit);
     }
     return true;
 }
 
-double illuminated_share(const struct beam *b, const double edges[9])
+double illuminated_share(const struct beam *b, const double edges[9], const double *aside_m)
 {
     double frame[9], box[9];
     struct body lit;
-    beam_axes(b, frame);
-    if (!cut_to_beam(b, frame, edges, box, &lit))
+    illuminated_axes(b, frame);
+    if (!cut_to_beam(b, frame, edges, aside_m, box, &lit))
         return 1.0;
     return fmin(1.0, fmax(0.0, lit.volume / mat_determinant(box)));
 }
 
-bool illuminated_moments(const struct beam *b, const double edges[9], double moments[9])
+bool illuminated_moments(const struct beam *b, const double edges[9], const double *aside_m,
+                         double moments[9])
 {
     double frame[9], back[9], box[9], turned[9];
     struct body lit;
-    beam_axes(b, frame);
-    if (!cut_to_beam(b, frame, edges, box, &lit) || !(fabs(lit.volume) > 0.0))
+    illuminated_axes(b, frame);
+    if (!cut_to_beam(b, frame, edges, aside_m, box, &lit) || !(fabs(lit.volume) > 0.0))
         return false;
     for (int i = 0; i < 9; i++) {
         lit.square[i] /= lit.volume;
+        if (aside_m)  // otherwise the middles of part and box are the same by symmetry
+            lit.square[i] -= lit.first[i / 3] / lit.volume * (lit.first[i % 3] / lit.volume);
         back[i] = frame[3 * (i % 3) + i / 3];
     }
     mat_multiply(back, lit.square, turned);
@@ -156,7 +164,8 @@ bool illuminated_moments(const struct beam *b, const double edges[9], double mom
     return true;
 }
 
-double illuminated_blocks(const struct crystal *c, const struct beam *b, const double cell[9])
+double illuminated_blocks(const struct crystal *c, const struct beam *b, const double cell[9],
+                          const double *aside_m)
 {
     double edges[9];
     if (!c->has_blocks)
@@ -165,7 +174,7 @@ double illuminated_blocks(const struct crystal *c, const struct beam *b, const d
         vec_unit(cell + 3 * i, edges + 3 * i);
         vec_scale(edges + 3 * i, c->size_m[i], edges + 3 * i);
     }
-    return c->blocks * illuminated_share(b, edges);
+    return c->blocks * illuminated_share(b, edges, aside_m);
 }
 
 /* --- of all crystals of a recipe -------------------------------------------------- */
@@ -188,16 +197,17 @@ static void add_square(const double v[3], double factor, double m[9])
 }
 
 /* Adds the covariance of the illuminated part of a crystal, averaged over its phi steps. */
-static void add_crystal(const struct crystal *c, const struct lattice *l, const struct beam *beam,
-                        double whole[9])
+static void add_crystal(const struct experiment *x, const struct crystal *c,
+                        const struct lattice *l, double whole[9])
 {
     for (size_t t = 0; t < l->nphi; t++) {
-        double along[9], edges[9], cut[9];
+        double along[9], edges[9], cut[9], aside_m[3];
         for (int i = 0; i < 3; i++) {
             vec_unit(l->cells_m + 9 * t + 3 * i, along + 3 * i);
             vec_scale(along + 3 * i, c->size_m[i], edges + 3 * i);
         }
-        const bool is_cut = illuminated_moments(beam, edges, cut);
+        const bool is_cut =
+            illuminated_moments(&x->beam, edges, lattice_aside(x, l, t, aside_m), cut);
         for (int i = 0; i < 9 && is_cut; i++)
             whole[i] += cut[i] / (double)l->nphi;
         for (int i = 0; i < 3 && !is_cut; i++)
@@ -208,7 +218,6 @@ static void add_crystal(const struct crystal *c, const struct lattice *l, const 
 
 bool illuminated_covariance(const struct experiment *x, const struct recipe *r, double lit[9])
 {
-    const struct beam *beam = &x->beam;
     double shares = 0.0;
     bool any = false;
     for (size_t i = 0; i < r->nlattices; i++)
@@ -222,7 +231,7 @@ bool illuminated_covariance(const struct experiment *x, const struct recipe *r, 
         if (!c->has_size)
             continue;
         any = true;
-        add_crystal(c, &r->lattices[i], beam, whole);
+        add_crystal(x, c, &r->lattices[i], whole);
         for (int k = 0; k < 9; k++)
             lit[k] += r->lattices[i].weight / shares * whole[k];
     }

@@ -11,19 +11,28 @@
 #include "model/experiment.h"
 #include "model/recipe.h"
 
+/* Sets the rows of `frame` to unit vectors in the laboratory frame: along the width size_m of the
+ * beam, along its height beam_height_m(), and along its direction.  The electric field is along the
+ * width. */
+void illuminated_axes(const struct beam *b, double frame[9]);
+
 /* Returns the illuminated fraction of the volume of a box, from 0 to 1.  The rows of `edges` are
- * the edges of the box in m, and its middle is in the middle of the uniform beam.  The result is
- * exactly 1 if the whole box is illuminated, or if the beam has no size. */
-double illuminated_share(const struct beam *b, const double edges[9]);
+ * the edges of the box in m.  The middle of the box is at aside_m[3] in the laboratory frame, from
+ * the middle of the uniform beam; NULL: there.  The result is exactly 1 if the whole box is
+ * illuminated, or if the beam has no size. */
+double illuminated_share(const struct beam *b, const double edges[9], const double *aside_m);
 
 /* Sets moments[], row-major, to the second moments in m^2 in the laboratory frame of the
- * illuminated part of that box, about the middle of the box.  Returns false, and leaves moments[],
- * if the beam does not cut the box. */
-bool illuminated_moments(const struct beam *b, const double edges[9], double moments[9]);
+ * illuminated part of that box, about the middle of this part.  Returns false, and leaves
+ * moments[], if the beam does not cut the box. */
+bool illuminated_moments(const struct beam *b, const double edges[9], const double *aside_m,
+                         double moments[9]);
 
 /* Returns how many blocks of the crystal are illuminated if its cell has the rows a, b, c of
- * `cell`, of any length.  Returns 1 for a crystal that was made as one block. */
-double illuminated_blocks(const struct crystal *c, const struct beam *b, const double cell[9]);
+ * `cell`, of any length.  Returns 1 for a crystal that was made as one block.  `aside_m` is as in
+ * illuminated_share. */
+double illuminated_blocks(const struct crystal *c, const struct beam *b, const double cell[9],
+                          const double *aside_m);
 
 /* --- the footprint ---------------------------------------------------------------- */
 

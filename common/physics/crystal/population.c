@@ -28,8 +28,11 @@ enum status population_open(struct population *p, struct error *e)
 {
     if (!isnan(p->hit_rate) && !isnan(p->mean_lattices))
         return error_set(e, STATUS_USAGE,
-                         "--hit-rate and --mean-lattices cannot be used together: a mean of "
-                         "-ln(1-F) gives a hit rate of F");
+                         "--hit-rate and --mean-lattices cannot be used together: "
+                         "--mean-lattices=%.4g gives a hit rate of %.4g, and --mean-lattices=%.4g "
+                         "one of %.4g",
+                         p->mean_lattices, -expm1(-p->mean_lattices),
+                         -log1p(-fmin(p->hit_rate, 0.999)), fmin(p->hit_rate, 0.999));
     enum status s = STATUS_OK;
     if (p->shares)
         s = parse_list(p->shares, LATTICES_MAX, 0, 1e9, NULL, "--shares", p->share, &p->nshares, e);

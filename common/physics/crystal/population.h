@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "model/pulse_ids.h"
+#include "model/experiment.h"
 
 /* Largest numbers of lattices of a frame and of crystals in a mixture.  The matrices of
  * LATTICES_MAX lattices fit into the metadata of a message. */
@@ -66,7 +66,7 @@ bool population_strain(const struct population *p, const double cell_A[3], uint6
 
 /*
  * Pump and probe: a laser excites the molecules of some frames.  The pattern of light and dark
- * frames is in model/pulse_ids.h.  This part has the effect of the light: a fraction of every
+ * frames is in model/experiment.h.  This part has the effect of the light: a fraction of every
  * crystal is in another state.  It has the same orientation, and its scattering adds incoherently
  * to that of the rest.
  */

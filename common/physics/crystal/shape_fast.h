@@ -123,6 +123,7 @@ HD void distance_form(const double reciprocal_A[9], double factor, double m[6])
  * TOPHAT_LIMIT; arguments as shape_factor. */
 HD void shape_form(const struct crystal *c, const double reciprocal_A[9], int faithful, double m[6])
 {
+    CRYSTAL_SHAPES_ARE(4);
     const double *N = c->cells, cells = N[0] * N[1] * N[2];
     const double radius_sqr = faithful ? TOPHAT_RADIUS_SQR_FAITHFUL : TOPHAT_RADIUS_SQR;
     const double factor =

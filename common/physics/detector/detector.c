@@ -82,7 +82,9 @@ enum status detector_axes(const struct request *r, struct frame_axes *axes, stru
     double across[3];
     vec_cross(axes->fast, axes->slow, across);
     if (!(vec_length(across) > 1e-3))
-        return error_set(e, STATUS_INPUT, "fast and slow axis are parallel");
+        return error_set(
+            e, STATUS_INPUT,
+            "the fast and the slow axis are parallel; expected two different directions");
     vec_cross(axes->beam, axes->polar, across);
     if (!(vec_length(across) > 1e-6))
         return error_set(e, STATUS_INPUT,
@@ -272,7 +274,8 @@ static enum status find_centre(const struct detector_request *d, bool faithful,
 /* --- the panel -------------------------------------------------------------------- */
 
 /* Rotates about the axes of the laboratory frame, then about the two-theta axis. */
-static void turn(const struct detector_request *d, const struct frame_axes *axes, double v[3])
+static void turn_vector(const struct detector_request *d, const struct frame_axes *axes,
+                        double v[3])
 {
     vec_rotate(v, d->rotation_rad);
     vec_rotate_axis(v, axes->twotheta, d->twotheta_rad);
@@ -298,8 +301,8 @@ double detector_ratio(const struct panel *p, const double beam[3])
 }
 
 /* Sets origin, axes, distances and the derived centres of the panel [1.7]. */
-static void place(const struct detector_request *d, const struct frame_axes *axes, enum pivot pivot,
-                  bool faithful, const struct centre *c, struct panel *p)
+static void place_panel(const struct detector_request *d, const struct frame_axes *axes,
+                        enum pivot pivot, bool faithful, const struct centre *c, struct panel *p)
 {
     double tilted[3];
     vec_copy(tilted, axes->normal);
@@ -320,10 +323,10 @@ static void place(const struct detector_request *d, const struct frame_axes *axe
         p->origin_m[i] =
             -c->close_fast * p->fast[i] - c->close_slow * p->slow[i] + close * p->normal[i];
     if (pivot == PIVOT_SAMPLE)
-        turn(d, axes, p->origin_m);
-    turn(d, axes, p->fast);
-    turn(d, axes, p->slow);
-    turn(d, axes, p->normal);
+        turn_vector(d, axes, p->origin_m);
+    turn_vector(d, axes, p->fast);
+    turn_vector(d, axes, p->slow);
+    turn_vector(d, axes, p->normal);
     /* About the beam: the panel turns, and its beam centre stays. */
     for (int i = 0; pivot == PIVOT_BEAM && i < 3; i++)
         p->origin_m[i] =
@@ -387,7 +390,7 @@ enum status detector_panel(const struct request *r, const struct frame_axes *axe
         return s;
     /* In nanoBragg only CUSTOM lets the user choose. */
     const bool listens = d->pivot >= 0 && (!faithful || d->convention == CONVENTION_CUSTOM);
-    place(d, axes, listens ? (enum pivot)d->pivot : axes->pivot, faithful, &centre, p);
+    place_panel(d, axes, listens ? (enum pivot)d->pivot : axes->pivot, faithful, &centre, p);
     p->beam_x_mm = m_to_mm(centre.beam_x);
     p->beam_y_mm = m_to_mm(centre.beam_y);
     if (!(p->close_distance_m > 0.0))

@@ -1,5 +1,6 @@
-#include "physics/detector/panels.h"
+#include "physics/detector/detector.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <string.h>
 
@@ -63,8 +64,6 @@ enum status panels_place(const struct detector_request *r, struct experiment *x,
     if (!r->lab_places)
         panels_frame(x, frame);
     struct panel *list = mem_array(r->nplaces, sizeof *list);
-    if (!list)
-        return error_memory(e, "the panels");
     mem_free(x->panels);
     x->panels = list;
     x->npanels = r->nplaces;
@@ -102,17 +101,14 @@ int64_t layout_pixels(const struct layout *l, int along)
     return l->count[along] * (l->pixels[along] + l->gap[along]) - l->gap[along];
 }
 
-enum status layout_mask(const struct layout *l, uint8_t **mask, struct error *e)
+void layout_mask(const struct layout *l, uint8_t **mask)
 {
     const int64_t nfast = layout_pixels(l, 0), nslow = layout_pixels(l, 1);
     *mask = mem_array((size_t)nfast, (size_t)nslow);
-    if (!*mask)
-        return error_memory(e, "the mask");
     for (int64_t s = 0; s < nslow; s++)
         for (int64_t f = 0; f < nfast; f++)
             (*mask)[s * nfast + f] = f % (l->pixels[0] + l->gap[0]) < l->pixels[0] &&
                                      s % (l->pixels[1] + l->gap[1]) < l->pixels[1];
-    return STATUS_OK;
 }
 
 /* Sets the first pixel of part i along an edge of `pixels` pixels, and the number of its pixels. */
@@ -131,23 +127,20 @@ static int64_t clip(int64_t value, int64_t count)
 }
 
 /* Copies the mask of a part of `from`, if `from` has a mask. */
-static enum status cut_mask(const struct panel *from, struct panel *p, struct error *e)
+static void cut_mask(const struct panel *from, struct panel *p)
 {
     const int64_t f0 = p->grid_fast - from->grid_fast, s0 = p->grid_slow - from->grid_slow;
     if (!from->mask)
-        return STATUS_OK;
+        return;
     p->mask = mem_array((size_t)p->fast_pixels, (size_t)p->slow_pixels);
-    if (!p->mask)
-        return error_memory(e, "the mask of a panel");
     for (int64_t s = 0; s < p->slow_pixels; s++)
         memcpy(p->mask + s * p->fast_pixels, from->mask + (s0 + s) * from->fast_pixels + f0,
                (size_t)p->fast_pixels);
-    return STATUS_OK;
 }
 
 /* Makes part (f, s) of `from`. */
-static enum status cut_part(const struct layout *l, const struct panel *from, int64_t f, int64_t s,
-                            struct panel *p, struct error *e)
+static void cut_part(const struct layout *l, const struct panel *from, int64_t f, int64_t s,
+                     struct panel *p)
 {
     *p = *from;
     p->mask = NULL;
@@ -172,7 +165,7 @@ static enum status cut_part(const struct layout *l, const struct panel *from, in
         p->roi = (struct roi){
             clip(r->fast_min - f0, p->fast_pixels), clip(r->fast_max - f0, p->fast_pixels),
             clip(r->slow_min - s0, p->slow_pixels), clip(r->slow_max - s0, p->slow_pixels)};
-    return cut_mask(from, p, e);
+    cut_mask(from, p);
 }
 
 static enum status check_cut(const struct layout *l, const struct experiment *x, struct error *e)
@@ -202,12 +195,10 @@ enum status panels_cut(const struct layout *l, struct experiment *x, struct erro
         return s;
     const size_t parts = (size_t)(l->count[0] * l->count[1]);
     struct panel *list = mem_array(x->npanels * parts, sizeof *list);
-    if (!list)
-        return error_memory(e, "the panels");
     int64_t pixels = 0;
-    for (size_t i = 0; i < x->npanels * parts && !s; i++) {
+    for (size_t i = 0; i < x->npanels * parts; i++) {
         const int64_t part = (int64_t)(i % parts);
-        s = cut_part(l, &x->panels[i / parts], part % l->count[0], part / l->count[0], &list[i], e);
+        cut_part(l, &x->panels[i / parts], part % l->count[0], part / l->count[0], &list[i]);
         list[i].first_pixel = pixels;
         pixels += list[i].fast_pixels * list[i].slow_pixels;
     }
@@ -250,7 +241,8 @@ enum status shift_check(const struct shift *s, const struct experiment *x, struc
         if (!(p->close_distance_m + vec_dot(p->normal, lab) > NEAREST_M))
             return error_set(
                 e, STATUS_INPUT,
-                "a shift of %g mm along the beam leaves panel %zu not behind the sample",
+                "a shift of %g mm along the beam puts panel %zu in front of the sample; "
+                "expected all panels behind the sample",
                 m_to_mm(by_m[2]), k % x->npanels);
     }
     return STATUS_OK;
@@ -315,4 +307,163 @@ void ray_on_cone(const double beam[3], double twotheta_rad, double azimuth_rad, 
     for (int i = 0; i < 3; i++)
         direction[i] = cos(twotheta_rad) * beam[i] +
                        sin(twotheta_rad) * (cos(azimuth_rad) * u[i] + sin(azimuth_rad) * v[i]);
+}
+
+/* --- where modules stand --------------------------------------------------------- */
+
+/* Sets out[] to v, rotated by `quarters` quarter turns from x to y. */
+static void quarter_turns(size_t quarters, const double v[2], double out[2])
+{
+    static const int cosine[4] = {1, 0, -1, 0}, sine[4] = {0, 1, 0, -1};
+    const double x = v[0], y = v[1];
+    out[0] = cosine[quarters % 4] * x - sine[quarters % 4] * y;
+    out[1] = sine[quarters % 4] * x + cosine[quarters % 4] * y;
+}
+
+/* Adds a module whose axes are turned by `own` quarter turns, on a quadrant that is turned by
+ * `all` quarter turns. */
+static struct preset_stand turned(const double corner_px[2], size_t own, size_t all)
+{
+    struct preset_stand s;
+    quarter_turns(all, corner_px, s.corner_px);
+    quarter_turns(own + all, (const double[]){1, 0}, s.fast);
+    quarter_turns(own + all, (const double[]){0, 1}, s.slow);
+    return s;
+}
+
+/* Four quadrants about the beam, each a column of four modules.  Fast goes down in the two
+ * on one side and up in the others, slow away from that side. */
+static struct preset_stand agipd(size_t module)
+{
+    static const double corners_px[4][2] = {{-525, 625}, {-550, -10}, {520, -160}, {542.5, 475}};
+    const size_t quadrant = module / 4;
+    const double module_px = 128 + 29;
+    const double corner_px[2] = {corners_px[quadrant][0],
+                                 corners_px[quadrant][1] - module_px * (double)(module % 4)};
+    return turned(corner_px, quadrant < 2 ? 3 : 1, 0);
+}
+
+/* Eight sensors of 2 x 1 readout chips to a quadrant, in pairs that are turned against each other;
+ * quadrants by a quarter turn from the one before. */
+static struct preset_stand cspad(size_t sensor)
+{
+    static const double corners_px[8][2] = {{446, -12}, {233, -12}, {867, 389}, {867, 177},
+                                            {466, 808}, {679, 808}, {440, 788}, {440, 575}};
+    static const size_t quarters[8] = {1, 1, 2, 2, 3, 3, 2, 2};
+    return turned(corners_px[sensor % 8], quarters[sensor % 8], sensor / 8);
+}
+
+/* Readout chips of 192 x 176 pixels, 2 x 2 to a module with borders of 2.5 pixels, 2 x 2 modules
+ * with 20 pixels between them to a quadrant, quadrants by quarter turns about a hole of 4 mm. */
+static struct preset_stand epix10k(size_t chip)
+{
+    const size_t in_module = chip % 4, module = chip / 4 % 4, quadrant = chip / 16;
+    const double x = (double)(module % 2) * (386.5 + 20) + (double)(in_module % 2) * 194.5;
+    const double y = (double)(module / 2) * (354.5 + 20) + (double)(in_module / 2) * 178.5;
+    return turned((const double[]){x + 20, y - 20}, 0, quadrant);
+}
+
+/* 4 x 8 modules in quarters that are moved by 34 pixels each, which leaves a hole for the beam. */
+static struct preset_stand jungfrau_16m(size_t module)
+{
+    const size_t column = module % 4, row = module / 4;
+    const double right = column < 2 ? -1 : 1, top = row < 4 ? -1 : 1;
+    const double corner_px[2] = {((double)column - 2) * (1030 + 8) + 4 + 34 * -top,
+                                 ((double)row - 4) * (514 + 36) + 18 + 34 * right};
+    return turned(corner_px, 0, 0);
+}
+
+/* --- the list ---------------------------------------------------------------------- */
+
+/* Makers' data sheets: Dectris, Rayonix (MX-HS series, binned 2 x 2), PSI.  A Pilatus3 has the
+ * modules of a Pilatus, and a sensor of 320, 450 or 1000 um; the list has 450 um.  CBF headers of
+ * Pilatus3 detectors in public data have all three: 2M 24-0119 (320 um), 2M 24-0126 (450 um), 2M
+ * 24-0124 and 6M 60-0127 (1000 um).  The AGIPD and
+ * the CSPAD as their beamlines (SPB, CXI) place them; the Jungfrau 16M as SwissFEL does.  CSPAD: P.
+ * Hart and others, Proc. SPIE 8504, 85040C (2012), low gain.  ePix10k: G. Blaj and others, AIP
+ * Conf. Proc. 2054, 060062 (2019); chips at the pitch of its wide border pixels, quadrants nominal.
+ * SLAC's detectors stand otherwise in each run. */
+static const struct preset_detector detectors[] = {
+    {"pilatus-300k", {{1, 3}, {487, 195}, {7, 17}}, 172e-6, 320e-6, 1048575, false, 0, NULL, true},
+    {"pilatus-1m", {{2, 5}, {487, 195}, {7, 17}}, 172e-6, 320e-6, 1048575, false, 0, NULL, true},
+    {"pilatus-2m", {{3, 8}, {487, 195}, {7, 17}}, 172e-6, 320e-6, 1048575, false, 0, NULL, true},
+    {"pilatus-6m", {{5, 12}, {487, 195}, {7, 17}}, 172e-6, 320e-6, 1048575, false, 0, NULL, true},
+    {"pilatus3-300k", {{1, 3}, {487, 195}, {7, 17}}, 172e-6, 450e-6, 1048575, false, 0, NULL, true},
+    {"pilatus3-1m", {{2, 5}, {487, 195}, {7, 17}}, 172e-6, 450e-6, 1048575, false, 0, NULL, true},
+    {"pilatus3-2m", {{3, 8}, {487, 195}, {7, 17}}, 172e-6, 450e-6, 1048575, false, 0, NULL, true},
+    {"pilatus3-6m", {{5, 12}, {487, 195}, {7, 17}}, 172e-6, 450e-6, 1048575, false, 0, NULL, true},
+    {"eiger-1m", {{1, 2}, {1030, 514}, {10, 37}}, 75e-6, 450e-6, 65534, false, 0, NULL, true},
+    {"eiger-4m", {{2, 4}, {1030, 514}, {10, 37}}, 75e-6, 450e-6, 65534, false, 0, NULL, true},
+    {"eiger-9m", {{3, 6}, {1030, 514}, {10, 37}}, 75e-6, 450e-6, 65534, false, 0, NULL, true},
+    {"eiger-16m", {{4, 8}, {1030, 514}, {10, 37}}, 75e-6, 450e-6, 65534, false, 0, NULL, true},
+    {"eiger2-500k", {{1, 1}, {1028, 512}, {12, 38}}, 75e-6, 450e-6, 65534, false, 0, NULL, true},
+    {"eiger2-1m", {{1, 2}, {1028, 512}, {12, 38}}, 75e-6, 450e-6, 65534, false, 0, NULL, true},
+    {"eiger2-4m", {{2, 4}, {1028, 512}, {12, 38}}, 75e-6, 450e-6, 65534, false, 0, NULL, true},
+    {"eiger2-9m", {{3, 6}, {1028, 512}, {12, 38}}, 75e-6, 450e-6, 65534, false, 0, NULL, true},
+    {"eiger2-16m", {{4, 8}, {1028, 512}, {12, 38}}, 75e-6, 450e-6, 65534, false, 0, NULL, true},
+    {"jungfrau-1m", {{1, 2}, {1030, 514}, {8, 36}}, 75e-6, 320e-6, 11000, true, 0, NULL, false},
+    {"jungfrau-4m", {{2, 4}, {1030, 514}, {8, 36}}, 75e-6, 320e-6, 11000, true, 0, NULL, false},
+    {"jungfrau-16m",
+     {{1, 1}, {1030, 514}, {0, 0}},
+     75e-6,
+     320e-6,
+     11000,
+     true,
+     32,
+     jungfrau_16m,
+     false},
+    {"agipd-1m", {{1, 8}, {128, 64}, {0, 2}}, 200e-6, 500e-6, 10000, true, 16, agipd, false},
+    {"cspad", {{2, 1}, {194, 185}, {3, 0}}, 109.92e-6, 500e-6, 2700, true, 32, cspad, false},
+    {"epix10k-2m", {{1, 1}, {192, 176}, {0, 0}}, 100e-6, 500e-6, 11000, true, 64, epix10k, false},
+    {"rayonix-mx170hs", {{1, 1}, {1920, 1920}, {0, 0}}, 88.54e-6, 0, 65535, false, 0, NULL, false},
+    {"rayonix-mx225hs", {{1, 1}, {2880, 2880}, {0, 0}}, 78.125e-6, 0, 65535, false, 0, NULL, false},
+    {"rayonix-mx340hs", {{1, 1}, {3840, 3840}, {0, 0}}, 88.54e-6, 0, 65535, false, 0, NULL, false},
+};
+
+enum { PRESETS = sizeof detectors / sizeof *detectors };
+
+const struct preset_detector *preset_at(size_t index)
+{
+    return index < PRESETS ? &detectors[index] : NULL;
+}
+
+/* Returns the next letter or digit in lower case; 0: the end of the text. */
+static int next_sign(const char **text)
+{
+    while (**text == '-' || **text == '_' || **text == ' ')
+        (*text)++;
+    return **text ? tolower((unsigned char)*(*text)++) : 0;
+}
+
+static bool same_name(const char *a, const char *b)
+{
+    int sign;
+    do
+        if ((sign = next_sign(&a)) != next_sign(&b))
+            return false;
+    while (sign);
+    return true;
+}
+
+const struct preset_detector *preset_named(const char *name)
+{
+    for (size_t i = 0; i < PRESETS; i++)
+        if (same_name(name, detectors[i].name))
+            return &detectors[i];
+    return NULL;
+}
+
+void preset_places(const struct preset_detector *d, double distance_m, struct place **places)
+{
+    *places = mem_array(d->nplaces, sizeof **places);
+    for (size_t i = 0; i < d->nplaces; i++) {
+        const struct preset_stand s = d->stand(i);
+        (*places)[i] = (struct place){
+            .pixels = {layout_pixels(&d->layout, 0), layout_pixels(&d->layout, 1)},
+            .pixel_m = d->pixel_m,
+            .fast = {s.fast[0], s.fast[1], 0},
+            .slow = {s.slow[0], s.slow[1], 0},
+            .corner_m = {d->pixel_m * s.corner_px[0], d->pixel_m * s.corner_px[1], distance_m},
+        };
+    }
 }

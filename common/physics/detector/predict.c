@@ -64,8 +64,7 @@ static double reach_of(const struct view *v)
     return reach;
 }
 
-static enum status try_index(const struct view *v, int h, int k, int l, struct reflections *list,
-                             struct error *e)
+static void try_index(const struct view *v, int h, int k, int l, struct reflections *list)
 {
     struct reflection r = {.lattice = v->lattice, .hkl = {h, k, l}};
     double q[3];
@@ -73,16 +72,13 @@ static enum status try_index(const struct view *v, int h, int k, int l, struct r
         q[i] = h * v->reciprocal[i] + k * v->reciprocal[3 + i] + l * v->reciprocal[6 + i];
     const double length = vec_length(q);
     if (!(length > 0.0) || length > v->qmax)
-        return STATUS_OK;
+        return;
     r.off = off_sphere(v, q, r.direction);
     if (r.off > 1.0)
-        return STATUS_OK;
+        return;
     struct reflection *all = mem_grow(list->all, list->count, 1, sizeof r, &list->capacity);
-    if (!all)
-        return error_memory(e, "the reflections");
     list->all = all;
     all[list->count++] = r;
-    return STATUS_OK;
 }
 
 /* From the foot of a row to where it leaves a sphere of radius r about the centre, in units of its
@@ -96,8 +92,7 @@ static double half_chord(double a, double b, double c, double r)
 
 /* Predicts the reflections of the row (h, k, *). Only those l are tried that are in the shell
  * about the sphere from which spots can reach it. */
-static enum status try_row(const struct view *v, int h, int k, struct reflections *list,
-                           struct error *e)
+static void try_row(const struct view *v, int h, int k, struct reflections *list)
 {
     const double *step = v->reciprocal + 6;
     double from[3];
@@ -106,28 +101,25 @@ static enum status try_row(const struct view *v, int h, int k, struct reflection
     const double a = vec_dot(step, step), b = vec_dot(from, step), c = vec_dot(from, from);
     const double outer = half_chord(a, b, c, v->wave + v->reach);
     const double inner = half_chord(a, b, c, fmax(0.0, v->wave - v->reach)), foot = -b / a;
-    enum status s = STATUS_OK;
     const int last = (int)floor(foot + outer);
-    for (int l = (int)ceil(foot - outer); l <= last && outer >= 0.0 && !s; l++) {
+    for (int l = (int)ceil(foot - outer); l <= last && outer >= 0.0; l++) {
         if (fabs(l - foot) < inner)
             l = (int)ceil(foot + inner);
-        s = l <= last ? try_index(v, h, k, l, list, e) : STATUS_OK;
+        if (l <= last)
+            try_index(v, h, k, l, list);
     }
-    return s;
 }
 
-static enum status try_view(const struct view *v, struct reflections *list, struct error *e)
+static void try_view(const struct view *v, struct reflections *list)
 {
     const int hmax = (int)(v->qmax * vec_length(v->axes)),
               kmax = (int)(v->qmax * vec_length(v->axes + 3));
-    enum status s = STATUS_OK;
-    for (int h = -hmax; h <= hmax && !s; h++)
-        for (int k = -kmax; k <= kmax && !s; k++)
-            s = try_row(v, h, k, list, e);
-    return s;
+    for (int h = -hmax; h <= hmax; h++)
+        for (int k = -kmax; k <= kmax; k++)
+            try_row(v, h, k, list);
 }
 
-static int compare(const void *a, const void *b)
+static int compare_reflections(const void *a, const void *b)
 {
     const struct reflection *x = a, *y = b;
     if (x->lattice != y->lattice)
@@ -150,19 +142,19 @@ static bool is_same(const struct reflection *x, const struct reflection *y)
 }
 
 /* Removes duplicates: of equal reflections only the one nearest to a sphere stays. */
-static void settle(struct reflections *list)
+static void remove_duplicates(struct reflections *list)
 {
     size_t kept = 0;
     if (list->count)
-        qsort(list->all, list->count, sizeof *list->all, compare);
+        qsort(list->all, list->count, sizeof *list->all, compare_reflections);
     for (size_t i = 0; i < list->count; i++)
         if (!kept || !is_same(&list->all[kept - 1], &list->all[i]))
             list->all[kept++] = list->all[i];
     list->count = kept;
 }
 
-static enum status try_lattice(const struct experiment *x, const struct recipe *r, size_t index,
-                               double dmin_m, struct reflections *list, struct error *e)
+static void try_lattice(const struct experiment *x, const struct recipe *r, size_t index,
+                        double dmin_m, struct reflections *list)
 {
     const struct lattice *l = &r->lattices[index];
     const struct source *sources = r->nsources ? r->sources : x->beam.sources;
@@ -172,35 +164,31 @@ static enum status try_lattice(const struct experiment *x, const struct recipe *
                      .qmax = 1.0 / dmin_m,
                      .mosaic_rad = largest_turn(l)};
     size_t enough = list->count + (1 << 16);  // many of these are the same
-    enum status s = STATUS_OK;
-    for (size_t i = 0; i < l->nphi && l->weight > 0.0 && !s; i++) {
+    for (size_t i = 0; i < l->nphi && l->weight > 0.0; i++) {
         v.axes = l->cells_m + 9 * i;
         reciprocal_of(v.axes, v.reciprocal);
         v.reach = reach_of(&v);
-        for (size_t k = 0; k < nsources && !s; k++) {
+        for (size_t k = 0; k < nsources; k++) {
             if (!(sources[k].weight > 0.0))
                 continue;
             v.wave = 1.0 / sources[k].wavelength_m;
             vec_scale(sources[k].direction, -v.wave, v.incident);
-            s = try_view(&v, list, e);
-            if (!s && list->count > enough) {
-                settle(list);
+            try_view(&v, list);
+            if (list->count > enough) {
+                remove_duplicates(list);
                 enough = 2 * list->count + (1 << 16);
             }
         }
     }
-    return s;
 }
 
-enum status predict(const struct experiment *x, const struct recipe *r, double dmin_m,
-                    struct reflections *list, struct error *e)
+void predict(const struct experiment *x, const struct recipe *r, double dmin_m,
+             struct reflections *list)
 {
-    enum status s = STATUS_OK;
     *list = (struct reflections){0};
-    for (size_t i = 0; i < r->nlattices && !s; i++)
-        s = try_lattice(x, r, i, fmax(dmin_m, x->dmin_m), list, e);
-    settle(list);
-    return s;
+    for (size_t i = 0; i < r->nlattices; i++)
+        try_lattice(x, r, i, fmax(dmin_m, x->dmin_m), list);
+    remove_duplicates(list);
 }
 
 void predict_free(struct reflections *list)

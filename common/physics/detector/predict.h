@@ -4,7 +4,6 @@
 
 #include <stddef.h>
 
-#include "base/error.h"
 #include "base/vec.h"
 #include "model/experiment.h"
 #include "model/recipe.h"
@@ -27,10 +26,9 @@ struct reflections {
  * the width of a spot from the Ewald sphere of any source at any step of the rotation.  Each
  * reflection of a lattice is listed once, where it is nearest to a sphere.  The width comes from
  * the number of cells of the crystal and from the spread of the mosaic domains.  The list is sorted
- * by lattice, h, k, l.  Overwrites *list; predict_free frees it, also after an error.
- * STATUS_FAILED: memory cannot be allocated. */
-enum status predict(const struct experiment *x, const struct recipe *r, double dmin_m,
-                    struct reflections *list, struct error *e);
+ * by lattice, h, k, l.  Overwrites *list; predict_free frees it, also after an error. */
+void predict(const struct experiment *x, const struct recipe *r, double dmin_m,
+             struct reflections *list);
 
 void predict_free(struct reflections *list);
 

@@ -79,21 +79,18 @@ struct kernel {
     double *share;  // (2 half + 1)^2, a line for each step of the outer axis; 0 beyond the radius
 };
 
-static enum status make_kernel(const struct psf *psf, int64_t radius, int64_t half, bool columns,
-                               struct kernel *k, struct error *e)
+static void make_kernel(const struct psf *psf, int64_t radius, int64_t half, bool columns,
+                        struct kernel *k)
 {
-    size_t side = (size_t)(2 * half + 1), count;
+    const size_t side = (size_t)(2 * half + 1);
     k->half = half;
-    k->share = size_multiply(side, side, &count) ? mem_array(count, sizeof *k->share) : NULL;
-    if (!k->share)
-        return error_memory(e, "point spread");
+    k->share = mem_array(side, side * sizeof *k->share);
     double *share = k->share;
     for (int64_t a = -half; a <= half; a++)
         for (int64_t b = -half; b <= half; b++, share++)
             if (a * a + b * b <= radius * radius)
                 *share = columns ? psf_share(psf, (double)a, (double)b)
                                  : psf_share(psf, (double)b, (double)a);
-    return STATUS_OK;
 }
 
 /* The image that is being made, as lines along the inner axis, side by side along the outer
@@ -173,30 +170,24 @@ static void spread_all(const struct psf *psf, const struct spread *s, const floa
         s->out[i] = (float)((double)s->out[i] + lost);
 }
 
-enum status psf_apply(const struct psf *psf, float *image, int64_t nx, int64_t ny, struct error *e)
+void psf_apply(const struct psf *psf, float *image, int64_t nx, int64_t ny)
 {
     int64_t count = nx * ny, widest = nx > ny ? nx : ny;
     double max = brightest(image, count);
     if (psf->kind == PSF_NONE || max <= 0.0)
-        return STATUS_OK;
+        return;
     int64_t radius = psf_radius(psf, max);
     if (psf->radius_px <= 0 && radius > widest)
         radius = widest;
     float *in = mem_copy(image, (size_t)count, sizeof *image);
-    if (!in)
-        return error_memory(e, "image");
     /* noisify goes by columns.  Rows give the same sums unless one pixel's light can
      * reach a place twice, once wrapped: then the order of the two counts. */
     const bool columns = psf->loose_bounds && 2 * radius >= nx;
     struct kernel kernel;
-    enum status status =
-        make_kernel(psf, radius, radius < widest ? radius : widest, columns, &kernel, e);
-    if (!status) {
-        const struct spread s = {&kernel, image, nx, ny, columns, psf->loose_bounds ? 1 : 0};
-        memset(image, 0, (size_t)count * sizeof *image);
-        spread_all(psf, &s, in);
-        mem_free(kernel.share);
-    }
+    make_kernel(psf, radius, radius < widest ? radius : widest, columns, &kernel);
+    const struct spread s = {&kernel, image, nx, ny, columns, psf->loose_bounds ? 1 : 0};
+    memset(image, 0, (size_t)count * sizeof *image);
+    spread_all(psf, &s, in);
+    mem_free(kernel.share);
     mem_free(in);
-    return status;
 }

@@ -12,8 +12,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/error.h"
-
 /* PSF_CHARGE: photons lie anywhere in their pixel, the charge of each is a Gaussian cloud. */
 enum psf_kind { PSF_NONE, PSF_GAUSS, PSF_FIBER, PSF_CHARGE };
 
@@ -39,7 +37,7 @@ double psf_beyond(const struct psf *psf, double radius_px);
 
 /* Spreads `image`, ny rows of nx pixels, in place.  Pixels that are not positive give no light, and
  * an image without light does not change.  The function is serial, so that the bytes are always the
- * same.  STATUS_FAILED: memory cannot be allocated. */
-enum status psf_apply(const struct psf *psf, float *image, int64_t nx, int64_t ny, struct error *e);
+ * same. */
+void psf_apply(const struct psf *psf, float *image, int64_t nx, int64_t ny);
 
 #endif

@@ -151,10 +151,11 @@ static enum status check_alike(const struct experiment *x, const struct panel *p
 {
     for (size_t i = 0; i < x->npanels; i++)
         if (x->panels[i].thickness_m > 0.0 && strcmp(x->panels[i].material, p->material) != 0)
-            return error_set(e, STATUS_INPUT,
-                             "sensors of several wavelengths must be of one material (got '%s' and "
-                             "'%s'); expected the same in all panels",
-                             p->material, x->panels[i].material);
+            return error_set(
+                e, STATUS_INPUT,
+                "panels have sensors of '%s' and '%s'; expected one material for a beam of "
+                "several wavelengths",
+                p->material, x->panels[i].material);
     return STATUS_OK;
 }
 

@@ -7,9 +7,6 @@
 #ifndef BRAGG_PHYSICS_SHADOW_H
 #define BRAGG_PHYSICS_SHADOW_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "model/experiment.h"
 
 enum stop_shape { STOP_DISC, STOP_RECTANGLE, STOP_POLYGON };

@@ -36,6 +36,7 @@ enum status smear_check_experiment(const struct experiment *x, struct error *e)
 {
     struct smear s;
     enum status status = STATUS_OK;
+    CRYSTAL_SHAPES_ARE(4);
     for (size_t i = 0; i < x->ncrystals && x->sampling.smears; i++)
         if (x->crystals[i].shape == SHAPE_TOPHAT)
             return error_set(e, STATUS_INPUT,
@@ -104,8 +105,8 @@ enum status smear_open(struct smear *s, const struct experiment *x, const struct
     *s = (struct smear){.panel = p, .oversample = x->sampling.oversample};
     if (!find_foot(s))
         return error_set(e, STATUS_INPUT,
-                         "--sensor=smear: the sample must be in front of panel %d (got a distance "
-                         "of %g mm)",
+                         "--sensor=smear: the sample is behind panel %d (got a distance of %g mm); "
+                         "expected a distance above 0",
                          (int)(p - x->panels), m_to_mm(s->distance_m));
     if (p->thickness_m > 0.0)
         s->thickness_m = fmin(p->thickness_m, STOPPED / p->absorption_1_m);

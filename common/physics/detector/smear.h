@@ -1,6 +1,6 @@
 /*
  * The smear of a thick sensor [1.10].  A photon that meets the front of a flat panel stops deeper,
- * and farther from the foot of the normal from the sample.  So the image of a thick sensor is the
+ * and farther from the foot of the normal from the sample.  The image of a thick sensor is the
  * image of a thin one, and each photon of it is distributed along its ray.
  *
  * Places on a panel are in subpixels from the corner of its plane, along fast and slow.
@@ -8,11 +8,13 @@
 #ifndef BRAGG_PHYSICS_SMEAR_H
 #define BRAGG_PHYSICS_SMEAR_H
 
-#include <stdint.h>
-
 #include "base/error.h"
 #include "model/experiment.h"
 #include "physics/request.h"
+
+/* At most this is the sum of the absolute weights of a kernel: those of set_cubic are 1.25 together
+ * along each axis. */
+#define SMEAR_WEIGHTS 1.5625
 
 enum {
     SMEAR_NODE = 32,        // largest distance between nodes in pixels

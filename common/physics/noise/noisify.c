@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdbool.h>
 
-#include "physics/constants.h"
+#include "base/units.h"
 
 static const double LARGEST_16 = 65535.0, LARGEST_32 = 4294967295.0;
 
@@ -26,8 +26,7 @@ void noisify_ideal(const struct noisify *n, const float *photons, uint32_t *imag
         image[i] = counts((double)photons[i] * n->gain + n->adc, LARGEST_16);
 }
 
-enum status noisify_noise(struct noisify *n, struct ran1 *r, float *photons, uint32_t *image,
-                          struct error *e)
+void noisify_noise(struct noisify *n, struct ran1 *r, float *photons, uint32_t *image)
 {
     const double largest = n->bits == 32 ? LARGEST_32 : LARGEST_16;
     int64_t count = n->nx * n->ny;
@@ -39,9 +38,7 @@ enum status noisify_noise(struct noisify *n, struct ran1 *r, float *photons, uin
             p *= 1.0 + n->calibration * (double)ran1_gauss(r, &n->calibration_seed);
         photons[i] = ran1_poisson(r, (float)p, &n->seed);
     }
-    enum status status = psf_apply(&n->psf, photons, n->nx, n->ny, e);
-    if (status)
-        return status;
+    psf_apply(&n->psf, photons, n->nx, n->ny);
     for (int64_t i = 0; i < count; i++) {
         double v = (double)photons[i] * n->gain + n->adc;
         if (n->readout > 0.0)
@@ -50,7 +47,6 @@ enum status noisify_noise(struct noisify *n, struct ran1 *r, float *photons, uin
         n->saturated += v >= largest;
         n->below += v <= -1.0;
     }
-    return STATUS_OK;
 }
 
 /* --- the images of nanoBragg and nonBragg ---------------------------------------- */

@@ -14,7 +14,6 @@
 
 #include <stdint.h>
 
-#include "base/error.h"
 #include "model/experiment.h"
 #include "physics/detector/psf.h"
 #include "physics/noise/ran1.h"
@@ -40,9 +39,8 @@ void noisify_photons(const struct noisify *n, const float *input, float *photons
 void noisify_ideal(const struct noisify *n, const float *photons, uint32_t *image);
 
 /* Counts with noise; adds up what it cuts.  `photons` is overwritten by the noisy photons.  One
- * generator `r` serves both seeds, as in the original.  Errors: out of memory. */
-enum status noisify_noise(struct noisify *n, struct ran1 *r, float *photons, uint32_t *image,
-                          struct error *e);
+ * generator `r` serves both seeds, as in the original. */
+void noisify_noise(struct noisify *n, struct ran1 *r, float *photons, uint32_t *image);
 
 /* --- the images of nanoBragg and nonBragg ---------------------------------------- */
 

@@ -28,7 +28,7 @@ static int find_chances(int mean, double chance[POISSON_PLACES])
 }
 
 /* Fills in a place whose own outcome has a `share` of it. */
-static void fill(int row, int place, double share, int own, int other)
+static void fill_place(int row, int place, double share, int own, int other)
 {
     table.chance[row][place] = share;
     table.entry[row][place] =
@@ -50,7 +50,7 @@ static void make_row(int row)
     }
     while (npoor && nrich) {
         const int to = poor[--npoor], from = rich[nrich - 1];
-        fill(row, to, share[to], first + to, first + from);
+        fill_place(row, to, share[to], first + to, first + from);
         share[from] = (share[from] + share[to]) - 1.0;
         if (share[from] < 1.0) {
             nrich--;
@@ -58,15 +58,15 @@ static void make_row(int row)
         }
     }
     while (npoor--)  // full, but for rounding
-        fill(row, poor[npoor], 1.0, first + poor[npoor], 0);
+        fill_place(row, poor[npoor], 1.0, first + poor[npoor], 0);
     while (nrich--)
-        fill(row, rich[nrich], 1.0, first + rich[nrich], 0);
+        fill_place(row, rich[nrich], 1.0, first + rich[nrich], 0);
 }
 
 static void make(void)
 {
     for (int place = 0; place < POISSON_PLACES; place++)
-        fill(0, place, 1.0, 0, 0);
+        fill_place(0, place, 1.0, 0, 0);
     for (int row = 1; row <= POISSON_WHOLES; row++)
         make_row(row);
 }

@@ -189,13 +189,13 @@ HD bool poisson_ties(uint32_t entry, uint32_t bits)
     return (entry & 1023) == (bits & (POISSON_DIGITS - 1));
 }
 
-/* The count of an entry; is_own: the place's own. */
+/* Returns one of the two counts of an entry.  is_own: the count of the place of the entry. */
 HD uint32_t poisson_outcome(uint32_t entry, bool is_own)
 {
     return (is_own ? entry >> 10 : entry >> 18) & 255;
 }
 
-/* Returns the count for bits that decide. */
+/* Returns the count that the bits select.  poisson_ties must be false for them. */
 HD uint32_t poisson_decide(uint32_t entry, uint32_t bits)
 {
     return poisson_outcome(entry, (bits & (POISSON_DIGITS - 1)) < (entry & 1023));

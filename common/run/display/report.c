@@ -11,7 +11,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/units.h"
-#include "io/output/replace.h"
+#include "io/output/output_file.h"
 #include "page/document.h"
 #include "run/local/restart.h"
 #include "run/pipeline/commands.h"
@@ -23,7 +23,8 @@ enum { LINE_BYTES = 1024 };
 /* Cost of a process, as it reports with --stats. */
 struct process_cost {
     double frames, cpu_s, wall_s;
-    double compute, input, output;  // fractions of wall_s: computing, waiting for input, output
+    double compute, input, output;  // fractions of wall_s: computing (with checksums and copies),
+                                    // waiting for input, waiting for output
 };
 
 /* Returns the number of the key `name` in a flat JSON object; 0: the key is missing. */
@@ -41,7 +42,7 @@ static bool stats_read(const char *folder, const char *name, struct process_cost
 {
     char line[LINE_BYTES];
     char *path = command_file(folder, name, "stats");
-    FILE *in = path ? fopen(path, "r") : NULL;
+    FILE *in = fopen(path, "r");
     bool any = false;
     mem_free(path);
     if (!in)
@@ -51,11 +52,12 @@ static bool stats_read(const char *folder, const char *name, struct process_cost
     (void)fclose(in);
     if (!any)
         return false;
-    const double wall_s = stats_value(line, "wall_s"), scale = wall_s > 0 ? 1 / wall_s : 0;
+    const double wall_s = stats_value(line, "wall_s"), scale = wall_s > 0 ? 1 / wall_s : 0,
+                 work_s = stats_value(line, "compute_s") + stats_value(line, "codec_s");
     *cost = (struct process_cost){.frames = stats_value(line, "frames"),
                                   .cpu_s = stats_value(line, "cpu_s"),
                                   .wall_s = wall_s,
-                                  .compute = stats_value(line, "compute_s") * scale,
+                                  .compute = work_s * scale,
                                   .input = stats_value(line, "wait_in_s") * scale,
                                   .output = stats_value(line, "wait_out_s") * scale};
     return true;
@@ -73,6 +75,47 @@ void report_stats(const struct commands *c, const char *folder, FILE *out)
             fprintf(out, "%-18s %8.0f %10.3f %9.1f%% %9.1f%% %10.1f%%\n", c->list[i].name,
                     cost.frames, cost.cpu_s, 100 * cost.compute, 100 * cost.input,
                     100 * cost.output);
+}
+
+/* Returns the number of a process of the stage that computes for most of its time, and sets *share
+ * to that fraction of its time.  c->count: no stage computes for half of its time. */
+static size_t find_limit(const struct commands *c, const char *folder, double *share)
+{
+    struct process_cost cost;
+    size_t limit = c->count;
+    *share = 0.5;
+    for (size_t i = 0, end; i < c->count; i = end) {
+        double busy = 0, processes = 0;
+        for (end = i; end < c->count && c->list[end].stage == c->list[i].stage; end++)
+            if (stats_read(folder, c->list[end].name, &cost) && cost.frames > 0) {
+                busy += cost.compute;
+                processes++;
+            }
+        if (processes > 0 && busy / processes > *share) {
+            *share = busy / processes;
+            limit = i;
+        }
+    }
+    return limit;
+}
+
+void report_limit(const struct commands *c, const char *folder, FILE *out)
+{
+    static const char *const dividing[] = {"bragg-noise", "bragg-background", "bragg-write"};
+    double share;
+    const size_t limit = find_limit(c, folder, &share);
+    if (limit == c->count) {
+        fputs("bragg-run: no stage limits the speed: none computes for half of its time\n", out);
+        return;
+    }
+    const struct pipeline_stage *s = c->list[limit].stage;
+    fprintf(out, "bragg-run: '%s' limits the speed: it computes for %.0f %% of its time", s->name,
+            100 * share);
+    for (size_t i = 0; i < sizeof dividing / sizeof *dividing; i++)
+        if (pipeline_is_program(s, dividing[i]))
+            fprintf(out, "; --count=%s=%" PRId64 " divides its frames among more processes",
+                    s->name, s->count + 1);
+    fputc('\n', out);
 }
 
 /* Copies the text between the outer brackets of "[...]\n".  Returns false, and copies nothing, if
@@ -122,7 +165,7 @@ enum status report_trace(const struct commands *c, const char *folder, const cha
     putc('[', r.stream);
     for (size_t i = 0; i < c->count; i++) {
         char *from = command_file(folder, c->list[i].name, "trace");
-        FILE *in = from ? fopen(from, "r") : NULL;
+        FILE *in = fopen(from, "r");
         mem_free(from);
         if (!in)
             continue;
@@ -165,7 +208,7 @@ static bool read_span(const char *line, struct span *s)
 static FILE *open_trace(const char *folder, const struct process *p)
 {
     char *path = command_file(folder, p->command->name, "trace");
-    FILE *in = path ? fopen(path, "re") : NULL;
+    FILE *in = fopen(path, "re");
     mem_free(path);
     return in;
 }
@@ -387,20 +430,18 @@ static void write_outcome(FILE *out, const struct report_page *r, enum status st
 static void write_pipeline(FILE *out, const char *path)
 {
     FILE *in = fopen(path, "rbe");
-    char *text = in ? mem_array(PIPELINE_SHOWN + 1, 1) : NULL;
-    if (text) {
-        text[fread(text, 1, PIPELINE_SHOWN, in)] = 0;
-        char *whole = realpath(path, NULL);
-        fputs("<div class=\"card\"><h3 class=\"names\">Pipeline ", out);
-        html_text(out, whole ? whole : path);
-        fputs("</h3><pre>", out);
-        html_lines(out, text);
-        free(whole);
-        fputs("</pre></div>\n", out);
-    }
+    if (!in)
+        return;
+    char *text = mem_array(PIPELINE_SHOWN + 1, 1), *whole = realpath(path, NULL);
+    text[fread(text, 1, PIPELINE_SHOWN, in)] = 0;
+    fputs("<div class=\"card\"><h3 class=\"names\">Pipeline ", out);
+    html_text(out, whole ? whole : path);
+    fputs("</h3><pre>", out);
+    html_lines(out, text);
+    fputs("</pre></div>\n", out);
+    free(whole);
     mem_free(text);
-    if (in)
-        (void)fclose(in);
+    (void)fclose(in);
 }
 
 /* Copies a part of the page of bragg-report, which has two gaps (lines DOCUMENT_GAP).  `part` is

@@ -19,6 +19,10 @@
  * omitted. */
 void report_stats(const struct commands *c, const char *folder, FILE *out);
 
+/* Prints the stage that limits the speed of a run: the stage that computes for most of its time, at
+ * least for half of it. */
+void report_limit(const struct commands *c, const char *folder, FILE *out);
+
 /* Merges the traces in `folder` into one JSON array at `path`, which appears whole or not at all.
  */
 enum status report_trace(const struct commands *c, const char *folder, const char *path,

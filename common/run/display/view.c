@@ -3,7 +3,6 @@
 #include "run/display/view.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +32,8 @@ void view_clear(struct view *v)
     v->count = v->nrows = 0;
 }
 
-uint64_t view_refused(const struct view *v)
+/* Returns the number of connections without a valid key that all processes have refused. */
+static uint64_t view_refused(const struct view *v)
 {
     const struct run_status *r = view_latest(v);
     uint64_t sum = 0;
@@ -76,8 +76,7 @@ static struct view_row row_of(const struct view *v, const struct process_status 
     if (now->time_ns < LEAST_NS || ns <= 0)
         return row;
     row.tells = true;
-    row.compute = (double)(now->compute_ns - then.compute_ns) / ns;
-    row.busy = row.compute + (double)(now->codec_ns - then.codec_ns) / ns;
+    row.compute = (double)(now->compute_ns + now->codec_ns - then.compute_ns - then.codec_ns) / ns;
     row.input = (double)(now->wait_in_ns - then.wait_in_ns) / ns;
     row.output = (double)(now->wait_out_ns - then.wait_out_ns) / ns;
     row.cpus = (double)(now->cpu_ns - then.cpu_ns) / ns;
@@ -103,7 +102,6 @@ static void merge(struct view_row *row, const struct view_row *more)
         return;
     row->tells = true;
     row->compute = (row->compute * old + more->compute * new) / all;
-    row->busy = (row->busy * old + more->busy * new) / all;
     row->input = (row->input * old + more->input * new) / all;
     row->output = (row->output * old + more->output * new) / all;
     row->cpus += more->cpus;
@@ -123,7 +121,7 @@ static void mark_bottleneck(struct view *v)
         double sum = 0, processes = 0;
         for (end = i; end < v->nrows && same_stage(v->rows[i].process, v->rows[end].process);
              end++) {
-            sum += v->rows[end].busy * v->rows[end].processes;
+            sum += v->rows[end].compute * v->rows[end].processes;
             processes += v->rows[end].processes;
         }
         if (sum / processes > most) {
@@ -311,7 +309,8 @@ static struct winsize size_of(FILE *out)
     return size;
 }
 
-void screen_clear(struct screen *s)
+/* Clears the lines, so that other text can be written. */
+static void screen_clear(struct screen *s)
 {
     if (s->lines)
         fputs("\r", s->out);
@@ -373,7 +372,7 @@ static bool is_complete(const struct bar *b)
     return r && r->known && r->acknowledged == r->total;
 }
 
-static void draw(struct bar *b)
+static void draw_bar(struct bar *b)
 {
     char summary[TEXT_SIZE / 2], heading[TEXT_SIZE];
     const int filled = (int)(view_share(&b->view) * BAR_WIDTH);
@@ -393,7 +392,7 @@ void bar_show(struct bar *b, struct run_status *r, uint64_t now_ns)
     }
     b->shown_ns = now_ns;
     view_take(&b->view, r, true);
-    draw(b);
+    draw_bar(b);
 }
 
 void bar_say(struct bar *b, const char *format, ...)
@@ -408,7 +407,7 @@ void bar_say(struct bar *b, const char *format, ...)
     va_end(args);
     putc('\n', stderr);
     if (b->on && view_latest(&b->view))
-        draw(b);
+        draw_bar(b);
 }
 
 void bar_close(struct bar *b)

@@ -22,8 +22,8 @@ struct view_row {
     int processes;                         // number of processes
     uint64_t frames, held;
     bool tells;                     // the process reports times; if false, all members below are 0
-    double compute, input, output;  // fractions of time: computing, waiting for input, output
-    double busy;                    // fraction of time: computing and handling messages
+    double compute, input, output;  // fractions of time: computing (with checksums and copies),
+                                    // waiting for input, waiting for output
     double cpus;                    // CPU time divided by elapsed time
     double in_mb_s, out_mb_s;       // 10^6 bytes per second
     bool bottleneck;
@@ -48,9 +48,6 @@ void view_clear(struct view *v);
 /* Returns the latest status; NULL: none yet. */
 const struct run_status *view_latest(const struct view *v);
 
-/* Returns the number of connections without a valid key that all processes have refused. */
-uint64_t view_refused(const struct view *v);
-
 /* Writes "450 of 1000 frames, 35.2/s, 0:15 left", without a newline. */
 void view_summary(const struct view *v, char *text, size_t size);
 
@@ -69,9 +66,6 @@ struct screen {
     FILE *out;
     int lines;  // number of lines drawn now; the cursor is after the last one
 };
-
-/* Clears the lines, so that other text can be written. */
-void screen_clear(struct screen *s);
 
 /* Draws `heading` and, if the terminal is large enough, the rows of the view. */
 void screen_draw(struct screen *s, const char *heading, const struct view *v);

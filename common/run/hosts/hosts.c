@@ -5,8 +5,9 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/text.h"
 #include "run/hosts/launch.h"
-#include "run/hosts/slurm.h"
+#include "stage/stage.h"
 
 static bool is_word(const char *text)
 {
@@ -19,7 +20,7 @@ static bool names_hosts(const struct pipeline_stage *s)
 }
 
 /* Returns the index of the host with a name of `length` bytes; h->count: not found. */
-static size_t find(const struct hosts *h, const char *name, size_t length)
+static size_t find_host(const struct hosts *h, const char *name, size_t length)
 {
     size_t i = 0;
     while (i < h->count &&
@@ -48,7 +49,7 @@ static enum status add_names(struct hosts *h, const char *option, const char *te
                              "%s'%.80s' is not a list of host names; expected letters, digits "
                              "and -_.@:[], without - at the start, separated by commas",
                              option, text);
-        if (find(h, name, length) == h->count) {
+        if (find_host(h, name, length) == h->count) {
             if (h->count == HOSTS_MAX)
                 return error_set(e, bad, "%s'%.80s' and more: too many hosts; expected at most %d",
                                  option, text, HOSTS_MAX);
@@ -67,9 +68,7 @@ static enum status list_hosts(struct hosts *h, enum launcher launcher, const cha
                               const struct pipeline *p, struct error *e)
 {
     *h = (struct hosts){.launcher = launcher, .list = mem_array(HOSTS_MAX, sizeof *h->list)};
-    enum status s = h->list ? STATUS_OK : error_memory(e, "the hosts");
-    if (s == STATUS_OK && text)
-        s = add_names(h, "--hosts=", text, STATUS_USAGE, e);
+    enum status s = text ? add_names(h, "--hosts=", text, STATUS_USAGE, e) : STATUS_OK;
     for (size_t i = 0; i < p->nstages && s == STATUS_OK; i++) {
         char where[300];
         const struct pipeline_stage *stage = &p->stages[i];
@@ -129,7 +128,7 @@ static size_t find_named(const struct hosts *h, const char *text, size_t i)
 {
     for (; i; i--)
         text += strcspn(text, ",") + 1;
-    return find(h, text, strcspn(text, ","));
+    return find_host(h, text, strcspn(text, ","));
 }
 
 size_t hosts_place(const struct hosts *h, const struct pipeline_stage *s, int64_t i)
@@ -157,4 +156,172 @@ enum status hosts_find(struct hosts *h, enum launcher launcher, const char *text
     s = list_hosts(h, launcher, allocated ? allocated : text, p, e);
     mem_free(allocated);
     return s ? s : multiply_counts(h, p, e);
+}
+
+/* --- stages that move into bragg-intensity ------------------------------------- */
+
+enum { WORDS_SIZE = 4096 };
+
+static const char *const fusable[] = {"bragg-background", "bragg-noise"};
+
+enum { FUSABLE = sizeof fusable / sizeof *fusable };
+
+static bool leaves_first_host(const struct hosts *h, const struct pipeline_stage *s)
+{
+    bool leaves = false;
+    for (int64_t i = 0; i < s->count; i++)
+        leaves |= hosts_place(h, s, i) != 0;
+    return leaves;
+}
+
+/* Returns the index of the only stage that reads the output of stage number i. -1: there is
+ * none, there are several, or a client program waits for stage number i. */
+static int only_stage_after(const struct pipeline *p, int i)
+{
+    int next = -1, count = 0;
+    for (size_t k = 0; k < p->nstages; k++) {
+        count += p->stages[k].input == i || p->stages[k].after == i;
+        next = p->stages[k].input == i ? (int)k : next;
+    }
+    return count == 1 ? next : -1;
+}
+
+/* Returns true if a stage can be fused into another one with --fuse.  The stage must have one
+ * process and neither hosts nor a limit of restarts.  Its args must be options of its own
+ * program, without operands, --engine and options that all stages have. */
+static bool can_be_fused(const struct pipeline_stage *s)
+{
+    bool plain = s->count == 1 && !s->hosts && s->restart == INT64_MAX &&
+                 !pipeline_has(s, "engine") && !pipeline_has(s, "device");
+    for (size_t i = 0; i < s->nargs && plain; i++)
+        plain = strncmp(s->args[i], "--", 2) == 0 &&
+                !opt_find(options_table(NULL), s->args[i] + 2, strcspn(s->args[i] + 2, "="));
+    return plain;
+}
+
+static enum status add_fuse(struct pipeline_stage *to, const struct pipeline_stage *s,
+                            struct error *e)
+{
+    char text[WORDS_SIZE] = "";
+    const char *dash = strchr(s->program, '-');
+    (void)snprintf(text, sizeof text, "--fuse=%s", dash + 1);
+    bool good = true;
+    to->compress = s->compress == COMPRESS_NOT_SAID ? to->compress : s->compress;
+    for (size_t i = 0; i < s->nargs && good; i++)
+        good = words_append(text, sizeof text, s->args[i]);
+    if (good)
+        return pipeline_add_word(to, text, e);
+    return error_set(e, STATUS_INPUT,
+                     "stage '%s': args are too long for --fuse; give the stage a key 'hosts'",
+                     s->name);
+}
+
+/* Removes stage number i.  The stages after it get its input, and the indices of later stages
+ * are corrected. */
+static void remove_stage(struct pipeline *p, int i)
+{
+    struct pipeline_stage *gone = &p->stages[i];
+    const int before = gone->input;
+    mem_free(gone->program);
+    mem_free(gone->hosts);
+    for (size_t k = 0; k < gone->nargs; k++)
+        mem_free(gone->args[k]);
+    memmove(gone, gone + 1, (--p->nstages - (size_t)i) * sizeof *gone);
+    for (size_t k = 0; k < p->nstages; k++) {
+        struct pipeline_stage *s = &p->stages[k];
+        s->input = s->input == i ? before : s->input;
+        s->input -= s->input > i;
+        s->after -= s->after > i;
+    }
+}
+
+/* Returns true if images of a bragg-intensity should stay in its process: they would go to another
+ * host as photons, or from the GPU to a process that computes on the CPU. */
+static bool gains_by_fusing(const struct hosts *h, const struct pipeline_stage *s,
+                            const char **reason)
+{
+    const char *engine = pipeline_value(s, "engine");
+    const bool leaves = h->count > 1 && leaves_first_host(h, s);
+    *reason = leaves ? "to send less over the network" : "so that images stay on the GPU";
+    return leaves || (!s->hosts && engine && strcmp(engine, "cuda") == 0);
+}
+
+enum status fuse_stages(struct pipeline *p, const struct hosts *hosts, char text[FUSE_TEXT_SIZE],
+                        struct error *e)
+{
+    enum status s = STATUS_OK;
+    char names[80] = "";
+    const char *reason;
+    text[0] = 0;
+    for (int i = 0; i < (int)p->nstages && !s; i++) {
+        if (!pipeline_is_program(&p->stages[i], "bragg-intensity") ||
+            pipeline_has(&p->stages[i], "fuse") || !gains_by_fusing(hosts, &p->stages[i], &reason))
+            continue;
+        for (int k = 0; k < FUSABLE && !s; k++) {
+            const int next = only_stage_after(p, i);
+            if (next < 0 || !pipeline_is_program(&p->stages[next], fusable[k]) ||
+                !can_be_fused(&p->stages[next]) || pipeline_is_last(p, (size_t)next))
+                continue;
+            const size_t used = strlen(names);
+            (void)snprintf(names + used, sizeof names - used, "%s'%s'", used ? " and " : "",
+                           p->stages[next].name);
+            s = add_fuse(&p->stages[i], &p->stages[next], e);
+            remove_stage(p, next);
+            i -= next < i;
+            (void)snprintf(text, FUSE_TEXT_SIZE,
+                           "%s moved into the processes of '%s', %s; 'hosts: first' keeps them "
+                           "apart",
+                           names, p->stages[i].name, reason);
+        }
+    }
+    return s;
+}
+
+/* --- compression --------------------------------------------------------------- */
+
+static const char FUSED_NOISE[] = "--fuse=noise";
+
+/* Returns true if the stage sends integer counts, which compress well, instead of photons. */
+static bool gives_counts(const struct pipeline_stage *s)
+{
+    bool fused = false;
+    for (size_t i = 0; i < s->nargs; i++)
+        fused |= strncmp(s->args[i], FUSED_NOISE, strlen(FUSED_NOISE)) == 0;
+    return pipeline_is_program(s, "bragg-noise") ||
+           (fused && pipeline_is_program(s, "bragg-intensity"));
+}
+
+/* Returns true if the processes of two stages are not all on one host. */
+static bool are_apart(const struct hosts *h, const struct pipeline_stage *a,
+                      const struct pipeline_stage *b)
+{
+    bool apart = false;
+    const size_t first = hosts_place(h, a, 0);
+    for (int64_t i = 0; i < a->count; i++)
+        apart |= hosts_place(h, a, i) != first;
+    for (int64_t i = 0; i < b->count; i++)
+        apart |= hosts_place(h, b, i) != first;
+    return apart;
+}
+
+static bool leaves_host(const struct pipeline *p, size_t i, const struct hosts *h)
+{
+    bool leaves = false;
+    for (size_t k = 0; k < p->nstages && h->count > 1; k++)
+        leaves |= p->stages[k].input == (int)i && are_apart(h, &p->stages[i], &p->stages[k]);
+    return leaves;
+}
+
+enum status choose_compression(struct pipeline *p, const struct hosts *hosts, struct error *e)
+{
+    enum status s = STATUS_OK;
+    for (size_t i = 0; i < p->nstages && s == STATUS_OK; i++) {
+        struct pipeline_stage *stage = &p->stages[i];
+        const bool packs = stage->compress == COMPRESS_NOT_SAID
+                               ? gives_counts(stage) && leaves_host(p, i, hosts)
+                               : stage->compress == COMPRESS_TRUE;
+        if (packs && !pipeline_has(stage, "compress"))
+            s = pipeline_add_word(stage, "--compress", e);
+    }
+    return s;
 }

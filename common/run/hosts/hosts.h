@@ -2,6 +2,9 @@
 #ifndef BRAGG_RUN_HOSTS_H
 #define BRAGG_RUN_HOSTS_H
 
+#include <stdbool.h>
+
+#include "base/error.h"
 #include "base/program.h"
 #include "run/pipeline/pipeline.h"
 
@@ -50,5 +53,65 @@ size_t hosts_place(const struct hosts *h, const struct pipeline_stage *s, int64_
  * or a host does not meet a requirement; the error names the first such host. */
 enum status hosts_check(struct hosts *h, const struct pipeline *p, const char *folder,
                         struct error *e);
+
+/* --- Slurm ------------------------------------------------------------------ */
+
+/* The hosts of the allocation in which this process runs, submission of new jobs, and the
+ * progress of a job.
+ *
+ * Returns true if this process runs in an allocation. */
+bool slurm_is_inside(void);
+
+/* Returns the hosts of this allocation, separated by commas; the caller frees the text with
+ * mem_free.  NULL: scontrol failed; the error is STATUS_FAILED. */
+char *slurm_hosts(struct error *e);
+
+/* Submits a run as a job.  Writes the script bragg-run.sbatch into the working folder, passes it to
+ * sbatch, and prints the last line of sbatch to stdout.  The script runs the same bragg-run, and
+ * again with --resume if Slurm has requeued the job.
+ *   path     the pipeline file
+ *   workdir  the working folder as the user typed it; NULL: the current folder
+ *   options  options of sbatch, separated by blanks; NULL: none
+ *   argv     command line of bragg-run, ended by NULL
+ *   dry      only print the script
+ *   follow   show the progress on the terminal until the job ends.  Ctrl-C then asks the user
+ *            whether to cancel the job.  If not, the job continues, and STATUS_OK is returned
+ *
+ * STATUS_INTERRUPTED: the user cancelled the job.
+ * STATUS_USAGE: a name or an option has characters that the script cannot contain.
+ * STATUS_FAILED: sbatch failed; the error is the last line of sbatch, and the script is removed.
+ * Or the job failed while its progress was shown; the error has the state of the job and the last
+ * line of its log. */
+enum status slurm_begin(const char *path, const char *workdir, const char *options,
+                        const char *const *argv, bool dry, bool follow, struct error *e);
+
+/* --- less traffic ----------------------------------------------------------- */
+
+/*
+ * Changes to a pipeline on several hosts, so that less crosses the network.
+ *
+ * Stages that follow bragg-intensity move into its processes: images with noise (16-bit counts)
+ * then cross the network instead of photons (32-bit floats), which are twice as large.  Integer
+ * pixels that still go to another host are compressed.
+ */
+
+enum { FUSE_TEXT_SIZE = 256 };
+
+/* Moves bragg-background and bragg-noise into the bragg-intensity before them, with its option
+ * --fuse, if
+ *   - a process of bragg-intensity runs on another host than the first one, or computes with
+ *     --engine=cuda, and
+ *   - the file gives the stages neither hosts nor count, nor options that need a process of their
+ *     own.
+ * Invalidates pointers to stages.  Sets `text` to a message about the change; "": no change.
+ * STATUS_INPUT: the command line becomes too long. */
+enum status fuse_stages(struct pipeline *p, const struct hosts *hosts, char text[FUSE_TEXT_SIZE],
+                        struct error *e);
+
+/* Adds --compress to the stages with `compress: true`.  Also adds it to stages without that key
+ * whose integer pixels go to another host: without compression, encryption takes as much CPU time
+ * as the compression does, and the images are three times as large.  `hosts` can be empty.
+ * STATUS_FAILED: a stage has no room for the option. */
+enum status choose_compression(struct pipeline *p, const struct hosts *hosts, struct error *e);
 
 #endif

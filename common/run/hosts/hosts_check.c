@@ -53,7 +53,7 @@ static bool open_pipes(int in[2], int out[2])
     return false;
 }
 
-static enum status begin(struct question *q, const struct hosts *h, struct error *e)
+static enum status begin_question(struct question *q, const struct hosts *h, struct error *e)
 {
     int in[2], out[2];
     if (!open_pipes(in, out))
@@ -86,8 +86,8 @@ static bool runs_on(const struct hosts *h, const struct pipeline *p, size_t stag
 
 /* Sends the requests of the check to a host.  Ignores errors: if the launcher has ended already,
  * the launcher has printed the reason. */
-static void ask(struct question *q, const struct hosts *h, const struct pipeline *p,
-                const char *file)
+static void ask_host(struct question *q, const struct hosts *h, const struct pipeline *p,
+                     const char *file)
 {
     size_t processes;
     (void)launch_say(q->orders, "file", file);
@@ -211,7 +211,7 @@ static void listen_to_all(struct question *list, struct pollfd *polls, size_t co
 
 /* --- requirements -------------------------------------------------------------- */
 
-static enum status judge(const struct question *q, const char *folder, struct error *e)
+static enum status judge_answer(const struct question *q, const char *folder, struct error *e)
 {
     char ours[64];
     const char *name = q->host->name;
@@ -280,7 +280,7 @@ static enum status check_addresses(struct hosts *h, struct error *e)
     return STATUS_OK;
 }
 
-static void end(struct question *q)
+static void end_question(struct question *q)
 {
     if (q->orders >= 0)
         (void)close(q->orders);
@@ -297,15 +297,11 @@ static enum status ask_all(struct question *list, struct hosts *h, const struct 
 {
     enum status s = STATUS_OK;
     struct pollfd *polls = mem_array(h->count, sizeof *polls);
-    if (!polls)
-        return error_memory(e, "the hosts");
     for (size_t i = 0; i < h->count && s == STATUS_OK; i++) {
-        s = begin(&list[i], h, e);
+        s = begin_question(&list[i], h, e);
         if (s == STATUS_OK)
-            ask(&list[i], h, p, file);
+            ask_host(&list[i], h, p, file);
         list[i].host->ports = mem_array(list[i].wanted + 1, sizeof(int));
-        if (s == STATUS_OK && !list[i].host->ports)
-            s = error_memory(e, "the hosts");
     }
     if (s == STATUS_OK)
         listen_to_all(list, polls, h->count);
@@ -319,21 +315,19 @@ enum status hosts_check(struct hosts *h, const struct pipeline *p, const char *f
     struct question *list = mem_array(h->count, sizeof *list);
     char file[PATH_MAX];
     (void)snprintf(file, sizeof file, "%s/shared", folder);
-    enum status s = list ? STATUS_OK : error_memory(e, "the hosts");
-    const int made = s ? -1 : open(file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (s == STATUS_OK && made < 0)
-        s = error_errno(e, STATUS_FAILED, "%s", file);
+    const int made = open(file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    enum status s = made < 0 ? error_errno(e, STATUS_FAILED, "%s", file) : STATUS_OK;
     (void)signal(SIGPIPE, SIG_IGN);
-    for (size_t i = 0; list && i < h->count; i++)
+    for (size_t i = 0; i < h->count; i++)
         list[i] = (struct question){.host = &h->list[i], .orders = -1, .answers = -1};
     struct sigaction before[ENDS];
     catch_ends(before);
     if (s == STATUS_OK)
         s = ask_all(list, h, p, file, e);
     for (size_t i = 0; i < h->count && s == STATUS_OK && !ended_by; i++)
-        s = judge(&list[i], folder, e);
-    for (size_t i = 0; list && i < h->count; i++)
-        end(&list[i]);
+        s = judge_answer(&list[i], folder, e);
+    for (size_t i = 0; i < h->count; i++)
+        end_question(&list[i]);
     release_ends(before);
     if (ended_by)
         s = say_end(e);

@@ -27,7 +27,7 @@
 #include "base/files.h"
 #include "base/log.h"
 #include "base/program.h"
-#include "run/pipeline/cpu_affinity.h"
+#include "run/pipeline/commands.h"
 #include "run/pipeline/find_program.h"
 
 /* --- the end here: start ----------------------------------------------------- */
@@ -105,7 +105,7 @@ void launch_exec(const struct hosts *hosts, const struct host *host,
 
 /* --- the end here: items for the other end --------------------------------------------------- */
 
-static void put(FILE *out, const char *name, const char *value)
+static void put_item(FILE *out, const char *name, const char *value)
 {
     fprintf(out, value ? "%s %s" : "%s", name, value);
     putc(0, out);
@@ -138,7 +138,7 @@ static void put_all(FILE *out, const struct command *c, const struct launch_orde
 {
     for (char **setting = environ; *setting; setting++)
         if (is_shared(*setting))
-            put(out, "env", *setting);
+            put_item(out, "env", *setting);
     put_setting(out, "BRAGG_KILLED", o->killed);
     if (o->terminal)
         put_setting(out, LOG_TERMINAL, "1");
@@ -153,13 +153,13 @@ static void put_all(FILE *out, const struct command *c, const struct launch_orde
     char affinity[AFFINITY_TEXT_SIZE];
     affinity_print(&c->affinity, affinity);
     if (c->affinity.cpus || c->affinity.gpus)
-        put(out, "share", affinity);
-    put(out, "dir", c->hosts->dir);
+        put_item(out, "share", affinity);
+    put_item(out, "dir", c->hosts->dir);
     for (char **word = c->argv; *word; word++)
-        put(out, "arg", *word);
+        put_item(out, "arg", *word);
     if (o->again && c->again)
-        put(out, "arg", c->again);
-    put(out, "run", NULL);
+        put_item(out, "arg", c->again);
+    put_item(out, "run", NULL);
 }
 
 enum status launch_tell(int pipe, const struct command *c, const struct launch_orders *o,
@@ -335,7 +335,7 @@ static int find_port(const char *address)
     return port ? port : take_port(address, 0);
 }
 
-static void answer(const struct remote_check *c)
+static void answer_check(const struct remote_check *c)
 {
     char address[INET6_ADDRSTRLEN] = "127.0.0.1";
     (void)(from_ssh(address) || from_name(address) || from_interfaces(address));
@@ -369,7 +369,7 @@ static enum status take_check_item(struct remote_check *c, const char *name, con
     } else if (strcmp(name, "port") == 0) {
         c->ports++;
     } else if (strcmp(name, "check") == 0) {
-        answer(c);
+        answer_check(c);
     } else {
         return error_set(e, STATUS_USAGE, "--remote: unknown item '%.40s' on stdin", name);
     }
@@ -403,7 +403,7 @@ struct remote {
 /* Returns the path `program` if this host has an executable there.  Otherwise finds the program
  * of that name in the folder of this executable or in PATH.  Returns `program` if neither
  * exists. */
-static const char *find(const char *program)
+static const char *find_executable(const char *program)
 {
     const char *slash = strrchr(program, '/');
     const char *found =
@@ -411,7 +411,7 @@ static const char *find(const char *program)
     return found ? found : program;
 }
 
-static _Noreturn void become(struct remote *r)
+static _Noreturn void become_child(struct remote *r)
 {
     (void)setpgid(0, 0);
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -427,12 +427,12 @@ static _Noreturn void become(struct remote *r)
         log_line(LOG_ERROR, "%s: %s", r->dir ? r->dir : "stderr", strerror(errno));
     else if (shared)
         log_line(LOG_ERROR, "%s", e.text);
-    else if (execvp(find(r->argv[0]), r->argv) != 0)
+    else if (execvp(find_executable(r->argv[0]), r->argv) != 0)
         log_line(LOG_ERROR, "cannot run %s: %s", r->argv[0], strerror(errno));
     _exit(STATUS_FAILED);
 }
 
-static enum status start(struct remote *r, struct error *e)
+static enum status start_child(struct remote *r, struct error *e)
 {
     sigset_t mine;
     if (!r->argc || r->child)
@@ -446,14 +446,14 @@ static enum status start(struct remote *r, struct error *e)
     r->signals = signalfd(-1, &mine, SFD_CLOEXEC | SFD_NONBLOCK);
     r->child = program_fork();
     if (r->child == 0)
-        become(r);
+        become_child(r);
     if (r->signals < 0 || r->child < 0)
         return error_errno(e, STATUS_FAILED, "cannot start %s", r->argv[0]);
     (void)setpgid(r->child, r->child);  // in parent and child, because either may run first
     return STATUS_OK;
 }
 
-static void end(struct remote *r, uint64_t now_ns)
+static void end_child(struct remote *r, uint64_t now_ns)
 {
     if (r->kill_ns)
         return;
@@ -483,16 +483,11 @@ static char *copy(const char *text)
     return mem_copy(text, strlen(text) + 1, 1);
 }
 
-static enum status add_argument(struct remote *r, const char *word, struct error *e)
+static void add_argument(struct remote *r, const char *word)
 {
-    char **argv = mem_grow(r->argv, r->argc, 2, sizeof *argv, &r->capacity);
-    char *text = copy(word);
-    if (!argv || !text)
-        return error_memory(e, "a command line");
-    r->argv = argv;
-    r->argv[r->argc++] = text;
+    r->argv = mem_grow(r->argv, r->argc, 2, sizeof *r->argv, &r->capacity);
+    r->argv[r->argc++] = copy(word);
     r->argv[r->argc] = NULL;
-    return STATUS_OK;
 }
 
 static enum status take_item(struct remote *r, struct error *e)
@@ -507,15 +502,17 @@ static enum status take_item(struct remote *r, struct error *e)
                    : error_errno(e, STATUS_FAILED, "--remote: cannot send signal %s", value);
     if (strcmp(name, "env") == 0 && value)
         return putenv(copy(value)) == 0 ? STATUS_OK : error_memory(e, "the environment");
-    if (strcmp(name, "dir") == 0 && value)
-        return (r->dir = copy(value)) ? STATUS_OK : error_memory(e, "a folder");
     if (strcmp(name, "share") == 0 && value)
         return affinity_parse(&r->affinity, value, e);
-    if (strcmp(name, "arg") == 0 && value)
-        return add_argument(r, value, e);
     if (strcmp(name, "run") == 0)
-        return start(r, e);
-    return take_check_item(&r->check, name, value, e);
+        return start_child(r, e);
+    if (strcmp(name, "dir") == 0 && value)
+        r->dir = copy(value);
+    else if (strcmp(name, "arg") == 0 && value)
+        add_argument(r, value);
+    else
+        return take_check_item(&r->check, name, value, e);
+    return STATUS_OK;
 }
 
 /* Reads stdin and processes complete items. */
@@ -539,12 +536,12 @@ static enum status listen_to(struct remote *r, struct error *e)
     return s;
 }
 
-static void turn(struct remote *r, uint64_t now_ns)
+static void run_turn(struct remote *r, uint64_t now_ns)
 {
     struct signalfd_siginfo info;
     while (r->child && read(r->signals, &info, sizeof info) == (ssize_t)sizeof info)
         if (info.ssi_signo != SIGCHLD)
-            end(r, now_ns);
+            end_child(r, now_ns);
     if (r->child && r->ended)
         (void)kill(-r->child, SIGKILL);  // at once: an error message would end the run
     if (r->child)
@@ -557,7 +554,7 @@ enum status remote_serve(struct error *e)
 {
     enum { TICK_MS = 100 };
     struct remote *r = mem_array(1, sizeof *r);
-    enum status s = r ? STATUS_OK : error_memory(e, "--remote");
+    enum status s = STATUS_OK;
     (void)signal(SIGPIPE, SIG_IGN);
     while (s == STATUS_OK && (r->child || !r->ended)) {
         struct pollfd polls[] = {{.fd = r->ended ? -1 : STDIN_FILENO, .events = POLLIN},
@@ -565,9 +562,9 @@ enum status remote_serve(struct error *e)
         (void)poll(polls, 2, r->kill_ns ? TICK_MS : -1);
         if (polls[0].revents)
             s = listen_to(r, e);
-        turn(r, clock_ns());
+        run_turn(r, clock_ns());
     }
-    if (r && r->child)
+    if (r->child)
         (void)kill(-r->child, SIGKILL);
     mem_free(r);
     return s;

@@ -5,7 +5,7 @@
  *
  *     env NAME=VALUE    for the process; may be repeated
  *     dir PATH          working folder of the process
- *     share C F G F     its CPUs and GPUs, see cpu_affinity.h
+ *     share C F G F     its CPUs and GPUs, see struct affinity
  *     arg WORD          its command line; may be repeated
  *     run               start the process
  *     signal N          send a signal to its process group, after `run`

@@ -1,6 +1,6 @@
 /* Finds the hosts of a Slurm allocation, submits a run as a job, and shows its progress with
  * scontrol and the status of its source. */
-#include "run/hosts/slurm.h"
+#include "run/hosts/hosts.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -31,7 +31,7 @@ bool slurm_is_inside(void)
 char *slurm_hosts(struct error *e)
 {
     char *text = mem_array(HOSTS_BYTES, 1);
-    FILE *in = text ? popen("scontrol show hostnames", "re") : NULL;  // expands SLURM_JOB_NODELIST
+    FILE *in = popen("scontrol show hostnames", "re");  // expands SLURM_JOB_NODELIST
     size_t size = in ? fread(text, 1, HOSTS_BYTES - 1, in) : 0;
     const bool good = in && pclose(in) == 0;
     while (size && text[size - 1] == '\n')

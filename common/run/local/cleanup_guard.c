@@ -35,7 +35,7 @@ static const uint64_t END_NS = UINT64_C(5000000000);       // longest wait for t
 static pid_t groups[GROUPS_MAX];  // process groups of the run; used in the guard only
 static size_t ngroups;
 
-static void note(pid_t group)
+static void note_group(pid_t group)
 {
     if (group > 0 && ngroups < GROUPS_MAX)
         groups[ngroups++] = group;
@@ -58,7 +58,7 @@ static void pause_ms(long ms)
     (void)nanosleep(&(struct timespec){.tv_nsec = ms * 1000000L}, NULL);
 }
 
-static void keep(const char *folder, int fd)
+static void run_guard(const char *folder, int fd)
 {
     sigset_t all;
     pid_t group;
@@ -69,7 +69,7 @@ static void keep(const char *folder, int fd)
     (void)dup2(fd, STDIN_FILENO);
     program_close_files(STDOUT_FILENO, ~0u);
     while (read(STDIN_FILENO, &group, sizeof group) == (ssize_t)sizeof group)
-        note(group);
+        note_group(group);
     bool any = signal_groups(SIGTERM);
     const uint64_t until_ns = clock_ns() + PATIENCE_NS;
     while (any && clock_ns() < until_ns) {
@@ -171,7 +171,7 @@ enum status cleanup_guard_open(struct cleanup_guard *k, const char *base, struct
     (void)fcntl(k->pipe, F_SETFL, O_NONBLOCK);
     k->process = fork();
     if (k->process == 0)
-        keep(k->folder, fd[0]);
+        run_guard(k->folder, fd[0]);
     (void)close(fd[0]);
     if (k->process < 0)
         return error_errno(e, STATUS_FAILED, "cannot start the keeper of the folder %s", k->folder);
@@ -186,7 +186,7 @@ enum status cleanup_guard_open(struct cleanup_guard *k, const char *base, struct
 
 /* Sends the number of a process group to the guard: positive if the group was started, negative
  * if it has ended.  The message is lost if the pipe is full because the guard was stopped. */
-static void tell(const struct cleanup_guard *k, pid_t group)
+static void send_group(const struct cleanup_guard *k, pid_t group)
 {
     while (write(k->pipe, &group, sizeof group) < 0 && errno == EINTR)
         continue;
@@ -194,12 +194,12 @@ static void tell(const struct cleanup_guard *k, pid_t group)
 
 void cleanup_guard_started(const struct cleanup_guard *k, pid_t group)
 {
-    tell(k, group);
+    send_group(k, group);
 }
 
 void cleanup_guard_ended(const struct cleanup_guard *k, pid_t group)
 {
-    tell(k, -group);
+    send_group(k, -group);
 }
 
 /* Waits up to END_NS for the end of the guard, and continues the guard in case it was stopped.

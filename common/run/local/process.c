@@ -84,8 +84,8 @@ static void become_here(const struct command *c, const struct environment *env, 
 /* In the child process: executes the program or its launcher in a process group of its own, so
  * that Ctrl-C at the terminal does not reach it.  The child process gets SIGTERM if bragg-run
  * dies. */
-static _Noreturn void become(const struct process *p, const struct environment *env, int input,
-                             int output, pid_t parent)
+static _Noreturn void become_program(const struct process *p, const struct environment *env,
+                                     int input, int output, pid_t parent)
 {
     (void)setpgid(0, 0);
     (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -123,7 +123,7 @@ enum status process_start(struct process *p, const struct environment *env, stru
     const pid_t parent = getpid();
     p->start_ns = 0;
     p->begun_ns = clock_ns();
-    p->asked = p->life.forgiven = p->life.starved = p->life.seen = false;
+    p->asked = p->life.forgiven = p->life.starved = p->life.seen = p->life.memory = false;
     p->life.reason = NULL;
     p->complete = false;
     p->spoke_ns = p->failed_ns = 0;
@@ -138,7 +138,7 @@ enum status process_start(struct process *p, const struct environment *env, stru
         return error_errno(e, STATUS_FAILED, "cannot make a pipe for %s", p->command->name);
     p->pid = program_fork();
     if (p->pid == 0)
-        become(p, env, input, fd[1], parent);
+        become_program(p, env, input, fd[1], parent);
     (void)close(input);
     (void)close(fd[1]);
     p->output = fd[0];
@@ -205,6 +205,7 @@ static void note_message(struct process *p)
 static void take_word(struct process *p, const char *word)
 {
     p->complete |= strcmp(word, LOG_COMPLETE) == 0;
+    p->life.memory |= strcmp(word, LOG_MEMORY) == 0;
 }
 
 /* Processes an answer "run HOST PID": the process has started.  Earlier lines of its launcher
@@ -266,7 +267,8 @@ static void take_line(struct process *p, struct environment *env)
     if (p->command->last && !env->verbose && strncmp(p->line, "http://", strlen("http://")) == 0) {
         cut_tokens(p->line);  // the page exists only during the run
         if (!env->quiet)
-            show_line(p, env, 0);
+            bar_say(&env->bar, "%s: ready: %s shows the stream at %s", log_program(),
+                    p->command->name, p->line);
         return;
     }
     const bool told = p->line[0] == LOG_MARK;

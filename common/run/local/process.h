@@ -25,6 +25,7 @@ struct life {
     uint64_t fruitless_ns;  // time of the first end that `fruitless` counts
     uint64_t doubt_ns;      // time of a failure that may be an exclusion; 0: none
     bool cut;               // the connection to its host broke
+    bool memory;            // it reported that its memory ran out, and ended
     bool starved;           // the system killed it because memory ran out
     bool forgiven;          // its end is not a failure of the run
     const char *reason;     // why bragg-run killed it or the source excluded it; NULL: neither

@@ -12,7 +12,7 @@
 
 #include "base/log.h"
 #include "run/local/source_monitor.h"
-#include "stage/options.h"
+#include "stage/stage.h"
 
 /* --- kills because memory ran out ---------------------------------------------- */
 
@@ -163,6 +163,8 @@ void restarts_fate(const struct process *p, char *text, size_t size)
 {
     if (p->life.reason)
         (void)snprintf(text, size, "%s", p->life.reason);
+    else if (p->life.memory)
+        (void)snprintf(text, size, "ran out of memory");
     else if (p->life.cut)
         (void)snprintf(text, size, "lost the connection to its host");
     else if (p->life.starved)
@@ -293,7 +295,7 @@ enum restart_decision restarts_try(struct restarts *r, struct process *p, uint64
     }
     if (!restarts_allow(p))
         return RESTART_NO;
-    if (killed)
+    if (killed || p->life.memory)
         return restart(r, p);
     return WEXITSTATUS(p->status) == STATUS_FAILED && p->life.seen && p != r->source
                ? doubt(r, p, now_ns)

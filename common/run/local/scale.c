@@ -1,5 +1,5 @@
 /* Sends, executes and answers the requests of --add and --remove. */
-#include "run/local/scale.h"
+#include "run/local/supervisor.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -68,7 +68,9 @@ bool find_run_keys(const char *where, char path[PATH_MAX])
            find_path(where, "bragg-run-*/keys", is_keys, path);
 }
 
-bool find_in_folder(const char *folder, char endpoint[ENDPOINT_SIZE])
+/* Finds the control endpoint of the run with a private folder, which belongs to bragg-run or to
+ * a stage in a shell pipe.  Returns false if no process listens at the endpoint (yet). */
+static bool find_in_folder(const char *folder, char endpoint[ENDPOINT_SIZE])
 {
     return find_path(folder, "control", is_source, endpoint) ||
            find_path(folder, "bragg-*/control", is_source, endpoint) ||
@@ -86,7 +88,7 @@ void find_note_control(const char *folder, const char *control)
         (void)!symlink(endpoint, path);
 }
 
-static void note(const char *folder, const char *link, const char *target)
+static void make_link(const char *folder, const char *link, const char *target)
 {
     char full[PATH_MAX], path[PATH_MAX];
     (void)snprintf(path, sizeof path, "%s/%s", folder, link);
@@ -96,12 +98,12 @@ static void note(const char *folder, const char *link, const char *target)
 
 void find_note_workdir(const char *folder, const char *workdir)
 {
-    note(folder, workdir_link, workdir);
+    make_link(folder, workdir_link, workdir);
 }
 
 void find_note_file(const char *folder, const char *file)
 {
-    note(folder, file_link, file);
+    make_link(folder, file_link, file);
 }
 
 /* Sets `name` to the name of the pipeline file, without its folder, of the run with the private

@@ -16,10 +16,6 @@
 #include "control/watch.h"
 #include "wire/control.h"
 
-/* Finds the control endpoint of the run with a private folder, which belongs to bragg-run or to
- * a stage in a shell pipe.  Returns false if no process listens at the endpoint (yet). */
-bool find_in_folder(const char *folder, char endpoint[ENDPOINT_SIZE]);
-
 enum { FIND_NAME_SIZE = 64 };
 
 /* Finds the control endpoint of a run.  `where` is an endpoint, a private folder, or the --workdir

@@ -581,7 +581,7 @@ static int wait_ms(const struct supervisor *s, uint64_t now_ns)
     return until_ns > now_ns ? (int)((until_ns - now_ns + MS - 1) / MS) : 0;
 }
 
-static void turn(struct supervisor *s)
+static void run_turn(struct supervisor *s)
 {
     for (size_t i = 0; i < s->count; i++)
         s->polls[i] = (struct pollfd){.fd = s->processes[i].output, .events = POLLIN};
@@ -604,7 +604,7 @@ static void turn(struct supervisor *s)
     check_times(s, clock_ns());
 }
 
-static enum status run(struct supervisor *s, struct error *e)
+static enum status run_processes(struct supervisor *s, struct error *e)
 {
     enum status status = STATUS_OK;
     while (is_alive(s)) {
@@ -614,7 +614,7 @@ static enum status run(struct supervisor *s, struct error *e)
             s->broken = true;
             stop(s, 0);
         }
-        turn(s);
+        run_turn(s);
     }
     restarts_close(&s->restarts);
     bar_close(&s->env.bar);
@@ -638,16 +638,12 @@ enum status supervise(const struct commands *commands, const struct supervisor_s
     bar_open(&s.env.bar, !settings->quiet);
     s.processes = mem_array(commands->room, sizeof *s.processes);
     s.polls = mem_array(commands->room + 1, sizeof *s.polls);
-    if (s.processes && s.polls) {
-        for (size_t i = 0; i < s.count; i++)
-            s.processes[i] = (struct process){.command = &commands->list[i],
-                                              .output = -1,
-                                              .start_ns = commands->list[i].after ? 0 : 1};
-        restarts_open(&s.restarts, s.processes, s.count, &s.env);
-        status = run(&s, e);
-    } else {
-        status = error_memory(e, "the processes");
-    }
+    for (size_t i = 0; i < s.count; i++)
+        s.processes[i] = (struct process){.command = &commands->list[i],
+                                          .output = -1,
+                                          .start_ns = commands->list[i].after ? 0 : 1};
+    restarts_open(&s.restarts, s.processes, s.count, &s.env);
+    status = run_processes(&s, e);
     mem_free(s.processes);
     mem_free(s.polls);
     (void)close(s.signals);

@@ -17,32 +17,22 @@
 struct argv {
     char **list;  // owned, with its words; ended by NULL, with room for one more word
     size_t count, capacity;
-    bool failed;  // memory ran out; the list is then incomplete
 };
 
-/* Appends a word from mem_array and takes ownership of it.  If `word` is NULL or memory runs
- * out, sets `failed`. */
+/* Appends a word from mem_array and takes ownership of it. */
 static void argv_add(struct argv *w, char *word)
 {
     /* room for the word, for the extra word of a restart, and for the NULL */
-    char **list = mem_grow(w->list, w->count, 3, sizeof *list, &w->capacity);
-    w->list = list ? list : w->list;
-    if (!word || !list || w->failed) {
-        w->failed = true;
-        mem_free(word);
-        return;
-    }
+    w->list = mem_grow(w->list, w->count, 3, sizeof *w->list, &w->capacity);
     w->list[w->count++] = word;
 }
 
-/* Returns the concatenation of four texts; the caller frees it with mem_free.  NULL: out of memory.
- */
+/* Returns the concatenation of four texts; the caller frees it with mem_free. */
 static char *argv_join(const char *a, const char *b, const char *c, const char *d)
 {
     const size_t size = strlen(a) + strlen(b) + strlen(c) + strlen(d) + 1;
     char *text = mem_array(size, 1);
-    if (text)
-        (void)snprintf(text, size, "%s%s%s%s", a, b, c, d);
+    (void)snprintf(text, size, "%s%s%s%s", a, b, c, d);
     return text;
 }
 
@@ -52,8 +42,7 @@ static void argv_add_words(struct argv *w, const char *text)
     while (*(text += strspn(text, " \t"))) {
         const size_t length = strcspn(text, " \t");
         char *word = mem_array(length + 1, 1);
-        if (word)
-            memcpy(word, text, length);
+        memcpy(word, text, length);
         argv_add(w, word);
         text += length;
     }
@@ -193,7 +182,7 @@ enum status placement_make(struct placement *l, const struct pipeline *p, const 
         total += (size_t)p->stages[i].count;
     size_t *used = mem_array(hosts->count, sizeof *used);
     *l = (struct placement){.list = mem_array(total, sizeof *l->list)};
-    enum status s = used && l->list ? STATUS_OK : error_memory(e, "the placement");
+    enum status s = STATUS_OK;
     for (size_t i = 0; i < p->nstages; i++) {
         l->first[i] = l->count;
         l->counts[i] = p->stages[i].count;
@@ -261,7 +250,7 @@ static void add_endpoints(struct argv *w, const struct pipeline *p, size_t index
 char *command_file(const char *folder, const char *name, const char *kind)
 {
     char *base = argv_join(folder, "/", name, ".");
-    char *path = base ? argv_join(base, kind, "", "") : NULL;
+    char *path = argv_join(base, kind, "", "");
     mem_free(base);
     return path;
 }
@@ -269,7 +258,7 @@ char *command_file(const char *folder, const char *name, const char *kind)
 static void add_file(struct argv *w, const char *option, const char *folder, const char *name)
 {
     char *path = command_file(folder, name, option + 2);
-    argv_add(w, path ? argv_join(option, "=", path, "") : NULL);
+    argv_add(w, argv_join(option, "=", path, ""));
     mem_free(path);
 }
 
@@ -301,10 +290,10 @@ static enum status add_wrap(struct argv *w, const struct wrap *wrap, struct erro
 {
     const size_t first = w->count;
     argv_add_words(w, wrap->command);
-    if (w->failed || w->count == first)
-        return w->failed ? error_memory(e, "the command lines")
-                         : error_set(e, STATUS_USAGE, "--wrap: no command for stage '%s'",
-                                     wrap->stage->name);
+    if (w->count == first)
+        return error_set(e, STATUS_USAGE,
+                         "--wrap: no command for stage '%s'; expected STAGE=COMMAND",
+                         wrap->stage->name);
     char *program = program_find(w->list[first]);
     if (!program)
         return error_set(e, STATUS_USAGE,
@@ -356,9 +345,8 @@ static char *find_program(const struct pipeline *p, const struct pipeline_stage 
     if (s->after < 0 || !slash || s->program[0] == '/' || !strchr(s->program, '/'))
         return program_find(s->program);
     char *path = mem_array((size_t)(slash - p->path) + strlen(s->program) + 2, 1);
-    if (path)
-        (void)sprintf(path, "%.*s/%s", (int)(slash - p->path), p->path, s->program);
-    char *program = path ? program_find(path) : NULL;
+    (void)sprintf(path, "%.*s/%s", (int)(slash - p->path), p->path, s->program);
+    char *program = program_find(path);
     mem_free(path);
     return program;
 }
@@ -434,7 +422,7 @@ static enum status make_one(struct command *c, const struct pipeline *p, size_t 
     if (!c->after)
         add_ours(&w, p, index, i, c, settings);
     c->argv = w.list;
-    return w.failed ? error_memory(e, "the command lines") : STATUS_OK;
+    return STATUS_OK;
 }
 
 /* Checks that stage number i or the stage before it has at most OPT_TEXTS_MAX processes.  The
@@ -467,8 +455,6 @@ enum status commands_make(struct commands *c, const struct pipeline *p,
         .makes_keys = settings->keys && strcmp(settings->keys, COMMANDS_KEYS) == 0,
         .beside = folder_of(p->path),
     };
-    if (!c->list)
-        return error_memory(e, "the command lines");
     enum status s = STATUS_OK;
     for (size_t i = 0; i < p->nstages && !s; i++)
         s = check_neighbours(p, i, e);

@@ -15,15 +15,44 @@
 #define BRAGG_RUN_COMMANDS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 
+#include "base/error.h"
 #include "run/hosts/hosts.h"
-#include "run/pipeline/cpu_affinity.h"
 #include "run/pipeline/pipeline.h"
+
+/* --- CPUs and GPUs of a process --------------------------------------------- */
+
+/* Restricts a process to some of the CPUs and GPUs of its host. */
+
+/* The CPUs and GPUs of a process: their number (0: all of the host), and the index of the first
+ * one among the CPUs or GPUs of the host.  The index wraps around after the last one. */
+struct affinity {
+    int64_t cpus, first_cpu, gpus, first_gpu;
+};
+
+enum { AFFINITY_TEXT_SIZE = 96 };
+
+/* Convert *s to and from the text "CPUS FIRST GPUS FIRST".  STATUS_USAGE: the text is malformed. */
+void affinity_print(const struct affinity *s, char text[AFFINITY_TEXT_SIZE]);
+enum status affinity_parse(struct affinity *s, const char *text, struct error *e);
+
+/* Restricts this process, and the programs that it executes, to the CPUs and GPUs of *s.  Sets
+ * the CPU affinity, OMP_NUM_THREADS and CUDA_VISIBLE_DEVICES.  The GPUs are chosen from the
+ * previous value of CUDA_VISIBLE_DEVICES, or from all GPUs of the host.
+ * STATUS_FAILED: the host has fewer CPUs or GPUs than requested. */
+enum status affinity_set(const struct affinity *s, struct error *e);
+
+/* Returns the number of GPUs that a process on this host may use: those of CUDA_VISIBLE_DEVICES if
+ * it is set, otherwise all of the host. */
+int64_t affinity_count_gpus(void);
 
 enum { COMMANDS_MORE_MAX = PIPELINE_COUNT_MAX };  // processes that --add may start during a run
 
 enum { WRAPS_MAX = 64, PROCESS_NAME_SIZE = PIPELINE_NAME_SIZE + 12 };
+
+/* --- command lines ---------------------------------------------------------- */
 
 /* Value of one option --wrap=STAGE=COMMAND. */
 struct wrap {
@@ -96,7 +125,7 @@ struct commands {
 size_t process_ports(const struct pipeline *p, size_t i);
 
 /* Assigns hosts and ports to all processes, after the hosts have reported their free ports.
- * STATUS_FAILED: memory ran out, or a host reported too few ports.
+ * STATUS_FAILED: a host reported too few ports.
  * Call placement_free afterwards, also after an error. */
 enum status placement_make(struct placement *l, const struct pipeline *p, const struct hosts *hosts,
                            struct error *e);
@@ -118,7 +147,7 @@ enum status commands_add(struct commands *c, const struct pipeline *p, struct pi
                          const struct command_settings *settings, struct error *e);
 
 /* Returns the path FOLDER/NAME.KIND of a file of process `name`, such as "stats" or "trace".
- * The caller frees the path with mem_free.  NULL: out of memory. */
+ * The caller frees the path with mem_free. */
 char *command_file(const char *folder, const char *name, const char *kind);
 
 /* Prints the commands as a shell script; they must have been made with folder "$dir". */

@@ -40,12 +40,11 @@ void program_signals(const char *program, const sigset_t *mask)
     (void)sigprocmask(SIG_SETMASK, &blocked, NULL);
 }
 
-static char *join(const char *folder, const char *name)
+static char *join_path(const char *folder, const char *name)
 {
     const size_t size = strlen(folder) + strlen(name) + 1;
     char *path = mem_array(size, 1);
-    if (path)
-        (void)snprintf(path, size, "%s%s", folder, name);
+    (void)snprintf(path, size, "%s%s", folder, name);
     return path;
 }
 
@@ -65,7 +64,7 @@ static char *find_in_path(const char *program)
         const size_t length = strcspn(path, ":");
         (void)snprintf(folder, sizeof folder, "%.*s/", length ? (int)length : 1,
                        length ? path : ".");
-        char *found = join(folder, program);
+        char *found = join_path(folder, program);
         if (found && is_program(found))
             return found;
         mem_free(found);
@@ -79,7 +78,7 @@ static char *find_beside(const char *program)
     char self[PATH_MAX];
     if (!program_folder(self))
         return NULL;
-    char *found = join(self, program);
+    char *found = join_path(self, program);
     if (found && is_program(found))
         return found;
     mem_free(found);
@@ -90,17 +89,17 @@ char *program_find(const char *program)
 {
     char first[PATH_MAX], second[PATH_MAX];
     if (strchr(program, '/'))
-        return is_program(program) && realpath(program, first) ? join("", first) : NULL;
+        return is_program(program) && realpath(program, first) ? join_path("", first) : NULL;
     char *beside = find_beside(program), *in_path = find_in_path(program);
     const bool same = !beside || (in_path && realpath(beside, first) && realpath(in_path, second) &&
                                   strcmp(first, second) == 0);
     char *found = NULL;
     if (in_path && *in_path == '/' && same)
-        found = join("", program);
+        found = join_path("", program);
     else if (beside)
-        found = join("", beside);
+        found = join_path("", beside);
     else if (in_path && realpath(in_path, first))  // stages may run in another folder
-        found = join("", first);
+        found = join_path("", first);
     mem_free(beside);
     mem_free(in_path);
     return found;
@@ -140,7 +139,7 @@ char *program_pipeline(const char *name)
     if (!is_plain(name, self))
         return NULL;
     (void)snprintf(path, sizeof path, "%s%s%s.yaml", self, pipelines, name);
-    return access(path, R_OK) == 0 ? join("", path) : NULL;
+    return access(path, R_OK) == 0 ? join_path("", path) : NULL;
 }
 
 void program_pipelines(void (*take)(void *data, const char *name, const char *path), void *data)
@@ -160,15 +159,15 @@ void program_pipelines(void (*take)(void *data, const char *name, const char *pa
 }
 
 /* State of a search for the shipped pipeline whose name is most similar to the typed name. */
-struct meant {
+struct program_guess {
     const char *typed;
     char *name;
     int best;
 };
 
-static void compare(void *data, const char *name, const char *path)
+static void compare_program(void *data, const char *name, const char *path)
 {
-    struct meant *m = data;
+    struct program_guess *m = data;
     (void)path;
     if (suggest_name(m->typed, name, &m->best))
         (void)snprintf(m->name, SHIPPED_NAME_SIZE, "%s", name);
@@ -177,8 +176,8 @@ static void compare(void *data, const char *name, const char *path)
 bool program_pipeline_meant(const char *name, char meant[SHIPPED_NAME_SIZE])
 {
     char self[PATH_MAX];
-    struct meant m = {name, meant, 99};
+    struct program_guess m = {name, meant, 99};
     if (is_plain(name, self))
-        program_pipelines(compare, &m);
+        program_pipelines(compare_program, &m);
     return m.best < 99;
 }

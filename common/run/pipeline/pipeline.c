@@ -29,7 +29,8 @@ bool pipeline_is_last(const struct pipeline *p, size_t i)
     return p->stages[i].after < 0;
 }
 
-bool pipeline_is_option(const char *arg, const char *name)
+/* Returns true if `arg` is --NAME or --NAME=VALUE.  `name` is the name without the dashes. */
+static bool pipeline_is_option(const char *arg, const char *name)
 {
     const size_t length = strlen(name);
     return strncmp(arg, "--", 2) == 0 && strncmp(arg + 2, name, length) == 0 &&
@@ -66,7 +67,7 @@ const char *pipeline_value(const struct pipeline_stage *s, const char *name)
 bool pipeline_takes_keys(const struct pipeline_stage *s)
 {
     return s->after < 0 && !pipeline_has(s, "keys") &&
-           (!pipeline_has(s, "insecure") || pipeline_has(s, "bind"));
+           (!pipeline_has(s, "insecure") || pipeline_has(s, "bind") || pipeline_has(s, "connect"));
 }
 
 bool pipeline_needs_keys(const struct pipeline *p)
@@ -74,7 +75,8 @@ bool pipeline_needs_keys(const struct pipeline *p)
     for (size_t i = 0; i < p->nstages; i++) {
         const struct pipeline_stage *s = &p->stages[i];
         for (size_t k = 0; k < s->nargs && pipeline_takes_keys(s); k++)
-            if (strstr(s->args[k], "tcp://") && !pipeline_is_option(s->args[k], "bind"))
+            if (strstr(s->args[k], "tcp://") && !pipeline_is_option(s->args[k], "bind") &&
+                !pipeline_is_option(s->args[k], "connect"))
                 return true;
     }
     return false;
@@ -196,6 +198,12 @@ enum status pipeline_check(const struct pipeline *p, struct error *e)
 
 /* --- changes ------------------------------------------------------------------- */
 
+static enum status too_many_args(const struct pipeline_stage *s, struct error *e)
+{
+    return error_set(e, STATUS_INPUT, "stage '%s' has too many args; expected at most %d", s->name,
+                     PIPELINE_ARGS_MAX);
+}
+
 enum status pipeline_set(struct pipeline_stage *s, const char *name, const char *value,
                          struct error *e)
 {
@@ -203,12 +211,9 @@ enum status pipeline_set(struct pipeline_stage *s, const char *name, const char 
     while (i < s->nargs && !pipeline_is_option(s->args[i], name))
         i++;
     if (i == s->nargs && s->nargs == PIPELINE_ARGS_MAX)
-        return error_set(e, STATUS_INPUT, "stage '%s' has too many args; expected at most %d",
-                         s->name, PIPELINE_ARGS_MAX);
+        return too_many_args(s, e);
     const size_t size = strlen(name) + (value ? strlen(value) : 0) + sizeof "--=";
     char *text = mem_array(size, 1);
-    if (!text)
-        return error_memory(e, "the pipeline");
     (void)snprintf(text, size, value ? "--%s=%s" : "--%s", name, value);
     if (i < s->nargs) {
         mem_free(s->args[i]);
@@ -221,8 +226,8 @@ enum status pipeline_set(struct pipeline_stage *s, const char *name, const char 
 
 /* Sets *stage to the stage whose name is the first `length` bytes of `text`.  STATUS_USAGE:
  * there is no such stage; the error lists the stages. */
-static enum status find(const struct pipeline *p, const char *option, const char *text,
-                        size_t length, struct pipeline_stage **stage, struct error *e)
+static enum status find_stage(const struct pipeline *p, const char *option, const char *text,
+                              size_t length, struct pipeline_stage **stage, struct error *e)
 {
     char known[256] = "";
     *stage = pipeline_find(p, text, length);
@@ -243,7 +248,7 @@ enum status pipeline_split(const struct pipeline *p, const char *option, const c
         return error_set(e, STATUS_USAGE, "%s: '%.80s' has no value; expected STAGE=VALUE", option,
                          text);
     *rest = equals + 1;
-    return find(p, option, text, (size_t)(equals - text), stage, e);
+    return find_stage(p, option, text, (size_t)(equals - text), stage, e);
 }
 
 enum status pipeline_override(struct pipeline *p, const char *text, struct error *e)
@@ -259,7 +264,7 @@ enum status pipeline_override(struct pipeline *p, const char *text, struct error
         (option[length] && option[length] != '='))
         return error_set(e, STATUS_USAGE,
                          "--set: '%.80s' names no option; expected STAGE.OPTION=VALUE", text);
-    const enum status s = find(p, "--set", text, (size_t)(dot - text), &stage, e);
+    const enum status s = find_stage(p, "--set", text, (size_t)(dot - text), &stage, e);
     if (s)
         return s;
     (void)snprintf(name, sizeof name, "%.*s", (int)length, option);
@@ -307,11 +312,6 @@ enum status pipeline_add_watcher(struct pipeline *p, const char *name, bool need
     (void)snprintf(program, sizeof program, "bragg-%s", name);
     struct pipeline_stage *stages = mem_array(p->nstages + 1, sizeof *stages);
     char *word = mem_copy(program, strlen(program) + 1, 1);
-    if (!stages || !word) {
-        mem_free(stages);
-        mem_free(word);
-        return error_memory(e, "the pipeline");
-    }
     memcpy(stages, p->stages, p->nstages * sizeof *stages);
     mem_free(p->stages);
     p->stages = stages;
@@ -323,9 +323,9 @@ enum status pipeline_add_watcher(struct pipeline *p, const char *name, bool need
 
 enum status pipeline_add_word(struct pipeline_stage *s, const char *word, struct error *e)
 {
-    if (s->nargs == PIPELINE_ARGS_MAX || !(s->args[s->nargs] = mem_copy(word, strlen(word) + 1, 1)))
-        return error_memory(e, "the pipeline");
-    s->nargs++;
+    if (s->nargs == PIPELINE_ARGS_MAX)
+        return too_many_args(s, e);
+    s->args[s->nargs++] = mem_copy(word, strlen(word) + 1, 1);
     return STATUS_OK;
 }
 

@@ -25,6 +25,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "base/error.h"
 
@@ -87,9 +88,6 @@ bool pipeline_is_last(const struct pipeline *p, size_t i);
 /* Returns true if a sink is passive: the run does not wait for it. */
 bool pipeline_only_watches(const struct pipeline_stage *s);
 
-/* Returns true if `arg` is --NAME or --NAME=VALUE.  `name` is the name without the dashes. */
-bool pipeline_is_option(const char *arg, const char *name);
-
 /* Returns true if the program of the stage is NAME, in any folder. */
 bool pipeline_is_program(const struct pipeline_stage *s, const char *name);
 
@@ -104,11 +102,11 @@ bool pipeline_has(const struct pipeline_stage *s, const char *name);
 const char *pipeline_value(const struct pipeline_stage *s, const char *name);
 
 /* Returns true if bragg-run may give the stage encryption keys: its args have neither --keys nor
- * --insecure.  With --bind, --insecure concerns only the clients of the stage. */
+ * --insecure.  With --bind or --connect, --insecure concerns only the clients of the stage. */
 bool pipeline_takes_keys(const struct pipeline_stage *s);
 
 /* Returns true if at least one stage that bragg-run may give keys has a tcp endpoint in its
- * args, apart from --bind. */
+ * args, apart from --bind and --connect. */
 bool pipeline_needs_keys(const struct pipeline *p);
 
 /* Returns the number of consumer groups of sinks that the source waits for.  Each sink that is not
@@ -124,7 +122,7 @@ int pipeline_groups(const struct pipeline *p, char text[PIPELINE_GROUPS_SIZE]);
 enum status pipeline_add_watcher(struct pipeline *p, const char *name, bool needed,
                                  struct pipeline_stage **added, struct error *e);
 
-/* Appends a word to the args of a stage.  STATUS_FAILED: no memory, or too many args. */
+/* Appends a word to the args of a stage.  STATUS_INPUT: too many args. */
 enum status pipeline_add_word(struct pipeline_stage *s, const char *word, struct error *e);
 
 /* Sets an option of a stage: --NAME=VALUE, or --NAME if `value` is NULL.  Replaces the option of
@@ -151,5 +149,16 @@ enum status pipeline_set_frames(struct pipeline *p, int64_t frames, struct error
  * STATUS_USAGE: there is no such stage, or no REST. */
 enum status pipeline_split(const struct pipeline *p, const char *option, const char *text,
                            struct pipeline_stage **stage, const char **rest, struct error *e);
+
+/* --- a run on one host (one_host.c): no choice changes a pixel ----------------------------- */
+
+/* Gives each process of a bragg-intensity, bragg-write or bragg-serve with several processes its
+ * part of the CPU cores, unless the file or an option gives threads or cpus.  STATUS_INPUT: a stage
+ * has no room for the option. */
+enum status one_host_choose(struct pipeline *p, struct error *e);
+
+/* Prints the cores and GPUs of this host, the engine of each bragg-intensity and the threads of it
+ * and of sinks, with the reason for them, as comments of a shell script. */
+void one_host_print(const struct pipeline *p, FILE *out);
 
 #endif

@@ -103,7 +103,7 @@ static bool check_marks(struct events *in)
     case YAML_MAPPING_START_EVENT:
         return take_marks(in, event->data.mapping_start.anchor, event->data.mapping_start.tag);
     case YAML_ALIAS_EVENT:
-        return wrong(in, "aliases (*NAME) are not allowed", "");
+        return wrong(in, "aliases (*NAME) are not allowed; expected the value itself", "");
     case YAML_DOCUMENT_START_EVENT:
         return event->data.document_start.tag_directives.start ==
                    event->data.document_start.tag_directives.end ||
@@ -174,7 +174,7 @@ static const char *why_no_text(const yaml_event_t *event)
 }
 
 /* Returns the text of the latest event, which the caller frees with mem_free.  NULL, with the
- * error: the event is not a text, or memory ran out. */
+ * error: the event is not a text. */
 static char *take_text(struct events *in, const char *subject)
 {
     const char *why = why_no_text(&in->event);
@@ -183,10 +183,7 @@ static char *take_text(struct events *in, const char *subject)
         return NULL;
     }
     const char *text = (const char *)in->event.data.scalar.value;
-    char *copy = mem_copy(text, strlen(text) + 1, 1);
-    if (!copy)
-        (void)error_memory(in->e, "the pipeline");
-    return copy;
+    return mem_copy(text, strlen(text) + 1, 1);
 }
 
 static bool take_args(struct events *in, struct yaml_stage *s)
@@ -414,8 +411,6 @@ static enum status read_args(const struct reader *r, size_t i, struct error *e)
                                    "args: %s is not allowed, because bragg-run sets it; remove it",
                                    ours[k]);
         s->args[s->nargs] = mem_copy(arg, strlen(arg) + 1, 1);
-        if (!s->args[s->nargs])
-            return error_memory(e, "the pipeline");
     }
     return STATUS_OK;
 }
@@ -492,13 +487,9 @@ static enum status read_stage(const struct reader *r, size_t i, struct error *e)
     (void)snprintf(fallback, sizeof fallback, "bragg-%s", stage->name);
     program = program ? program : fallback;
     stage->program = mem_copy(program, strlen(program) + 1, 1);
-    if (!stage->program)
-        return error_memory(e, "the pipeline");
     stage->count = 1;
     const char *hosts = r->yaml.stage[i].value[YAML_HOSTS];
     stage->hosts = hosts ? mem_copy(hosts, strlen(hosts) + 1, 1) : NULL;
-    if (hosts && !stage->hosts)
-        return error_memory(e, "the pipeline");
     s = read_after(r, i, e);
     stage->restart = stage->after < 0 ? INT64_MAX : 0;
     if (s == STATUS_OK)
@@ -563,8 +554,6 @@ static enum status read_stages(const struct reader *r, struct error *e)
     struct pipeline *p = r->pipeline;
     enum status s = STATUS_OK;
     p->stages = mem_array(r->yaml.count, sizeof *p->stages);
-    if (!p->stages)
-        return error_memory(e, "the pipeline");
     p->nstages = r->yaml.count;
     for (size_t i = 0; i < p->nstages && s == STATUS_OK; i++)
         s = read_stage(r, i, e);
@@ -580,8 +569,6 @@ enum status pipeline_load(struct pipeline *p, const char *path, struct error *e)
     struct text_file t;
     *p = (struct pipeline){.path = path};
     struct reader *r = mem_array(1, sizeof *r);
-    if (!r)
-        return error_memory(e, "the pipeline");
     r->pipeline = p;
     enum status s = text_open(&t, path, FILETYPE_PIPELINE, PIPELINE_BYTES_MAX, e);
     if (s == STATUS_OK)

@@ -1,0 +1,371 @@
+/*
+ * Stream V2 of Dectris' detectors.  Each message is one part, which is a map in CBOR: a start
+ * message, images numbered from 0, and an end message.
+ */
+#include <stdio.h>
+
+#include "base/alloc.h"
+#include "codec/bslz4.h"
+#include "gateway/dectris.h"
+#include "gateway/pack.h"
+#include "gateway/protocol.h"
+
+enum { DECTRIS_METADATA_MAX = 65536 };  // bytes of a message without its arrays
+
+/* The types of arrays, with their tags of RFC 8746. */
+enum dectris_type { DECTRIS_U16 = 69, DECTRIS_U32 = 70, DECTRIS_F32 = 85 };
+
+/* An array of slow x fast items, little-endian, whose fast axis varies fastest. */
+struct dectris_array {
+    size_t slow, fast;
+    enum dectris_type type;
+    const void *items;          // borrowed
+    const struct image *image;  // the image whose pixels the items are; NULL: there is none
+};
+
+enum { DECTRIS_NAME_SIZE = 80 };
+
+/* --- arrays and channels ------------------------------------------------------- */
+
+enum { MULTI_DIMENSIONAL = 40, COMPRESSED = 56500 };  // tags of RFC 8746 and of Dectris
+static size_t item_size(enum dectris_type type)
+{
+    return type == DECTRIS_U16 ? 2 : 4;
+}
+
+static enum status refuse_large(const struct dectris_array *a, const char *what, struct error *e)
+{
+    return error_set(e, STATUS_INPUT,
+                     "%s of %zu x %zu pixels is too large for a message to clients; expected a "
+                     "smaller image, or fewer thresholds",
+                     what, a->fast, a->slow);
+}
+
+/* Returns the largest number of bytes that an array takes in a message with this compression
+ * (enum content_compression).  0: the number exceeds size_t. */
+static size_t dectris_room(const struct dectris_array *a, int compression)
+{
+    size_t count, bytes;
+    if (!size_multiply(a->slow, a->fast, &count) ||
+        !size_multiply(count, item_size(a->type), &bytes))
+        return 0;
+    if (compression == CONTENT_BSLZ4)
+        return bslz4_bound(count, item_size(a->type));
+    return compression == CONTENT_LZ4 ? lz4_blocks_bound(bytes) : bytes;
+}
+
+static void put_compressed(struct cborpack *p, const struct dectris_array *a, bool bslz4,
+                           size_t room)
+{
+    const size_t count = a->slow * a->fast, size = item_size(a->type);
+    cborpack_tag(p, COMPRESSED);
+    cborpack_array(p, 3);
+    cborpack_text(p, bslz4 ? "bslz4" : "lz4");
+    cborpack_uint(p, bslz4 ? size : 0);
+    uint8_t *blob = cborpack_blob(p, room);
+    if (blob)
+        cborpack_blob_end(p, bslz4 ? dectris_pack(a->image, a->items, count, size, blob)
+                                   : lz4_blocks_compress(a->items, count * size, blob));
+}
+
+/* Writes an array of two dimensions with this compression (enum content_compression). */
+static void dectris_put_array(struct cborpack *p, const struct dectris_array *a, int compression)
+{
+    cborpack_tag(p, MULTI_DIMENSIONAL);
+    cborpack_array(p, 2);
+    cborpack_array(p, 2);
+    cborpack_uint(p, a->slow);
+    cborpack_uint(p, a->fast);
+    cborpack_tag(p, a->type);
+    if (compression == CONTENT_PLAIN)
+        cborpack_bytes(p, a->items, a->slow * a->fast * item_size(a->type));
+    else
+        put_compressed(p, a, compression == CONTENT_BSLZ4, dectris_room(a, compression));
+}
+
+/* Returns the number of channels of an image, at least one. */
+static size_t dectris_channels(const struct content_options *o)
+{
+    return o->nthresholds ? (size_t)o->nthresholds : 1;
+}
+
+/* Writes the name of a channel, counted from 0, into `name`, and returns `name`. */
+static const char *dectris_channel(const struct content_options *o, size_t channel,
+                                   char name[DECTRIS_NAME_SIZE])
+{
+    const size_t first = o->first_channel ? (size_t)o->first_channel : 1;
+    (void)snprintf(name, DECTRIS_NAME_SIZE, "%.50s_%zu", o->image_key, channel + first);
+    return name;
+}
+
+/* Writes the three pairs with which every message begins: its type, and the number and the id of
+ * the series. */
+static void dectris_put_series(struct cborpack *p, const char *type, const struct series *s)
+{
+    cborpack_key_text(p, "type", type);
+    cborpack_key_uint(p, "series_id", s->number);
+    cborpack_key_text(p, "series_unique_id", s->unique_id);
+}
+
+/* --- the start message: the detector and its settings -------------------------- */
+
+static void put_thresholds(struct cborpack *p, const struct content_options *o,
+                           const struct dectris_setup *d)
+{
+    char name[DECTRIS_NAME_SIZE];
+    cborpack_text(p, "channels");
+    cborpack_array(p, d->nchannels);
+    for (size_t i = 0; i < d->nchannels; i++)
+        cborpack_text(p, dectris_channel(o, i, name));
+    cborpack_text(p, "threshold_energy");
+    cborpack_map(p, d->nchannels);
+    for (size_t i = 0; i < d->nchannels; i++)
+        cborpack_key_real(p, dectris_channel(o, i, name), d->threshold_eV[i]);
+}
+
+static void put_goniometer(struct cborpack *p, const struct dectris_setup *d)
+{
+    cborpack_text(p, "goniometer");
+    cborpack_map(p, DECTRIS_AXES);
+    for (int i = 0; i < DECTRIS_AXES; i++) {
+        cborpack_text(p, d->axes[i].name);
+        cborpack_map(p, 2);
+        cborpack_key_real(p, "increment", d->axes[i].increment_deg);
+        cborpack_key_real(p, "start", d->axes[i].start_deg);
+    }
+}
+
+enum { FIXED_PAIRS = 30, ARRAY_PAIRS = 3 };
+
+static void put_fixed(struct cborpack *p, const struct content_options *o,
+                      const struct dectris_setup *d)
+{
+    dectris_put_series(p, "start", o->series);
+    cborpack_key_date(p, "arm_date", d->date);
+    cborpack_key_real(p, "beam_center_x", d->beam_center_x);
+    cborpack_key_real(p, "beam_center_y", d->beam_center_y);
+    put_thresholds(p, o, d);
+    cborpack_key_real(p, "count_time", d->count_time_s);
+    cborpack_key_bool(p, "countrate_correction_enabled", false);
+    cborpack_key_text(p, "detector_description", o->source);
+    cborpack_key_text(p, "detector_serial_number", DECTRIS_SERIAL);
+    cborpack_key_reals(p, "detector_translation", d->translation_m, 3);
+    cborpack_key_bool(p, "flatfield_enabled", false);
+    cborpack_key_real(p, "frame_time", d->frame_time_s);
+    put_goniometer(p, d);
+    cborpack_key_text(p, "image_dtype", d->dtype);
+    cborpack_key_uint(p, "image_size_x", d->fast);
+    cborpack_key_uint(p, "image_size_y", d->slow);
+    cborpack_key_real(p, "incident_energy", d->energy_eV);
+    cborpack_key_real(p, "incident_wavelength", d->wavelength_A);
+    cborpack_key_uint(p, "number_of_images", o->series->images);
+    cborpack_key_bool(p, "pixel_mask_enabled", true);
+    cborpack_key_real(p, "pixel_size_x", d->pixel_m);
+    cborpack_key_real(p, "pixel_size_y", d->pixel_m);
+    cborpack_key_uint(p, "saturation_value", d->cutoff);
+    cborpack_key_text(p, "sensor_material", d->material);
+    cborpack_key_real(p, "sensor_thickness", d->thickness_m);
+    cborpack_text(p, "user_data");
+    cborpack_json(p, o->header_appendix ? o->header_appendix : "");
+    cborpack_key_bool(p, "virtual_pixel_interpolation_enabled", false);
+}
+
+/* --- arrays of the start message ------------------------------------------------ */
+
+/* Returns the length of the table of the count rate correction: it ends with the largest value that
+ * means photons, or with the largest value of 16 bits. */
+static size_t countrate_items(const struct dectris_setup *d)
+{
+    return (size_t)(d->cutoff < UINT16_MAX ? d->cutoff : UINT16_MAX) + 1;
+}
+
+/* Writes a map with the key `key` that has the same array for every channel. */
+static void put_for_all(struct cborpack *p, const struct content_options *o, const char *key,
+                        const struct dectris_array *a)
+{
+    char name[DECTRIS_NAME_SIZE];
+    cborpack_text(p, key);
+    cborpack_map(p, dectris_channels(o));
+    for (size_t i = 0; i < dectris_channels(o); i++) {
+        cborpack_text(p, dectris_channel(o, i, name));
+        dectris_put_array(p, a, o->compression);
+    }
+}
+
+/* Writes the table of the count rate correction, which changes nothing: item n is n. */
+static void put_countrates(struct cborpack *p, const struct dectris_setup *d, uint32_t *items)
+{
+    const size_t count = countrate_items(d);
+    for (size_t i = 0; i < count; i++)
+        items[i] = (uint32_t)i;
+    cborpack_text(p, "countrate_correction_lookup_table");
+    cborpack_tag(p, DECTRIS_U32);
+    cborpack_bytes(p, items, count * sizeof *items);
+}
+
+/* Writes the flat field, the mask and the table of the count rate correction.  Each is built in
+ * `items` in turn; an item has four bytes. */
+static void put_arrays(struct cborpack *p, const struct content_options *o,
+                       const struct experiment *x, const struct dectris_setup *d, void *items)
+{
+    struct dectris_array a = {
+        .slow = d->slow, .fast = d->fast, .type = DECTRIS_F32, .items = items};
+    dectris_fill_flat(d, items);
+    put_for_all(p, o, "flatfield", &a);
+    (void)dectris_fill_mask(o, x, items);
+    a.type = DECTRIS_U32;
+    put_for_all(p, o, "pixel_mask", &a);
+    put_countrates(p, d, items);
+}
+
+static enum status start_with(const struct content_options *o, const struct experiment *x,
+                              const struct dectris_setup *d, void *items, struct message *m,
+                              struct error *e)
+{
+    const struct dectris_array a = {.slow = d->slow, .fast = d->fast, .type = DECTRIS_U32};
+    struct cborpack p;
+    const size_t room = items ? dectris_room(&a, o->compression) + CBORPACK_HEAD : 0;
+    const size_t table = items ? countrate_items(d) * sizeof(uint32_t) : 0;
+    size_t all;
+    if (!size_multiply(room, 2 * d->nchannels, &all))
+        return refuse_large(&a, "the mask", e);
+    cborpack_open(&p, DECTRIS_METADATA_MAX + table + all);
+    cborpack_map(&p, items ? FIXED_PAIRS + ARRAY_PAIRS : FIXED_PAIRS);
+    put_fixed(&p, o, d);
+    if (items)
+        put_arrays(&p, o, x, d, items);
+    return cborpack_finish(&p, m, e);
+}
+
+static enum status dectris2_start(const struct content_options *o, const struct experiment *x,
+                                  const struct frame *f, struct message *m, struct error *e)
+{
+    struct dectris_setup d;
+    void *items = NULL;
+    enum status s = dectris_describe(&d, o, x, f, e);
+    if (s)
+        return s;
+    if (o->detail == CONTENT_ALL) {
+        const size_t count = d.slow * d.fast, table = countrate_items(&d);
+        items = mem_array(count > table ? count : table, 4);
+    }
+    s = start_with(o, x, &d, items, m, e);
+    mem_free(items);
+    return s;
+}
+
+/* --- messages ------------------------------------------------------------------ */
+
+/* Writes a time as detectors count it: the number of ticks, and the ticks of a second. */
+static void put_time(struct cborpack *p, const char *key, uint64_t time_ns)
+{
+    static const uint64_t ticks_hz = 50000000, tick_ns = 20;
+    cborpack_text(p, key);
+    cborpack_array(p, 2);
+    cborpack_uint(p, time_ns / tick_ns);
+    cborpack_uint(p, ticks_hz);
+}
+
+static void dectris2_describe(const struct content_options *o, const struct experiment *x,
+                              const struct frame *f, struct delivery *d)
+{
+    protocol_karabo.describe(o, x, f, d);
+}
+
+static void put_head(struct cborpack *p, const struct content_options *o, const struct delivery *d)
+{
+    const struct dectris_times t = dectris_times(o->series, d->id);
+    char date[DECTRIS_DATE_SIZE];
+    cborpack_map(p, 10);
+    dectris_put_series(p, "image", o->series);
+    cborpack_key_uint(p, "image_id", d->id);
+    put_time(p, "real_time", t.real_ns);
+    cborpack_key_date(p, "series_date", dectris_date(o->series->start_ns, date));
+    put_time(p, "start_time", t.start_ns);
+    put_time(p, "stop_time", t.stop_ns);
+    cborpack_text(p, "user_data");
+    if (o->image_appendix)
+        cborpack_json(p, o->image_appendix);
+    else
+        cborpack_values(p, d);
+}
+
+static enum status put_channels(struct cborpack *p, const struct content_options *o,
+                                const struct delivery *d, const struct dectris_array *a,
+                                const void *empty, struct error *e)
+{
+    char name[DECTRIS_NAME_SIZE];
+    cborpack_text(p, "data");
+    cborpack_map(p, dectris_channels(o));
+    for (size_t i = 0; i < dectris_channels(o); i++) {
+        struct dectris_array channel = *a;
+        bool counted;
+        const enum status s = dectris_counts(o, d, i, &counted, e);
+        if (s)
+            return s;
+        channel.items = counted ? a->items : empty;
+        channel.image = counted ? a->image : NULL;
+        cborpack_text(p, dectris_channel(o, i, name));
+        dectris_put_array(p, &channel, o->compression);
+    }
+    return STATUS_OK;
+}
+
+static enum status encode_into(const struct content_options *o, const struct delivery *d,
+                               const void *empty, struct message *m, struct error *e)
+{
+    const struct dectris_array a = {.slow = d->shape[0],
+                                    .fast = d->shape[1],
+                                    .type = d->type == PIXEL_U16 ? DECTRIS_U16 : DECTRIS_U32,
+                                    .items = d->pixels,
+                                    .image = delivery_image(d)};
+    const size_t room = dectris_room(&a, o->compression);
+    struct cborpack p;
+    size_t all;
+    if (!room || !size_multiply(room + CBORPACK_HEAD, dectris_channels(o), &all))
+        return refuse_large(&a, "an image", e);
+    cborpack_open(&p, DECTRIS_METADATA_MAX + all);
+    put_head(&p, o, d);
+    const enum status s = put_channels(&p, o, d, &a, empty, e);
+    if (s == STATUS_OK)
+        return cborpack_finish(&p, m, e);
+    cborpack_abort(&p);
+    return s;
+}
+
+static enum status dectris2_encode(const struct content_options *o, const struct delivery *d,
+                                   struct message *m, struct error *e)
+{
+    enum status s = dectris_check_panels(d->ndims == 2 ? 1 : d->shape[0], e);
+    if (s)
+        return s;
+    void *empty = o->nthresholds ? mem_array(d->pixel_bytes, 1) : NULL;
+    s = encode_into(o, d, empty, m, e);
+    mem_free(empty);
+    return s;
+}
+
+static enum status dectris2_end(const struct content_options *o, struct message *m, struct error *e)
+{
+    struct cborpack p;
+    cborpack_open(&p, DECTRIS_METADATA_MAX);
+    cborpack_map(&p, 3);
+    dectris_put_series(&p, "end", o->series);
+    return cborpack_finish(&p, m, e);
+}
+
+const struct protocol protocol_dectris2 = {
+    .name = "dectris2",
+    .versions = (const char *const[]){"2", NULL},
+    .image_key = "threshold",
+    .source = "braggpipe",
+    .allowed = 1 << PIXEL_U16 | 1 << PIXEL_U32,
+    .otherwise = PIXEL_U32,
+    .socket = GATEWAY_PUSH,
+    .one_image = true,
+    .channels = CONTENT_THRESHOLDS_MAX,
+    .describe = dectris2_describe,
+    .encode = dectris2_encode,
+    .start = dectris2_start,
+    .end = dectris2_end,
+};

@@ -1,0 +1,471 @@
+/* Triggers of a series, simulated pulses of an external trigger, and the images that are due. */
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "eiger.h"
+#include "gateway/pack.h"
+#include "gateway/protocol.h"
+#include "wire/message.h"
+
+enum { WAIT_MS = 5, IDLE_MS = 500 };
+
+/* Limits of an exposure that a trigger defines, in s, and relative to count_time. */
+static const double EXPOSURE_MIN_S = 3e-6, EXPOSURE_MAX_S = 3600, RELATIVE_MAX = 1e6;
+
+/* --- the start message ----------------------------------------------------------- */
+
+/* Values of the start message, and the keys of the detector that have them. */
+static const struct {
+    const char *name, *key;
+} values[] = {
+    {"arm_date", "data_collection_date"},
+    {"beam_center_x", "beam_center_x"},
+    {"beam_center_y", "beam_center_y"},
+    {"count_time", "count_time"},
+    {"countrate_correction_enabled", "countrate_correction_applied"},
+    {"detector_description", "description"},
+    {"detector_serial_number", "detector_number"},
+    {"detector_translation", "detector_translation"},
+    {"flatfield_enabled", "flatfield_correction_applied"},
+    {"frame_time", "frame_time"},
+    {"goniometer", NULL},
+    {"incident_energy", "photon_energy"},
+    {"incident_wavelength", "wavelength"},
+    {"number_of_images", NULL},
+    {"pixel_mask_enabled", "pixel_mask_applied"},
+    {"saturation_value", "countrate_correction_count_cutoff"},
+    {"sensor_material", "sensor_material"},
+    {"sensor_thickness", "sensor_thickness"},
+    {"virtual_pixel_interpolation_enabled", "virtual_pixel_correction_applied"},
+};
+
+/* Reads a key.  Returns its place in `values`, or -1 if it is not there. */
+static int read_name(struct cborread *r)
+{
+    size_t size;
+    const uint8_t *text = cborread_string(r, CBORREAD_TEXT, &size);
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+        if (strlen(values[i].name) == size && memcmp(values[i].name, text, size) == 0)
+            return (int)i;
+    return -1;
+}
+
+static void put_axes(struct cborpack *p, const json_t *settings)
+{
+    static const char *const axes[] = {"chi", "kappa", "omega", "phi", "two_theta"};
+    enum { AXES = sizeof axes / sizeof *axes };
+    char key[40];
+    cborpack_text(p, "goniometer");
+    cborpack_map(p, AXES);
+    for (int i = 0; i < AXES; i++) {
+        cborpack_text(p, axes[i]);
+        cborpack_map(p, 2);
+        (void)snprintf(key, sizeof key, "%s_increment", axes[i]);
+        cborpack_key_real(p, "increment", json_number_value(json_object_get(settings, key)));
+        (void)snprintf(key, sizeof key, "%s_start", axes[i]);
+        cborpack_key_real(p, "start", json_number_value(json_object_get(settings, key)));
+    }
+}
+
+/* Writes a key and its value.  The settings have all keys of `values`. */
+static void put_value(struct cborpack *p, int place, const json_t *settings, uint64_t images)
+{
+    const char *name = values[place].name, *key = values[place].key;
+    const json_t *value = key ? json_object_get(settings, key) : NULL;
+    double reals[3] = {0};
+    if (!key && strcmp(name, "number_of_images") == 0)
+        cborpack_key_uint(p, name, images);
+    else if (!key)
+        put_axes(p, settings);
+    else if (strcmp(name, "arm_date") == 0)
+        cborpack_key_date(p, name, json_string_value(value));
+    else if (json_is_string(value))
+        cborpack_key_text(p, name, json_string_value(value));
+    else if (json_is_integer(value))
+        cborpack_key_uint(p, name, (uint64_t)json_integer_value(value));
+    else if (json_is_boolean(value))
+        cborpack_key_bool(p, name, json_is_true(value));
+    else if (!json_is_array(value))
+        cborpack_key_real(p, name, json_number_value(value));
+    for (size_t i = 0; json_is_array(value) && i < 3; i++)
+        reals[i] = json_number_value(json_array_get(value, i));
+    if (json_is_array(value))
+        cborpack_key_reals(p, name, reals, 3);
+}
+
+/* Copies bytes of the old message. */
+static void put_copy(struct cborpack *p, const uint8_t *bytes, size_t size)
+{
+    p->overflow |= size > p->capacity - p->size;
+    if (p->overflow)
+        return;
+    memcpy(p->bytes + p->size, bytes, size);
+    p->size += size;
+}
+
+/* Copies the map of the old message, with the values of the settings. */
+static void put_pairs(struct cborpack *p, struct cborread *r, uint64_t pairs,
+                      const json_t *settings, uint64_t images)
+{
+    for (uint64_t i = 0; i < pairs && !r->failed; i++) {
+        const uint8_t *start = r->at;
+        const int place = read_name(r);
+        cborread_skip(r);
+        if (place >= 0)
+            put_value(p, place, settings, images);
+        else if (!r->failed)
+            put_copy(p, start, (size_t)(r->at - start));
+    }
+}
+
+/* Replaces values of the start message of Stream V2, which is the current message of the outlet, by
+ * the settings that the detector had at arm: an object in JSON, made by keys_settings.  `images`:
+ * of the series.  bragg-serve computes these values from the experiment, where a rotated detector
+ * has another beam centre.  Returns false if the message is not a map of CBOR; it is unchanged
+ * then. */
+static bool header_take_settings(struct outlet *o, const char *text, uint64_t images)
+{
+    enum { ROOM = 4096 };
+    struct message made = {0};
+    struct cborpack p;
+    size_t size;
+    const uint8_t *bytes = (const uint8_t *)outlet_part(o, 0, &size);
+    struct cborread r = {.at = bytes, .end = bytes + size};
+    (void)cborread_item(&r, CBORREAD_TAG);
+    const uint64_t pairs = cborread_item(&r, CBORREAD_MAP);
+    json_t *settings = json_loads(text, 0, NULL);
+    bool good = !r.failed && settings;
+    if (good) {
+        cborpack_open(&p, size + ROOM);
+        cborpack_map(&p, pairs);
+        put_pairs(&p, &r, pairs, settings, images);
+        good = cborpack_finish(&p, &made, NULL) == STATUS_OK && !r.failed;
+    }
+    if (good)
+        outlet_replace(o, 0, made.parts[0].data, made.parts[0].size);
+    message_free(&made);
+    json_decref(settings);
+    return good;
+}
+
+/* Writes the time of the first trigger, of DECTRIS_DATE_SIZE at most, into the current message of
+ * the outlet, which is an image. */
+static void header_take_date(struct outlet *o, const char *date)
+{
+    static const char key[] = "kseries_date\xc0\x78";
+    enum { BEFORE = 512, KEY = sizeof key - 1 };
+    size_t size;
+    const char *text = outlet_part(o, 0, &size);
+    const char *at = text ? memmem(text, size < BEFORE ? size : BEFORE, key, KEY) : NULL;
+    if (at && (size_t)(unsigned char)at[KEY] == strlen(date))
+        outlet_overwrite(o, (size_t)(at + KEY + 1 - text), date, strlen(date));
+}
+
+/* Copies the unique id of the series from a message of V2. */
+static void read_unique(struct eiger *v)
+{
+    static const char key[] = "series_unique_id\x78\x1a";
+    size_t size;
+    const char *text = outlet_part(v->outlet, 0, &size);
+    const char *at = text ? memmem(text, size, key, sizeof key - 1) : NULL;
+    if (at && at + sizeof key - 1 + MONITOR_UNIQUE_SIZE - 1 <= text + size)
+        (void)snprintf(v->facts.unique, sizeof v->facts.unique, "%.26s", at + sizeof key - 1);
+}
+
+/* Makes the unique id of a series of V1, whose messages have none. */
+static void make_unique(struct eiger *v)
+{
+    struct series series;
+    char text[17];
+    (void)snprintf(text, sizeof text, "%016" PRIx64, v->number);
+    series_start(&series, clock_unix_ns(), text);
+    (void)snprintf(v->facts.unique, sizeof v->facts.unique, "%s", series.unique_id);
+}
+
+/* Sends the current message of the pipeline to a client, if Stream is enabled. */
+static void pass_on(struct eiger *v)
+{
+    if (!v->sends)
+        outlet_drop(v->outlet);
+    else if (!outlet_send(v->outlet, v->stream))
+        keys_set(&v->keys, "stream:status:dropped", json_integer((json_int_t)++v->dropped));
+}
+
+static void begin_series(struct eiger *v)
+{
+    if (v->headed)
+        outlet_replace(v->outlet, 1, v->settings, strlen(v->settings));
+    if (v->stream == OUTLET_V2) {
+        read_unique(v);
+        if (!header_take_settings(v->outlet, v->settings, v->per_trigger * v->triggers))
+            log_line(LOG_WARNING,
+                     "series %" PRIu64 ": the start message cannot be read, and has "
+                     "values of bragg-serve",
+                     v->number);
+    } else {
+        make_unique(v);
+    }
+    keys_set(&v->keys, "detector:status:series_unique_id", json_string(v->facts.unique));
+    eiger_remove_mask(v);
+    pass_on(v);
+    eiger_set_state(v, EIGER_READY);
+    v->pulse_ns = clock_ns();
+    http_finish(v->http, HTTP_WAIT_ARM, eiger_reply(v));
+}
+
+/* --- triggers ------------------------------------------------------------------- */
+
+/* Returns what a trigger that comes now defines. */
+static struct eiger_trigger make_trigger(const struct eiger *v, double exposure_s)
+{
+    const struct eiger_keys *k = &v->keys;
+    return (struct eiger_trigger){.exposure_s = exposure_s,
+                                  .sample_um = {keys_real(k, "braggpipe:config:sample_x"),
+                                                keys_real(k, "braggpipe:config:sample_y")},
+                                  .omega_deg =
+                                      v->start_deg + keys_real(k, "braggpipe:config:omega")};
+}
+
+/* Writes the lines of a trigger for the pipeline, which waits for them. */
+static void open_gate(struct eiger *v, const struct eiger_trigger *t)
+{
+    const double fluence = v->gated ? t->exposure_s / v->count_s : 1;
+    for (uint64_t i = 0; i < v->per_trigger; i++) {
+        (void)fprintf(v->gate, "%.17g", fluence);
+        if (v->moves)
+            (void)fprintf(v->gate, " %.12g %.12g %.12g", t->sample_um[0], t->sample_um[1],
+                          t->omega_deg + v->osc_deg * (double)i);
+        (void)fputc('\n', v->gate);
+    }
+    (void)fflush(v->gate);
+}
+
+/* Begins the exposures of a trigger. */
+static void begin_exposures(struct eiger *v, const struct eiger_trigger *t)
+{
+    v->started++;
+    v->queued = false;
+    v->trigger_ns = clock_ns() + v->delay_ns;
+    if (v->gated)
+        v->frame_ns = (uint64_t)llround(t->exposure_s * 1e9);
+    if (v->gate)
+        open_gate(v, t);
+    v->answer_ns = v->trigger_ns + v->per_trigger * v->frame_ns;
+    if (v->started == 1)
+        (void)dectris_date(clock_unix_ns() + v->delay_ns, v->date);
+    eiger_set_state(v, EIGER_ACQUIRE);
+}
+
+/* Checks the exposure that a trigger defines.  NAN stands for none, which means count_time. */
+static enum status check_exposure(const struct eiger *v, const char *what, double *exposure_s,
+                                  struct error *e)
+{
+    const double least = fmax(EXPOSURE_MIN_S, v->count_s / RELATIVE_MAX);
+    const double most = fmin(EXPOSURE_MAX_S, v->count_s * RELATIVE_MAX);
+    if (isnan(*exposure_s))
+        *exposure_s = v->count_s;
+    if (!v->gated || (*exposure_s >= least && *exposure_s <= most))
+        return STATUS_OK;
+    return error_set(e, STATUS_INPUT,
+                     "%s: the exposure is out of range (got %.9g s); expected %.9g to %.9g s", what,
+                     *exposure_s, least, most);
+}
+
+/* Begins the exposures of a trigger, or notes the trigger if images of the previous one have not
+ * left. */
+static enum status take_trigger(struct eiger *v, const char *what, double exposure_s,
+                                struct error *e)
+{
+    if (v->state != EIGER_READY && v->state != EIGER_ACQUIRE)
+        return error_set(e, STATUS_INPUT,
+                         "%s: the state is %s; expected ready. Send the command arm first", what,
+                         keys_text(&v->keys, "detector:status:state"));
+    const enum status s = check_exposure(v, what, &exposure_s, e);
+    if (s)
+        return s;
+    const struct eiger_trigger t = make_trigger(v, exposure_s);
+    if (v->state == EIGER_READY) {
+        begin_exposures(v, &t);
+        return STATUS_OK;
+    }
+    if (v->answer_ns || v->queued)
+        return error_set(e, STATUS_INPUT, "%s: the exposures of a trigger are not over", what);
+    if (v->started == v->triggers)
+        return error_set(e, STATUS_INPUT, "%s: the series has had all its triggers (%" PRIu64 ")",
+                         what, v->triggers);
+    v->queued = true;
+    v->early = t;
+    return STATUS_OK;
+}
+
+enum status eiger_trigger(struct eiger *v, bool pulse, double exposure_s, struct error *e)
+{
+    const char *what = pulse ? "pulse" : "trigger";
+    const bool armed = v->state == EIGER_READY || v->state == EIGER_ACQUIRE;
+    if (armed && v->external != pulse)
+        return error_set(e, STATUS_INPUT, "%s: the trigger mode of the series is %s%s; expected %s",
+                         what, v->external ? "ext" : "int", v->gated ? "e" : "s",
+                         pulse ? "exts or exte" : "ints or inte");
+    return take_trigger(v, what, exposure_s, e);
+}
+
+/* Simulates the next pulse of an external trigger, when the detector is ready for it. */
+static void pulse_if_due(struct eiger *v)
+{
+    const double period_s = keys_real(&v->keys, "braggpipe:config:pulse_period");
+    const uint64_t now_ns = clock_ns(), period_ns = (uint64_t)llround(period_s * 1e9);
+    if (v->state != EIGER_READY || !v->external || now_ns < v->pulse_ns + period_ns ||
+        strcmp(keys_text(&v->keys, "braggpipe:config:pulses"), "automatic") != 0)
+        return;
+    v->pulse_ns = now_ns;
+    const struct eiger_trigger t = make_trigger(v, v->count_s);
+    begin_exposures(v, &t);
+}
+
+/* --- images --------------------------------------------------------------------- */
+
+/* Returns when an image is due. */
+static uint64_t due_ns(const struct eiger *v, uint64_t image)
+{
+    const uint64_t first = (v->started - 1) * v->per_trigger;
+    return v->trigger_ns + (image < first ? 1 : image - first + 1) * v->frame_ns;
+}
+
+/* Returns the number of the current image; of an image whose number cannot be read, that of the
+ * next one.  Images of a pipeline with faults may be missing, come twice or change places. */
+static uint64_t image_number(const struct eiger *v)
+{
+    uint64_t number;
+    return outlet_number(v->outlet, &number) && number < v->per_trigger * v->triggers ? number
+                                                                                      : v->images;
+}
+
+/* Ends a trigger after its last image. */
+static void end_trigger(struct eiger *v)
+{
+    late_end_trigger(v);
+    if (v->started == v->triggers) {
+        const bool waits = v->answer_ns;
+        eiger_finish_series(v, EIGER_IDLE);
+        if (waits)
+            http_finish(v->http, HTTP_WAIT_TRIGGER, eiger_reply(v));
+    } else if (v->queued) {
+        begin_exposures(v, &v->early);
+    } else {
+        eiger_set_state(v, EIGER_READY);
+    }
+}
+
+/* Returns true if the pipeline has ended well.  Its further images were lost on purpose. */
+static bool has_no_more(const struct eiger *v, enum outlet_kind kind)
+{
+    return kind == OUTLET_END && v->child_ended && !v->child_failed;
+}
+
+/* Sends the current image. */
+static void send_image(struct eiger *v, uint64_t image)
+{
+    if (v->stream == OUTLET_V2)
+        header_take_date(v->outlet, v->date);
+    late_note(v, due_ns(v, image));
+    monitor_take(v->monitor, &v->keys, v->outlet, &v->facts, image);
+    pass_on(v);
+    v->images = image < v->images ? v->images : image + 1;
+}
+
+/* Counts an image that the pipeline loses on purpose. */
+static void lose_image(struct eiger *v)
+{
+    keys_set(&v->keys, "braggpipe:status:lost", json_integer((json_int_t)++v->lost));
+    v->images++;
+    outlet_drop(v->outlet);
+}
+
+/* Sends the images that are due. */
+static void send_images(struct eiger *v)
+{
+    while (v->state == EIGER_ACQUIRE) {
+        const enum outlet_kind kind = outlet_message(v->outlet);
+        const uint64_t image = kind == OUTLET_IMAGE ? image_number(v) : v->images;
+        const uint64_t all = v->started * v->per_trigger;
+        const bool lost = image >= all || has_no_more(v, kind);  // the last images of the trigger
+        if (clock_ns() < due_ns(v, lost ? all - 1 : image))
+            return;
+        v->late.waits |= kind == OUTLET_NOTHING;
+        late_warn(v);
+        if (lost)
+            v->images = all;
+        else if (kind == OUTLET_IMAGE)
+            send_image(v, image);
+        else if (kind == OUTLET_LOST)
+            lose_image(v);
+        else
+            return;
+        if (v->cancels)
+            eiger_end_series(v);
+        else if (v->images >= all)
+            end_trigger(v);
+    }
+}
+
+/* Answers a trigger whose exposures are over. */
+static void answer_trigger(struct eiger *v)
+{
+    if (!v->answer_ns || clock_ns() < v->answer_ns)
+        return;
+    v->answer_ns = 0;
+    http_finish(v->http, HTTP_WAIT_TRIGGER, eiger_reply(v));
+}
+
+/* Returns true if a client waits for an image. */
+static bool monitor_waits(const struct eiger *v)
+{
+    return http_waits(v->http, HTTP_WAIT_NEXT) || http_waits(v->http, HTTP_WAIT_NEWEST);
+}
+
+/* Ends a series whose bragg-serve has died and was started again: images of the dead process may
+ * be lost. */
+static void fail_if_restarted(struct eiger *v)
+{
+    const bool armed = v->state == EIGER_READY || v->state == EIGER_ACQUIRE;
+    if (armed && outlet_message(v->outlet) == OUTLET_START)
+        eiger_fail_series(v);
+}
+
+/* Ends a series whose pipeline would wait for ever: the lines of a trigger could not be written. */
+static void fail_if_gate_is_lost(struct eiger *v)
+{
+    if (v->state == EIGER_ACQUIRE && v->gate && ferror(v->gate))
+        eiger_fail_series_because(v, "trigger: cannot write the file that the pipeline waits for. "
+                                     "Make room in the folder of TMPDIR");
+}
+
+int eiger_turn(struct eiger *v)
+{
+    eiger_reap(v);
+    if (!v->child)
+        return monitor_waits(v) ? WAIT_MS : IDLE_MS;
+    v->child_ended = v->child_ended || eiger_has_ended(v->child, &v->child_failed);
+    const enum outlet_kind kind = outlet_message(v->outlet);
+    if (v->state == EIGER_CONFIGURE && kind == OUTLET_START)
+        begin_series(v);
+    pulse_if_due(v);
+    answer_trigger(v);
+    send_images(v);
+    fail_if_gate_is_lost(v);
+    fail_if_restarted(v);
+    if (v->child && v->child_ended && v->images < v->per_trigger * v->triggers) {
+        const enum outlet_kind now = outlet_message(v->outlet);
+        if (now != OUTLET_IMAGE && now != OUTLET_LOST && !has_no_more(v, now))
+            eiger_fail_series(v);
+    }
+    monitor_turn(v->monitor, &v->keys, v->http);
+    return WAIT_MS;
+}

@@ -1,0 +1,205 @@
+"""streams_client.py PROTOCOL|FAULT pull|sub bind|connect ENDPOINT SPOTS|TOPIC [FRAMES]: checks every part of a stream.
+
+The pixels must be those of a_0.raw and so on.  Prints the frame numbers.
+"""
+
+import json
+import struct
+import sys
+
+import numpy
+import zmq
+
+protocol, kind, way, endpoint, more = sys.argv[1:6]
+COUNT = int(sys.argv[6]) if len(sys.argv) > 6 else 5
+SHAPE = (40, 50)
+socket = zmq.Context().socket(zmq.PULL if kind == "pull" else zmq.SUB)
+socket.setsockopt(zmq.RCVTIMEO, 30000)
+if kind == "sub":
+    socket.setsockopt(zmq.SUBSCRIBE, more.encode())
+(socket.bind if way == "bind" else socket.connect)(endpoint)
+
+
+def expected(frame):
+    return numpy.fromfile(f"a_{frame}.raw", "<f4").reshape(SHAPE)
+
+
+def array():
+    parts = socket.recv_multipart()
+    assert len(parts) == 2, len(parts)
+    about = json.loads(parts[0])
+    assert list(about)[:4] == ["htype", "type", "shape", "tags"] and about["htype"] == "array-1.0" and about["tags"] == []
+    assert tuple(about["shape"]) == SHAPE, about["shape"]
+    pixels = numpy.frombuffer(parts[1], about["type"]).reshape(SHAPE)
+    assert (pixels == expected(about["frame"])).all()
+    assert about["pulse_id"] == about["frame"] and about["is_good_frame"] is True and about["encoding"] == "none"
+    assert abs(about["beam_energy"] - 9500) < 1e-6 and about["detector_distance"] == 0.1
+    assert (about["beam_center_x"], about["beam_center_y"]) == (25, 20)
+    spots = about.get("number_of_spots", 0)
+    if int(more):
+        assert about["detector_name"] == "JF-SIM" and isinstance(about["is_hit_frame"], bool)
+        for x, y, intensity in zip(about["spot_x"], about["spot_y"], about["spot_intensity"], strict=True):
+            fast, slow = int(x), int(y)
+            near = pixels[max(slow - 1, 0) : slow + 2, max(fast - 1, 0) : fast + 2]
+            assert near.max() > 0 and intensity > 0
+            at = numpy.unravel_index(near.argmax(), near.shape)  # of the brightest pixel, whose middle is at .5
+            array.off += [x - max(fast - 1, 0) - at[1] - 0.5, y - max(slow - 1, 0) - at[0] - 0.5]
+        array.spots += spots
+        array.hits += about["is_hit_frame"]
+    else:
+        assert "is_hit_frame" not in about and "spot_x" not in about
+    return about["frame"]
+
+
+array.spots = array.hits = 0
+array.off = []
+
+
+def cbor(data, at):
+    """Decodes one item of CBOR at data[at:]; returns the item and the place after it.  There are no tags."""
+    major, low = data[at] >> 5, data[at] & 31
+    at += 1
+    if major == 7:
+        assert low in (20, 21, 27), low
+        return (struct.unpack_from(">d", data, at)[0], at + 8) if low == 27 else (low == 21, at)
+    size = {24: 1, 25: 2, 26: 4, 27: 8}.get(low, 0)
+    n = int.from_bytes(data[at : at + size], "big") if size else low
+    at += size
+    if major in (0, 1):
+        return (n if major == 0 else -1 - n), at
+    if major in (2, 3):
+        return (data[at : at + n] if major == 2 else data[at : at + n].decode()), at + n
+    items = []
+    assert major in (4, 5), major
+    for _ in range(n * (major - 3)):
+        item, at = cbor(data, at)
+        items.append(item)
+    return (items if major == 4 else dict(zip(items[::2], items[1::2]))), at
+
+
+def lz4(block, size):
+    """Decodes a block of LZ4."""
+    out, at = bytearray(), 0
+    while True:
+        token = block[at]
+        at += 1
+
+        def length(n):
+            nonlocal at
+            if n == 15:
+                while block[at] == 255:
+                    n, at = n + 255, at + 1
+                n, at = n + block[at], at + 1
+            return n
+
+        literals = length(token >> 4)
+        out += block[at : at + literals]
+        at += literals
+        if at == len(block):
+            assert len(out) == size
+            return bytes(out)
+        back, at = block[at] | block[at + 1] << 8, at + 2
+        for _ in range(length(token & 15) + 4):
+            out.append(out[-back])
+
+
+def unshuffle(data, dtype):
+    """Decodes blocks of 4096 pixels, without a header before them."""
+    size, left, at, pixels = dtype.itemsize, SHAPE[0] * SHAPE[1], 0, []
+    while left >= 8:
+        n = min(4096, left - left % 8)
+        length = int.from_bytes(data[at : at + 4], "big")
+        bits = numpy.frombuffer(lz4(data[at + 4 : at + 4 + length], n * size), "u1")
+        bits = numpy.unpackbits(bits.reshape(8 * size, n // 8), axis=1, bitorder="little")
+        pixels.append(numpy.packbits(bits.T.reshape(n, 8 * size), axis=1, bitorder="little").tobytes())
+        at, left = at + 4 + length, left - n
+    return numpy.frombuffer(b"".join(pixels) + data[at:], dtype).reshape(SHAPE)
+
+
+def message():
+    parts = socket.recv_multipart()
+    if kind == "sub":
+        assert parts.pop(0) == more.encode()
+    assert len(parts) == 1
+    item, end = cbor(parts[0], 1)
+    assert end == len(parts[0]), "bytes after the map"
+    return parts[0][:1], item
+
+
+def lclstreamer_start():
+    head, start = message()
+    assert head == b"c" and start["type"] == "start" and start["run_number"] == "12", start
+    assert start["shape"] == "40x50" and start["algorithm"] == "bitshuffle-lz4" and start["detector"]["material"] == "Si"
+    assert len(start["polarization"]["axis"]) == 3 and 0.5 <= start["polarization"]["fraction"] <= 1
+    return numpy.dtype(start["datatype"])
+
+
+def lclstreamer(dtype):
+    head, m = message()
+    assert head == b"m" and m["type"] == "image" and m["run"] == "12", (head, m["type"])
+    assert m["dtype"] == dtype.name and m["timestamp"] == str(m["frame_id"]) and m["message_id"] == m["frame_id"] + 1
+    assert abs(m["photon_energy"] - 9500) < 1e-6 and m["photon_wavelength"] == 0 and set(m["beam_direction"].values()) == {0}
+    pixels = unshuffle(m["compressed_data"], dtype)
+    assert (pixels == expected(m["frame_id"])).all() and m["sum"] == pixels.sum(dtype=float)
+    return m["frame_id"]
+
+
+def faults():
+    """Every message has a fault.  Returns the headers in which it is."""
+    headers = []
+    for _ in range(5):
+        parts = socket.recv_multipart()
+        if protocol == "empty":
+            assert parts == [more.encode(), b""], parts
+            continue
+        about = json.loads(parts[0])
+        dtype, (rows_sent, columns) = numpy.dtype(about["type"]), about["shape"]
+        assert len(parts[1]) == dtype.itemsize * rows_sent * columns, "the message contradicts itself"
+        if protocol == "type":
+            assert about["type"] != "uint16", dtype
+        elif protocol == "shape":
+            assert about["shape"] == [20, 50], about["shape"]
+        else:
+            headers.append(about)
+    return headers
+
+
+FLAGS, TEXTS = {"is_good_frame", "is_hit_frame"}, {"endianness", "encoding", "source", "detector_name"}
+
+
+def damaged(about):
+    """Keys whose values have another type than they should."""
+    for key, value in about.items():
+        kind = bool if key in FLAGS else str if key in TEXTS or key in ("htype", "type") else list if key in ("shape", "tags") else (int, float)
+        if not isinstance(value, kind) or (kind != bool and isinstance(value, bool)):
+            yield key
+
+
+if protocol in ("header", "lie", "shape", "type", "empty"):
+    for about in faults():
+        wrong = set(damaged(about))
+        assert len(wrong) == (protocol == "header"), (protocol, wrong, about)
+        if protocol == "lie":
+            off = [abs(about["beam_energy"] / 9500 - 1) > 0.01, about["detector_distance"] != 0.1, about["pulse_id"] != about["frame"], about["saturated_pixels"] > 0]
+            off += [about["beam_center_x"] != 25, about["beam_center_y"] != 20]
+            assert sum(off) == 1, (off, about)
+    COUNT, seen = 0, []
+elif protocol == "lcls-type":
+    dtype = lclstreamer_start()
+    for _ in range(5):
+        head, m = message()
+        assert m["dtype"] != dtype.name
+        unshuffle(m["compressed_data"], numpy.dtype(m["dtype"]))
+    COUNT, seen = 0, []
+elif protocol == "array":
+    seen = [array() for _ in range(COUNT)]
+    HITS = sum(int(row.split("\t")[1]) > 0 for row in open("truth.tsv").readlines()[1:])
+    assert not int(more) or (array.hits == HITS in range(1, 5) and array.spots >= 3), (array.hits, HITS, array.spots)
+    assert not int(more) or abs(numpy.mean(array.off)) < 0.25, array.off
+else:
+    dtype = lclstreamer_start()
+    seen = [lclstreamer(dtype) for _ in range(COUNT)]
+    head, stop = message()
+    assert head == b"c" and stop["type"] == "stop" and stop["run"] == "12"
+assert COUNT < 5 or seen == list(range(5)), seen
+print(*seen, sep="\n")

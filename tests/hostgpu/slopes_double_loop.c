@@ -1,0 +1,2 @@
+#define CPU_DOUBLE 1
+#include "slopes_loop.c"
