@@ -346,6 +346,18 @@ static void put_data(struct hdf5_file *f, const char *path, hid_t type, int rank
         (void)hdf5_good(f, H5Dclose(data));
 }
 
+void hdf5_packed(struct hdf5_file *f, const char *path, hid_t type, const hsize_t dims[2],
+                 const void *values)
+{
+    const hid_t packed = hdf5_creation(f);
+    (void)hdf5_good(f, H5Pset_chunk(packed, 2, dims));
+    (void)hdf5_good(f, H5Pset_deflate(packed, 1));
+    const hid_t data = hdf5_data(f, path, type, 2, dims, packed, values);
+    if (data >= 0)
+        (void)hdf5_good(f, H5Dclose(data));
+    (void)H5Pclose(packed);
+}
+
 /* Returns the HDF5 type of a text of fixed length in UTF-8, without a terminating zero byte.
  * The caller closes it. */
 static hid_t text_type(const char *text)

@@ -101,6 +101,9 @@ hid_t hdf5_data(struct hdf5_file *f, const char *path, hid_t type, int rank, con
                 hid_t made, const void *values);
 /* Returns a creation property list for data sets.  The caller closes it. */
 hid_t hdf5_creation(struct hdf5_file *f);
+/* Adds a table of two dimensions, compressed with deflate in a single chunk. */
+void hdf5_packed(struct hdf5_file *f, const char *path, hid_t type, const hsize_t dims[2],
+                 const void *values);
 
 /* Add an attribute to the object at `path`. */
 void hdf5_note_text(struct hdf5_file *f, const char *path, const char *name, const char *text);

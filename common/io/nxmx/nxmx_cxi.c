@@ -134,7 +134,7 @@ static void put_mask(struct hdf5_file *f, const struct experiment *x)
         for (int64_t k = 0; k < p->fast_pixels * p->slow_pixels; k++)
             mask[p->first_pixel + k] = !panel_computes(p, k % p->fast_pixels, k / p->fast_pixels);
     }
-    nxmx_put_mask(f, DATA "/mask_shared", H5T_NATIVE_UINT16, size, mask);
+    hdf5_packed(f, DATA "/mask_shared", H5T_NATIVE_UINT16, size, mask);
     mem_free(mask);
 }
 

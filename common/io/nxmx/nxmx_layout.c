@@ -351,18 +351,6 @@ static void put_modules(struct hdf5_file *f, const struct experiment *x,
     }
 }
 
-void nxmx_put_mask(struct hdf5_file *f, const char *path, hid_t type, const hsize_t size[2],
-                   const void *mask)
-{
-    const hid_t packed = hdf5_creation(f);
-    (void)hdf5_good(f, H5Pset_chunk(packed, 2, size));
-    (void)hdf5_good(f, H5Pset_deflate(packed, 1));
-    const hid_t data = hdf5_data(f, path, type, 2, size, packed, mask);
-    if (data >= 0)
-        (void)hdf5_good(f, H5Dclose(data));
-    (void)H5Pclose(packed);
-}
-
 /* Writes the mask of the detector: for each pixel that is masked or outside the ROI the reasons why
  * it is not used, for any other pixel 0.  Does nothing if all pixels are used. */
 static void put_mask(struct hdf5_file *f, const struct experiment *x)
@@ -381,7 +369,7 @@ static void put_mask(struct hdf5_file *f, const struct experiment *x)
             if (!panel_computes(p, k % p->fast_pixels, k / p->fast_pixels))
                 mask[p->first_pixel + k] = experiment_mask_word(x, p->first_pixel + k);
     }
-    nxmx_put_mask(f, DETECTOR "/pixel_mask", H5T_NATIVE_UINT32, size, mask);
+    hdf5_packed(f, DETECTOR "/pixel_mask", H5T_NATIVE_UINT32, size, mask);
     mem_free(mask);
 }
 

@@ -30,10 +30,6 @@
 /* Writes everything except /entry/data/data. */
 void nxmx_layout(struct hdf5_file *f, const struct nxmx_kind *kind, const struct nxmx_rows *rows);
 
-/* Writes a mask of slow x fast pixels, compressed.  `type` is that of its items. */
-void nxmx_put_mask(struct hdf5_file *f, const char *path, hid_t type, const hsize_t size[2],
-                   const void *mask);
-
 /* --- tables ---------------------------------------------------------------- */
 
 /* Write and read the tables.  Tables of shifts and of places on a sample holder are written only if
