@@ -51,6 +51,7 @@ enum rng_purpose {
     RNG_MEMORY_CELL = 27,  // memory cells of a pixel; cell and kind are used as the frame
     RNG_GAIN_LEVEL = 28,   // noise of the gain level that is read out
     RNG_AMPLITUDE = 29,    // amplitude of a reflection; its indices are used as the frame
+    RNG_VARY = 30,         // quantity of a lattice that varies between limits
 };
 
 /* A stream of random numbers, for one purpose, frame and pixel. */

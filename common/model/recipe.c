@@ -79,6 +79,30 @@ void lattice_cell(const struct experiment *x, const struct lattice *l, double ce
         memcpy(cell, own, sizeof own);
 }
 
+const double *lattice_cells(const struct experiment *x, const struct lattice *l)
+{
+    return l->has_cells ? l->cells : x->crystals[l->crystal].cells;
+}
+
+const struct crystal *lattice_crystal(const struct experiment *x, const struct lattice *l,
+                                      struct crystal *own)
+{
+    const struct crystal *of = &x->crystals[l->crystal];
+    if (!l->has_cells)
+        return of;
+    *own = *of;
+    memcpy(own->cells, l->cells, sizeof own->cells);
+    return own;
+}
+
+struct crystal *recipe_crystals(const struct experiment *x, const struct recipe *r)
+{
+    struct crystal own, *all = mem_array(r->nlattices, sizeof *all);
+    for (size_t i = 0; i < r->nlattices; i++)
+        all[i] = *lattice_crystal(x, &r->lattices[i], &own);
+    return all;
+}
+
 bool lattice_reserve(struct lattice *l, size_t nphi, size_t ndomains)
 {
     l->phi_rad = mem_try_array(nphi, sizeof(double));

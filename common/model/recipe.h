@@ -25,6 +25,8 @@ struct lattice {
     double *phi_rad;  // owned, nphi: middle of each slice; faithful mode: start of each slice, and
                       // a phi of exactly 0.0 means no rotation
     double *cells_m;  // owned, nphi x 9: rows a, b, c in m, rotated by phi
+    bool has_cells;   // the crystal of this lattice has its own size:
+    double cells[3];  // unit cells along a, b, c, at most those of its crystal
     size_t ndomains;
     bool mosaic;      // false: the only domain is the identity and is not applied
     double *domains;  // owned, ndomains x 9: row-major rotation applied after phi
@@ -67,6 +69,18 @@ void lattice_cell(const struct experiment *x, const struct lattice *l, double ce
  * middle of the beam.  Returns NULL if it is there. */
 const double *lattice_aside(const struct experiment *x, const struct lattice *l, size_t t,
                             double aside_m[3]);
+
+/* Returns the crystal of a lattice, which must exist.  It is that of the experiment, or *own, a
+ * shallow copy with the values that only this lattice has.  Tables belong to the experiment. */
+const struct crystal *lattice_crystal(const struct experiment *x, const struct lattice *l,
+                                      struct crystal *own);
+
+/* Returns the unit cells along a, b, c of the crystal of a lattice, which must exist. */
+const double *lattice_cells(const struct experiment *x, const struct lattice *l);
+
+/* Returns an array of the crystals of all lattices of a recipe, shallow copies in the order of the
+ * lattices.  The caller frees the array.  All crystals must exist. */
+struct crystal *recipe_crystals(const struct experiment *x, const struct recipe *r);
 
 /* Frees the arrays and clears *l. */
 void lattice_free(struct lattice *l);

@@ -169,8 +169,10 @@ struct orientation_request {
     bool random_misset;    // faithful: nanoBragg's 90-radian cap; physical: uniform on SO(3)
     int64_t misset_seed;   // faithful: the negative number that nanoBragg keeps
     double strain[3];      // relative changes of the edges a, b, c of the cell
-    bool is_aside;         // the middle of the crystal is not in the middle of the beam but at
-    double aside_m[3];     // aside_m[] from there, in the laboratory frame at phi 0
+    bool has_cells;        // the crystal has its own unit cells along a, b, c:
+    double cells[3];
+    bool is_aside;      // the middle of the crystal is not in the middle of the beam but at
+    double aside_m[3];  // aside_m[] from there, in the laboratory frame at phi 0
     double phi_rad;
     struct steps_request phi;  // range = osc, step = phistep, count = phisteps
     double mosaic_rad;

@@ -223,6 +223,8 @@ static const struct field experiment_fields[] = {
            .present_offset = offsetof(struct experiment, sample_moves)),
     MEMBER(sampling, MAP, .table = &sampling_table),
     MEMBER(saturation, REAL),
+    MEMBER(sizes_vary, BOOL, .flags = FIELD_ABSENT,
+           .present_offset = offsetof(struct experiment, sizes_vary)),
     MEMBER(spindle, REAL, .count = 3),
     MEMBER(water_m, REAL),
 };
@@ -319,6 +321,7 @@ static size_t domains_bytes(const void *object)
 #define OBJECT lattice
 static const struct field lattice_fields[] = {
     GIVEN(aside_m, 3, is_aside),
+    GIVEN(cells, 3, has_cells),
     MEMBER(cells_m, DATA, .bytes = cells_bytes, .flags = FIELD_REALS),
     MEMBER(crystal, U32),
     MEMBER(domains, DATA, .bytes = domains_bytes, .flags = FIELD_REALS),
@@ -489,7 +492,8 @@ struct codec_expected codec_expect(const struct experiment *x)
                                       .panels = x->npanels,
                                       .crystals = x->ncrystals,
                                       .detector_moves = x->detector_moves,
-                                      .sample_moves = x->sample_moves};
+                                      .sample_moves = x->sample_moves,
+                                      .sizes_vary = x->sizes_vary};
     memcpy(expected.lineage, x->lineage, sizeof expected.lineage);
     return expected;
 }
@@ -527,6 +531,16 @@ static bool are_consistent(const struct reflection_table *t, const struct recipe
     return !left && (!t->nlabels || t->nlabels == pixels);
 }
 
+/* Returns true if the size that only this lattice has is possible. */
+static bool has_possible_cells(const struct lattice *l)
+{
+    static const double MOST = 1e6;
+    bool good = true;
+    for (int i = 0; i < 3 && l->has_cells; i++)
+        good = good && l->cells[i] >= 1.0 && l->cells[i] <= MOST;
+    return good;
+}
+
 static enum status check_frame(const struct envelope *n, const struct codec_expected *expected,
                                struct error *e)
 {
@@ -552,6 +566,20 @@ static enum status check_frame(const struct envelope *n, const struct codec_expe
         return error_set(
             e, STATUS_INPUT,
             "frame %llu has a place on a sample holder, but the experiment has no such holder", id);
+    for (size_t i = 0; i < r->nlattices; i++)
+        if (!has_possible_cells(&r->lattices[i]))
+            return error_set(
+                e, STATUS_INPUT,
+                "frame %llu has a lattice with an impossible number of cells; expected "
+                "1 to 1e6 along each axis",
+                id);
+    for (size_t i = 0; i < r->nlattices; i++)
+        if (r->lattices[i].has_cells != expected->sizes_vary)
+            return error_set(e, STATUS_INPUT,
+                             "frame %llu has a lattice %s cells of its own, but the experiment has "
+                             "sizes_vary %s",
+                             id, expected->sizes_vary ? "without" : "with",
+                             expected->sizes_vary ? "true" : "false");
     if (r->has_shift && !expected->detector_moves)
         return error_set(
             e, STATUS_INPUT,

@@ -85,6 +85,8 @@ class Lattice:
         rotation: (3, 3) matrix U: rotates vectors of the crystal into the laboratory frame.
         reciprocal_A: (3, 3) rows a*, b*, c* in 1/A: hkl @ reciprocal_A is the vector q.
         weight: factor on the intensity.
+        ncells: (3,) number of unit cells along a, b, c: of the crystal form, or of this crystal with
+            bragg-orient --vary=size.
     """
 
     crystal: int
@@ -93,6 +95,7 @@ class Lattice:
     rotation: Array
     reciprocal_A: Array
     weight: float
+    ncells: Array
 
 
 @dataclasses.dataclass(frozen=True)
@@ -507,7 +510,7 @@ def _truth(recipe: Keys, payload: Sequence[Any], experiment: Experiment) -> Trut
     for one in recipe["lattices"]:
         crystal, reciprocal_A = experiment.crystals[one["crystal"]], _matrix(one["reciprocal_A"])
         lattices.append(Lattice(one["crystal"], crystal.name, _own_cell(crystal.cell, reciprocal_A), _matrix(one["rotation"]),
-                                reciprocal_A, one["weight"]))
+                                reciprocal_A, one["weight"], numpy.array(one.get("cells", crystal.ncells), "f8")))
     return Truth(recipe["seed"], wavelength_A, fluence, float(numpy.degrees(recipe["phi_rad"])),
                  float(numpy.degrees(recipe["osc_rad"])), lattices, numpy.array(recipe.get("shift_m", [0.0] * 3), "f8"),
                  _memory_cell(recipe["id"], experiment.keys.get("pulse_ids", {})))

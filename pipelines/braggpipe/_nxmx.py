@@ -108,6 +108,11 @@ class NXmx(Frames):
         """The table of lattices, read once: frames need it after the file is closed."""
         return self.own["lattices"][()]
 
+    @functools.cached_property
+    def _sizes(self) -> Any:
+        """The unit cells along a, b, c of each lattice, read once.  None: those of its crystal."""
+        return self.own["lattice_cells_along_axes"][()] if "lattice_cells_along_axes" in self.own else None
+
     @property
     def experiment(self) -> Experiment:
         return self._experiment
@@ -158,11 +163,13 @@ class NXmx(Frames):
         table = self._lattices
         crystals = self._experiment.crystals
         lattices = []
-        for one in table[table["frame"] == row["number"]]:
-            index = int(one["crystal"])
+        for place in numpy.flatnonzero(table["frame"] == row["number"]):
+            one, index = table[place], int(table[place]["crystal"])
+            ncells = crystals[index].ncells if self._sizes is None else self._sizes[place]
             lattices.append(Lattice(index, crystals[index].name, numpy.array(one["cell"]),
                                     self.to_lab @ one["orientation"].reshape(3, 3),
-                                    (self.to_lab @ one["a_matrix"].reshape(3, 3)).T, float(one["share"])))
+                                    (self.to_lab @ one["a_matrix"].reshape(3, 3)).T, float(one["share"]),
+                                    numpy.array(ncells, "f8")))
         return Truth(int(row["seed"]), float(row["wavelength"]), float(row["fluence"]),
                      float(row["rotation_start"]), float(row["rotation_width"]), lattices,
                      self.shift_m[int(row["number"])], self.cell.get(int(row["number"])))
@@ -214,6 +221,7 @@ class NXmx(Frames):
 
     def __getitem__(self, index: int) -> Frame:
         """Returns the frame at a place in the order of the file, from 0."""
+        self._sizes  # read before the file can be closed
         self._lattices  # read before the file can be closed
         row = self._rows[index]
         index %= len(self)

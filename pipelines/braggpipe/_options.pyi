@@ -172,6 +172,7 @@ class Orient(TypedDict, total=False):
     steps: Literal["given", "auto"] | None
     train_pulses: Number
     truth: Path
+    vary: Keys
     wavelength_jitter: Number
 
 
@@ -477,6 +478,7 @@ class SetOptions(TypedDict, total=False):
     twotheta: Number
     twotheta_axis: Numbers
     unmasked: Flag
+    vary: Keys
     water: Number
     wavelength: Number
     wavelength_jitter: Number
@@ -634,6 +636,7 @@ class RecipesOptions(TypedDict, total=False):
     truth: Path
     twotheta: Number
     twotheta_axis: Numbers
+    vary: Keys
     wavelength: Number
     wavelength_jitter: Number
     weights: Literal["ignore", "apply", "override"] | None

@@ -667,6 +667,7 @@ static enum status orient_begin(void *state, struct experiment *x, struct error 
     o->experiment = x;
     x->detector_moves = shift_moves(&o->shift);
     x->sample_moves = p->mesh.crystals || p->sites;
+    x->sizes_vary = population_limits(&p->population, VARY_SIZE, (double[2]){0});
     x->pulse_ids = orient_pulse_ids(p);
     x->has_pulse_ids = x->pulse_ids.facility != FACILITY_NONE || x->pulse_ids.has_pump;
     const size_t kinds = pump_excites(&p->pump) ? 1 : x->ncrystals;  // each lattice has both states
@@ -682,16 +683,17 @@ static enum status orient_begin(void *state, struct experiment *x, struct error 
     if (x->physics == PHYSICS_FAITHFUL &&
         (p->population.lattices > 1 || orient_given(p, "mean-lattices") ||
          pulse_varies(&o->pulse) || p->runs || p->gate || x->sample_moves ||
-         pump_excites(&p->pump) || shift_moves(&o->shift) || *p->population.cell_spread > 0))
+         pump_excites(&p->pump) || shift_moves(&o->shift) || *p->population.cell_spread > 0 ||
+         p->population.vary.count))
         return error_set(
             e, STATUS_USAGE,
-            "several lattices, runs, jitter, spectra, pumped states, varying cells, "
+            "several lattices, runs, jitter, spectra, pumped states, varying cells and sizes, "
             "a sample holder and a moving detector need bragg-geometry --physics=physical");
     if (x->physics == PHYSICS_FAITHFUL && !orient_given(p, "steps") && orient_given(p, "ripple"))
         return error_set(e, STATUS_USAGE,
                          "--ripple has an effect in faithful mode only with --steps=auto");
-    if ((s = orient_sampling(o, x, e)) || (s = pulse_check(&o->pulse, &x->beam, e)) ||
-        (s = shift_check(&o->shift, x, e)) ||
+    if ((s = population_check(&p->population, x, e)) || (s = orient_sampling(o, x, e)) ||
+        (s = pulse_check(&o->pulse, &x->beam, e)) || (s = shift_check(&o->shift, x, e)) ||
         (x->sample_moves && (s = mesh_begin(&o->mesh, x, (uint64_t)p->seed, e))) ||
         (s = orient_runs_begin(&o->runs, &p->population, &o->pulse, x->beam.wavelength_m,
                                !p->random && !p->orientations, e)))

@@ -108,6 +108,10 @@ const struct opt orient_table[] = {
     {"cell-correlation", "F", "Correlation of the changes of two edges, 0 to 1", OPT_REAL,
      AT(population.cell_correlation), .min = 0, .max = 1, .flags = LATER, .needs = "cell-spread",
      .usual = "0.8"},
+    {"vary", "NAME=KIND:VALUE,VALUE",
+     "Draw a quantity of each lattice: size (crystal edge, nm), a, b or c (cell edge, A); kinds: "
+     "uniform:MIN,MAX, log-uniform:MIN,MAX, choice:VALUE,VALUE,... Can be repeated",
+     OPT_TEXTS, AT(population.vary), .flags = LATER},
     {"hit-rate", "F",
      "Probability that a frame has crystals, without --mean-lattices; other frames are blank (1)",
      OPT_REAL, AT(population.hit_rate), .min = 0, .max = 1, .flags = OPT_BYTES, .usual = "",

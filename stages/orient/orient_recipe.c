@@ -121,8 +121,9 @@ static enum status make_lattice(const struct orient *o, const struct population 
 {
     const struct orient_options *p = &o->options;
     const uint64_t seed = (uint64_t)p->seed;
-    (void)population_strain(population, o->experiment->crystals[crystal].cell_A, seed, id, index,
-                            r.strain);
+    const double *cell_A = o->experiment->crystals[crystal].cell_A;
+    (void)population_strain(population, cell_A, seed, id, index, r.strain);
+    r.has_cells = population_cells(population, cell_A, seed, id, index, r.cells);
     if (o->listed) {
         const uint64_t line = id * (uint64_t)population->lattices + index;
         return setup_lattice_rotated(o->experiment, crystal, o->listed[line], &r, l, e);

@@ -12,6 +12,7 @@ enum { EDGE = 32 };
 /* 14 planes: orientation, cell, blocks, beam, detector. */
 static const char TIMED[] = "rot,cell,ncells,scale,wavelength,distance,beam_x,beam_y";
 static const char PART[] = "derivatives";
+#define ONE_SIZE "scale,rot,phi0,wavelength,distance,beam_x,beam_y,panel.0.tilt_f,polarization"
 #define UNPOLARIZED "scale,rot,ncells,phi0,wavelength,distance,beam_x,beam_y,panel.0.tilt_f"
 
 /* What one engine says. */
@@ -123,8 +124,10 @@ static enum status compare(struct run *run, const struct engine_case *c,
     if (!s && !cpu_slopes_can(&x, precision)) {
         s = refused(run, &options, &x, &r, name, e);
     } else if (!s) {
-        s = parameters_parse(x.beam.no_polarization ? UNPOLARIZED : UNPOLARIZED ",polarization", &x,
-                             &set, e);
+        const char *names = x.sizes_vary             ? ONE_SIZE
+                            : x.beam.no_polarization ? UNPOLARIZED
+                                                     : UNPOLARIZED ",polarization";
+        s = parameters_parse(names, &x, &set, e);
         if (!s)
             s = ask(&engine_reference, &options, &x, &r, &set, &reference, e);
         if (!s)

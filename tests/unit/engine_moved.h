@@ -32,6 +32,7 @@ static inline double moved_lattices(const struct experiment *x, const struct rec
     double sum = 0.0;
     for (size_t i = 0; i < r->nlattices; i++) {
         const struct lattice *l = &r->lattices[i];
+        struct crystal own;
         double part = 0.0;
         for (size_t t = 0; t < l->nphi * l->ndomains; t++) {
             double cell[9];
@@ -41,7 +42,7 @@ static inline double moved_lattices(const struct experiment *x, const struct rec
                     mat_apply(l->domains + 9 * (t % l->ndomains),
                               l->cells_m + 9 * (t / l->ndomains) + 3 * j, cell + 3 * j);
             }
-            part += moved_F_sqr(&x->crystals[l->crystal], l, cell, q, move);
+            part += moved_F_sqr(lattice_crystal(x, l, &own), l, cell, q, move);
         }
         sum += part * l->weight / (double)(l->nphi * l->ndomains);
     }

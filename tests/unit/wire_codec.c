@@ -463,6 +463,44 @@ static void what_stands_has_no_place(void **state)
     }
 }
 
+static void draw_lattices(struct experiment *x, struct frame *f)
+{
+    for (draw_frame(x, f, has_planes); !f->recipe.nlattices; draw_frame(x, f, has_planes)) {
+        frame_free(f);
+        experiment_free(x);
+    }
+}
+
+static void sizes_are_of_all_lattices_or_of_none(void **state)
+{
+    (void)state;
+    for (int vary = 0; vary < 2; vary++) {
+        struct experiment x;
+        struct frame f;
+        draw_lattices(&x, &f);
+        x.sizes_vary = vary;
+        for (size_t i = 0; i < f.recipe.nlattices; i++) {
+            f.recipe.lattices[i].has_cells = true;
+            for (int k = 0; k < 3; k++)
+                f.recipe.lattices[i].cells[k] = 7.0;
+        }
+        send_frame(&x, &f, vary, "a lattice with cells of its own");
+        draw_lattices(&x, &f);
+        x.sizes_vary = vary;
+        for (size_t i = 0; i < f.recipe.nlattices; i++)
+            f.recipe.lattices[i].has_cells = false;
+        send_frame(&x, &f, !vary, "a lattice without cells of its own");
+        draw_lattices(&x, &f);
+        x.sizes_vary = true;
+        for (size_t i = 0; i < f.recipe.nlattices; i++) {
+            f.recipe.lattices[i].has_cells = true;
+            for (int k = 0; k < 3; k++)
+                f.recipe.lattices[i].cells[k] = vary ? 1.0 : 0.0;
+        }
+        send_frame(&x, &f, vary, "an impossible number of cells");
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -471,6 +509,7 @@ int main(void)
         cmocka_unit_test(lists_expand),
         cmocka_unit_test(fits_that_contradict_themselves_are_refused),
         cmocka_unit_test(what_stands_has_no_place),
+        cmocka_unit_test(sizes_are_of_all_lattices_or_of_none),
         cmocka_unit_test(reflections_that_contradict_themselves_are_refused),
         cmocka_unit_test(experiments_survive),
         cmocka_unit_test(panels_that_do_not_fit_are_refused),

@@ -122,6 +122,7 @@ static inline void random_experiment(struct experiment *x)
                                           .start_s = draw(1000)};
     x->pulse_ids.has_pump = x->has_pulse_ids && draw(2);
     x->sample_moves = draw(2);
+    x->sizes_vary = draw(2);
     if (x->pulse_ids.has_pump) {
         x->pulse_ids.pump_light = draw(5);
         x->pulse_ids.pump_dark = draw(5);
@@ -215,6 +216,9 @@ static inline void random_frame(struct frame *f, const struct experiment *x, boo
         l->crystal = (uint32_t)draw(x->ncrystals);
         l->mosaic = draw(2);
         l->weight = draw_real();
+        l->has_cells = x->sizes_vary;
+        for (int k = 0; k < 3 && l->has_cells; k++)
+            l->cells[k] = 1.0 + (double)draw(99);
         l->is_aside = x->sample_moves && draw(2);
         if (l->is_aside)
             fill(l->aside_m, 3);

@@ -369,7 +369,7 @@ static enum status open_lattice(struct closed *c, uint32_t index, double photons
             struct closed_step *s = &c->steps[c->nsteps++];
             *s = (struct closed_step){.lattice = index, .step = t, .beam = b};
             s->scale = photons * l->weight / (double)l->nphi;
-            if (!ensemble_open(&s->ensemble, &c->x->crystals[l->crystal], l->cells_m + 9 * t,
+            if (!ensemble_open(&s->ensemble, &c->crystals[index], l->cells_m + 9 * t,
                                c->beams[b].incident, c->beams[b].per_A))
                 return error_set(e, STATUS_INPUT, "lattice %u has a cell of volume 0", index);
         }
@@ -385,6 +385,7 @@ static enum status open_steps(struct closed *c, double photons, struct error *e)
             return error_set(e, STATUS_INPUT,
                              "too many steps and directions; expected a product below 2^32");
     c->steps = mem_array(total, sizeof *c->steps);
+    c->crystals = recipe_crystals(c->x, c->recipe);
     enum status s = STATUS_OK;
     for (uint32_t i = 0; i < c->recipe->nlattices && !s; i++)
         s = open_lattice(c, i, photons, e);
@@ -429,6 +430,7 @@ void closed_close(struct closed *c)
     mem_free(c->beams);
     mem_free(c->channels);
     mem_free(c->steps);
+    mem_free(c->crystals);
     mem_free(c->spots);
     mem_free(c->places);
     *c = (struct closed){0};

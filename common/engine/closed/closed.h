@@ -63,6 +63,7 @@ struct closed {
     struct ensemble_channel *channels;
     struct closed_step *steps;
     size_t nsteps;
+    struct crystal *crystals;  // owned: of each lattice, see recipe_crystals
     struct closed_spot *spots;
     size_t nspots;
     struct closed_place *places;

@@ -39,6 +39,7 @@ struct cpu_job {
     size_t nsources, nlattices;
     struct cpu_source *sources;    // owned
     struct cpu_lattice *lattices;  // owned
+    struct crystal *crystals;      // owned: of each lattice, see recipe_crystals
     struct dense_lattice *dense;   // owned: those for the dense path (dense.h); NULL: cpu_loop.c
     size_t ndense;
     double faint;               // photons that a pixel may lose, see faint.h; 0: none

@@ -176,7 +176,7 @@ static enum status lattice_open(struct cpu_job *job, struct cpu_lattice *to,
                                 double photons, struct error *e)
 {
     size_t items;
-    to->crystal = &job->x->crystals[l->crystal];
+    to->crystal = &job->crystals[to - job->lattices];
     to->shape = to->crystal->shape;
     to->table = &tables[l->crystal];
     to->scale = photons * l->weight * to->table->F_max * to->table->F_max;
@@ -210,6 +210,7 @@ enum status cpu_job_open_slopes(struct cpu_job *job, const struct experiment *x,
     job->nlattices = r->nlattices;
     job->sources = mem_array(job->nsources, sizeof *job->sources);
     job->lattices = mem_array(job->nlattices, sizeof *job->lattices);
+    job->crystals = recipe_crystals(x, r);
     for (size_t i = 0; i < job->nsources; i++)
         source_open(&job->sources[i], &sources[i], x);
     if ((status = absorb_open(job, sources, e)))
@@ -244,10 +245,12 @@ void cpu_job_close(struct cpu_job *job)
     for (size_t i = 0; job->lattices && i < job->nlattices; i++)
         mem_free(job->lattices[i].cells);
     mem_free(job->lattices);
+    mem_free(job->crystals);
     mem_free(job->sources);
     mem_free(job->dense);
     dense_faint_close(job);
     job->dense = NULL;
     job->lattices = NULL;
+    job->crystals = NULL;
     job->sources = NULL;
 }

@@ -233,6 +233,11 @@ static enum status check_parameter(const struct parameter *p, const struct exper
     if ((cell || p->kind == PARAMETER_FUDGE) && x->ncrystals != 1)
         return error_set(e, STATUS_INPUT, "'%s': the experiment has %zu crystals; expected 1",
                          p->name, x->ncrystals);
+    if (p->kind == PARAMETER_CELLS && x->sizes_vary)
+        return error_set(e, STATUS_INPUT,
+                         "'%s': the number of cells differs from lattice to lattice "
+                         "(bragg-orient --vary=size); expected one number for all",
+                         p->name);
     if (p->kind == PARAMETER_FUDGE && shape_is_grating(x->crystals[0].shape))
         return error_set(
             e, STATUS_INPUT,

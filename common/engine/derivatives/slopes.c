@@ -300,7 +300,8 @@ void slopes_term(struct slopes *s, size_t index, size_t step, size_t domain, con
     struct pull *sum = &s->pull;
     struct shape_slopes term;
     struct slopes_step at;
-    term_slopes(&s->frame->x->crystals[l->crystal], hkl, F, &term);
+    struct crystal own;
+    term_slopes(lattice_crystal(s->frame->x, l, &own), hkl, F, &term);
     slopes_step(s->frame, index, step, domain, cell, &at);
     pull_add(sum, &at, q, term.by_index);
     sum->value += term.value;

@@ -65,6 +65,29 @@ static enum status check_lattice(const struct experiment *x, const struct lattic
     return STATUS_OK;
 }
 
+/* Checks the size that only this lattice has.  Sampling is chosen for the crystal of the
+ * experiment, which is the largest one. */
+static enum status check_cells(const struct crystal *c, const struct lattice *l, size_t index,
+                               struct error *e)
+{
+    bool good = true;
+    for (int i = 0; i < 3 && l->has_cells; i++)
+        good = good && l->cells[i] >= 1.0 && l->cells[i] <= c->cells[i] &&
+               l->cells[i] == floor(l->cells[i]) && c->cells_across[i] == 0.0;
+    if (!good)
+        return error_set(e, STATUS_INPUT,
+                         "lattice %zu has %g x %g x %g cells; expected whole numbers from 1 to the "
+                         "%g x %g x %g of its crystal",
+                         index, l->cells[0], l->cells[1], l->cells[2], c->cells[0], c->cells[1],
+                         c->cells[2]);
+    if (l->has_cells && (c->has_size || c->has_diffuse))
+        return error_set(e, STATUS_INPUT,
+                         "lattice %zu has its own number of cells; expected none with "
+                         "--crystal-size or --diffuse-sigma",
+                         index);
+    return STATUS_OK;
+}
+
 /* Checks the panels of *x that the recipe moves. They have been moved already. */
 static enum status check_shift(const struct experiment *x, const struct recipe *r, struct error *e)
 {
@@ -92,6 +115,8 @@ enum status recipe_check(const struct experiment *x, const struct recipe *r, str
     enum status s = check_shift(x, r, e);
     for (size_t i = 0; i < r->nlattices && !s; i++)
         s = check_lattice(x, &r->lattices[i], i, e);
+    for (size_t i = 0; i < r->nlattices && !s; i++)
+        s = check_cells(&x->crystals[r->lattices[i].crystal], &r->lattices[i], i, e);
     const struct source *sources = r->nsources ? r->sources : x->beam.sources;
     const size_t nsources = r->nsources ? r->nsources : x->beam.nsources;
     if (!s && !nsources)

@@ -55,6 +55,7 @@ struct reference_scene {
     double *absorb;                 // owned: of each source, as in struct cpu_source
     bool absorbs;                   // whether the sensor absorbs the sources differently
     struct reference_carry *carry;  // one per lattice
+    struct crystal *crystals;       // owned: of each lattice, see recipe_crystals
 };
 
 /* ---- a frame -------------------------------------------------------------------------------- */
@@ -96,18 +97,20 @@ static enum status reference_scene_open(struct reference_scene *s, const struct 
     const enum status known = sensor_ratios(x, s->sources, s->nsources, s->absorb, &s->absorbs, e);
     if (known)
         return known;
-    for (size_t i = 0; i < recipe->nlattices; i++) {
-        const struct lattice *l = &recipe->lattices[i];
-        s->carry[i] = (struct reference_carry){l->cells_m, x->crystals[l->crystal].interpolate};
-    }
+    s->crystals = recipe_crystals(x, recipe);
+    for (size_t i = 0; i < recipe->nlattices; i++)
+        s->carry[i] =
+            (struct reference_carry){recipe->lattices[i].cells_m, s->crystals[i].interpolate};
     return STATUS_OK;
 }
 
 static void reference_scene_close(struct reference_scene *s)
 {
     mem_free(s->carry);
+    mem_free(s->crystals);
     mem_free(s->absorb);
     s->carry = NULL;
+    s->crystals = NULL;
     s->absorb = NULL;
 }
 
@@ -224,7 +227,7 @@ static void add_evaluation(struct pixel *p, size_t index, size_t step, size_t do
 {
     const struct reference_scene *s = p->scene;
     const struct lattice *l = &s->recipe->lattices[index];
-    const struct crystal *c = &s->x->crystals[l->crystal];
+    const struct crystal *c = &s->crystals[index];
     const double hkl[3] = {vec_dot(cell, q), vec_dot(cell + 3, q), vec_dot(cell + 6, q)};
     const double F_latt = shape_factor(c, hkl, l->reciprocal_A, s->faithful);
     report(p, "hkl", 3, hkl, "");

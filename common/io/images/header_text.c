@@ -71,6 +71,8 @@ static void append_lattice(const struct writer *w, const struct experiment *x,
         lattice_cell(x, l, cell);
         append_name(w, "BRAGG_CRYSTAL", c->name);
         append_list(w, "BRAGG_CELL", cell, 6);
+        if (l->has_cells)
+            append_list(w, "BRAGG_CELLS_ALONG_AXES", l->cells, 3);
         const double size_mm[3] = {m_to_mm(c->size_m[0]), m_to_mm(c->size_m[1]),
                                    m_to_mm(c->size_m[2])};
         if (c->has_size)

@@ -190,6 +190,12 @@ void nxmx_rows_note_spectrum(struct nxmx_rows *rows, const struct recipe *r)
     mem_free(channels);
 }
 
+/* Sizes of the rows of the tables in files: members that follow have tables of their own. */
+enum {
+    FRAME_BYTES = offsetof(struct nxmx_frame, shift_m),
+    LATTICE_BYTES = offsetof(struct nxmx_lattice, cells)
+};
+
 /* --- frames and lattices ------------------------------------------------- */
 
 void nxmx_rows_remove(struct nxmx_rows *rows, uint64_t number)
@@ -246,6 +252,8 @@ static struct nxmx_lattice lattice_row(const double axes[9], const struct experi
     struct nxmx_lattice row = {.frame = r->id, .crystal = l->crystal, .share = l->weight};
     if (l->crystal < x->ncrystals)
         lattice_cell(x, l, row.cell);
+    for (int i = 0; i < 3 && l->has_cells; i++)
+        row.cells[i] = l->cells[i];
     for (int column = 0; column < 3; column++) {
         const double u[3] = {l->rotation[column], l->rotation[3 + column], l->rotation[6 + column]};
         double turned[3];
@@ -330,10 +338,14 @@ uint32_t nxmx_rows_sum(const struct nxmx_rows *rows, size_t place, const struct 
 {
     struct nxmx_frame frame = rows->frames[place];
     frame.file = 0;
-    uint32_t sum = crc32c(0, &frame, offsetof(struct nxmx_frame, shift_m));
-    if (frame.lattices)
-        sum = crc32c(sum, &rows->lattices[lattices_below(rows, frame.number)],
-                     frame.lattices * sizeof *rows->lattices);
+    uint32_t sum = crc32c(0, &frame, FRAME_BYTES);
+    const size_t first = lattices_below(rows, frame.number);
+    for (size_t i = 0; i < frame.lattices; i++) {
+        const struct nxmx_lattice *l = &rows->lattices[first + i];
+        sum = crc32c(sum, l, LATTICE_BYTES);
+        if (l->cells[0] > 0.0)
+            sum = crc32c(sum, l->cells, sizeof l->cells);
+    }
     sum = crc32c(sum, t->rows, t->count * sizeof *t->rows);
     return crc32c(sum, t->pixels, t->npixels * sizeof *t->pixels);
 }
@@ -354,12 +366,11 @@ void nxmx_rows_free(struct nxmx_rows *rows)
 #define REFLECTIONS NXMX_TRUTH "/reflections"
 #define SHIFTS NXMX_TRUTH "/detector_shift"
 #define SAMPLES NXMX_TRUTH "/sample_place"
+#define SIZES NXMX_TRUTH "/lattice_cells_along_axes"
 #define SUMS NXMX_TRUTH "/checksums"
 /* Offset and number of the doubles of a member of struct nxmx_frame. */
 #define PLACE(member) \
     offsetof(struct nxmx_frame, member), sizeof((struct nxmx_frame *)NULL)->member / sizeof(double)
-
-enum { FRAME_BYTES = offsetof(struct nxmx_frame, shift_m) };  // size of a row in files
 
 static void add_member(hid_t type, const char *name, size_t offset, hid_t member)
 {
@@ -395,7 +406,7 @@ static hid_t lattice_type(void)
 {
     static const hsize_t cell[] = {6}, matrix[] = {3, 3};
 #define OFFSET(name) #name, HOFFSET(struct nxmx_lattice, name)
-    const hid_t type = H5Tcreate(H5T_COMPOUND, sizeof(struct nxmx_lattice));
+    const hid_t type = H5Tcreate(H5T_COMPOUND, LATTICE_BYTES);
     add_member(type, OFFSET(frame), H5T_NATIVE_UINT64);
     add_member(type, OFFSET(crystal), H5T_NATIVE_UINT64);
     add_member(type, OFFSET(share), H5T_NATIVE_DOUBLE);
@@ -438,6 +449,29 @@ static void put_frames(struct hdf5_file *f, const struct nxmx_rows *rows)
     mem_free(packed);
 }
 
+static void put_lattices(struct hdf5_file *f, const struct nxmx_rows *rows)
+{
+    char *packed = mem_array(rows->nlattices, LATTICE_BYTES);
+    for (size_t i = 0; i < rows->nlattices; i++)
+        memcpy(packed + i * LATTICE_BYTES, &rows->lattices[i], LATTICE_BYTES);
+    put_table(f, LATTICES, lattice_type(), rows->nlattices, packed);
+    mem_free(packed);
+}
+
+/* Writes the unit cells along a, b, c of each lattice. */
+static void put_sizes(struct hdf5_file *f, const struct nxmx_rows *rows)
+{
+    double *cells = mem_array(rows->nlattices, 3 * sizeof *cells);
+    for (size_t i = 0; i < rows->nlattices; i++)
+        memcpy(cells + 3 * i, rows->lattices[i].cells, 3 * sizeof *cells);
+    const hid_t data =
+        hdf5_data(f, SIZES, H5T_NATIVE_DOUBLE, 2, (const hsize_t[]){rows->nlattices, 3},
+                  H5P_DEFAULT, rows->nlattices ? cells : NULL);
+    if (data >= 0)
+        (void)hdf5_good(f, H5Dclose(data));
+    mem_free(cells);
+}
+
 /* Writes a table with `count` numbers of each frame, which are at `offset` in struct nxmx_frame. */
 static void put_places(struct hdf5_file *f, const struct nxmx_rows *rows, const char *path,
                        size_t offset, size_t count)
@@ -475,7 +509,9 @@ void nxmx_put_rows(struct hdf5_file *f, const struct nxmx_rows *rows, const stru
         put_places(f, rows, SHIFTS, PLACE(shift_m));
     if (x->sample_moves)
         put_places(f, rows, SAMPLES, PLACE(sample_m));
-    put_table(f, LATTICES, lattice_type(), rows->nlattices, rows->lattices);
+    put_lattices(f, rows);
+    if (x->sizes_vary)
+        put_sizes(f, rows);
     if (rows->has_reflections)
         put_table(f, REFLECTIONS, counts_type(), rows->nframes, rows->reflections);
     put_sums(f, rows);
@@ -578,6 +614,35 @@ static bool get_frames(struct hdf5_file *f, struct nxmx_rows *rows)
     return rows->frames;
 }
 
+static bool get_lattices(struct hdf5_file *f, struct nxmx_rows *rows)
+{
+    char *packed = NULL;
+    if (!get_table(f, LATTICES, lattice_type(), LATTICE_BYTES, &rows->nlattices, &packed))
+        return false;
+    rows->lattices = calloc(rows->nlattices + 1, sizeof *rows->lattices);
+    for (size_t i = 0; rows->lattices && i < rows->nlattices; i++)
+        memcpy(&rows->lattices[i], packed + i * LATTICE_BYTES, LATTICE_BYTES);
+    free(packed);
+    return rows->lattices;
+}
+
+/* Reads the table that put_sizes writes, if the file has it. */
+static bool get_sizes(struct hdf5_file *f, struct nxmx_rows *rows)
+{
+    double *cells = NULL;
+    size_t count = 0;
+    if (H5Lexists(f->id, SIZES, hdf5_links()) <= 0)
+        return true;
+    bool good = get_table(f, SIZES, H5Tcopy(H5T_NATIVE_DOUBLE), sizeof *cells, &count, &cells) &&
+                count == 3 * rows->nlattices;
+    for (size_t i = 0; i < count && good; i++) {
+        rows->lattices[i / 3].cells[i % 3] = cells[i];
+        good = cells[i] >= 1.0 && isfinite(cells[i]);
+    }
+    free(cells);
+    return good;
+}
+
 /* Reads a table that put_places writes, if the file has it. */
 static bool get_places(struct hdf5_file *f, struct nxmx_rows *rows, const char *path, size_t offset,
                        size_t count)
@@ -663,8 +728,7 @@ bool nxmx_get_rows(struct hdf5_file *f, struct nxmx_rows *rows)
     *rows = (struct nxmx_rows){0};
     bool good = get_frames(f, rows) && get_places(f, rows, SHIFTS, PLACE(shift_m)) &&
                 get_places(f, rows, SAMPLES, PLACE(sample_m));
-    good = good && get_table(f, LATTICES, lattice_type(), sizeof *rows->lattices, &rows->nlattices,
-                             &rows->lattices);
+    good = good && get_lattices(f, rows) && get_sizes(f, rows);
     good = good && get_reflections(f, rows) && get_sums(f, rows);
     rows->frames_room = rows->reflections_room = rows->nframes;
     rows->lattices_room = rows->nlattices;

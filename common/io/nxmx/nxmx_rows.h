@@ -42,6 +42,8 @@ struct nxmx_lattice {
     double cell[6];         // given by the user: a, b, c in A, alpha, beta, gamma in degrees
     double orientation[9];  // row-major, from the crystal to NeXus, rotation angle 0
     double a_matrix[9];     // row-major; columns a*, b*, c* in 1/A, rotation angle 0
+    double cells[3];        // its own unit cells along a, b, c; 0: those of its crystal.  Files
+                            // store them in a table of their own
 };
 
 /* A wavelength of the spectrum of a frame that has a spectrum of its own. */

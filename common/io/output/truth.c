@@ -50,6 +50,9 @@ const struct column column_list[] = {
     {COLUMNS_SHIFT, "coffset_mm", "mm", "detector displacement along the beam"},
     {COLUMNS_SAMPLE, "sample_x_um", "um", "place on the sample holder, along the beam's width"},
     {COLUMNS_SAMPLE, "sample_y_um", "um", "place on the sample holder, along the beam's height"},
+    {COLUMNS_SIZE, "cells_a", "-", "unit cells of this lattice along a"},
+    {COLUMNS_SIZE, "cells_b", "-", "unit cells of this lattice along b"},
+    {COLUMNS_SIZE, "cells_c", "-", "unit cells of this lattice along c"},
     {COLUMNS_HARMONIC, "third_harmonic", "-", "its photons / photons of the beam"},
     {COLUMNS_RUN, "run", "-", "number of the run, from 0"},
     {COLUMNS_RUN, "label", "-", "label of the run"},
@@ -140,6 +143,8 @@ void truth_write_title(FILE *out, const struct experiment *x, const char *more)
         columns_write_names(out, COLUMNS_SHIFT, "\t");
     if (x->sample_moves)
         columns_write_names(out, COLUMNS_SAMPLE, "\t");
+    if (x->sizes_vary)
+        columns_write_names(out, COLUMNS_SIZE, "\t");
     if (x->beam.harmonic_share > 0)
         columns_write_names(out, COLUMNS_HARMONIC, "\t");
     fputs(more, out);
@@ -204,6 +209,10 @@ void truth_write(FILE *out, const struct experiment *x, const struct recipe *r,
             write_shift(out, r, frame);
         if (x->sample_moves)
             fprintf(out, "\t%.9g\t%.9g", 1e6 * r->sample_m[0], 1e6 * r->sample_m[1]);
+        if (x->sizes_vary && r->nlattices)
+            write_reals(out, lattice_cells(x, &r->lattices[i]), 3);
+        else if (x->sizes_vary)
+            fputs("\t-\t-\t-", out);
         if (x->beam.harmonic_share > 0)
             write_reals(out, &x->beam.harmonic_share, 1);
         fputs(more, out);

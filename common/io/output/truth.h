@@ -80,6 +80,7 @@ enum column_group {
     COLUMNS_LATTICE,     // always in a table of lattices
     COLUMNS_SHIFT,       // the detector moves
     COLUMNS_SAMPLE,      // the beam meets a sample holder at different places
+    COLUMNS_SIZE,        // lattices have numbers of cells of their own
     COLUMNS_HARMONIC,    // the beam has a third harmonic
     COLUMNS_RUN,         // bragg-orient has --runs
     COLUMNS_BEAM,        // bragg-orient has --beam-jitter

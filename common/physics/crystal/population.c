@@ -2,10 +2,13 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "base/opt.h"
 #include "base/rng.h"
 #include "base/text.h"
+#include "base/units.h"
 
 /* Converts weights to cumulative weights. The last one is 1. */
 static enum status normalize_mixture(struct population *p, struct error *e)
@@ -24,6 +27,233 @@ static enum status normalize_mixture(struct population *p, struct error *e)
     return STATUS_OK;
 }
 
+/* --- quantities that each lattice draws between limits --------------------------------------- */
+
+static const struct {
+    const char *name, *unit;
+    double unit_SI, min, max;  // limits in the unit
+} vary_names[VARY_NAMES] = {
+    [VARY_SIZE] = {"size", "nm", 1e-9, 0.1, 1e6},
+    [VARY_A] = {"a", "A", 1e-10, 1.0, 1e4},
+    [VARY_B] = {"b", "A", 1e-10, 1.0, 1e4},
+    [VARY_C] = {"c", "A", 1e-10, 1.0, 1e4},
+};
+
+static const char *const vary_kinds[] = {
+    [VARY_UNIFORM] = "uniform", [VARY_LOG_UNIFORM] = "log-uniform", [VARY_CHOICE] = "choice"};
+
+/* Finds the name and the kind at the begin of `text`.  STATUS_USAGE: one of them is unknown. */
+static enum status vary_find(const char *text, int *name, int *kind, const char **values,
+                             struct error *e)
+{
+    const size_t named = strcspn(text, "=");
+    const char *rest = text + named + (text[named] != '\0');
+    const size_t length = strcspn(rest, ":");
+    for (*name = 0; *name < VARY_NAMES; ++*name)
+        if (strlen(vary_names[*name].name) == named &&
+            strncmp(text, vary_names[*name].name, named) == 0)
+            break;
+    if (*name == VARY_NAMES)
+        return error_set(e, STATUS_USAGE,
+                         "--vary=%s: '%.*s' cannot vary; expected size, a, b or c, as in "
+                         "--vary=size=uniform:30,100. --mixture draws among several crystals",
+                         text, (int)named, text);
+    for (*kind = VARY_UNIFORM; *kind <= VARY_CHOICE; ++*kind)
+        if (strlen(vary_kinds[*kind]) == length && strncmp(rest, vary_kinds[*kind], length) == 0)
+            break;
+    if (*kind > VARY_CHOICE || rest[length] != ':')
+        return error_set(e, STATUS_USAGE,
+                         "--vary=%s: '%.*s' is not a kind; expected uniform:MIN,MAX, "
+                         "log-uniform:MIN,MAX or choice:VALUE,VALUE,...",
+                         text, (int)length, rest);
+    *values = rest + length + 1;
+    return STATUS_OK;
+}
+
+/* Reads one text of --vary.  STATUS_USAGE: it is malformed, or a value is out of range. */
+static enum status vary_read(struct population *p, const char *text, struct error *e)
+{
+    int name = 0, kind = VARY_NOT;
+    const char *values = text;
+    char what[64];
+    enum status s = vary_find(text, &name, &kind, &values, e);
+    if (s)
+        return s;
+    struct varied *v = &p->varied[name];
+    (void)snprintf(what, sizeof what, "--vary=%s", vary_names[name].name);
+    if (v->kind)
+        return error_set(e, STATUS_USAGE, "%s: given twice; expected once", what);
+    s = parse_list(values, VARY_CHOICES_MAX, vary_names[name].min, vary_names[name].max,
+                   vary_names[name].unit, what, v->values, &v->count, e);
+    if (s)
+        return s;
+    v->kind = (enum vary_kind)kind;
+    if (kind != VARY_CHOICE && (v->count != 2 || !(v->values[0] <= v->values[1])))
+        return error_set(e, STATUS_USAGE,
+                         "%s: got '%s'; expected two limits, the smaller one first", what, values);
+    for (int i = 0; i < v->count; i++)
+        v->values[i] *= vary_names[name].unit_SI;
+    return STATUS_OK;
+}
+
+static enum status vary_open(struct population *p, struct error *e)
+{
+    enum status s = STATUS_OK;
+    for (int i = 0; i < VARY_NAMES; i++)
+        p->varied[i].kind = VARY_NOT;
+    for (size_t i = 0; i < p->vary.count && !s; i++)
+        s = vary_read(p, p->vary.text[i], e);
+    const bool cells = p->varied[VARY_A].kind || p->varied[VARY_B].kind || p->varied[VARY_C].kind;
+    if (!s && cells &&
+        (p->cell_spread[0] > 0.0 || p->cell_spread[1] > 0.0 || p->cell_spread[2] > 0.0))
+        s = error_set(e, STATUS_USAGE,
+                      "--cell-spread and --vary of a, b or c cannot be used together");
+    return s;
+}
+
+/* Draws a quantity of a lattice. */
+static double vary_draw(const struct population *p, int name, uint64_t seed, uint64_t frame,
+                        uint32_t lattice)
+{
+    enum { NAMES_ROOM = 64 };
+    const struct varied *v = &p->varied[name];
+    struct rng random = rng_stream(seed, RNG_VARY, frame, lattice * NAMES_ROOM + (uint32_t)name);
+    const double u = rng_uniform(&random), low = v->values[0], high = v->values[1];
+    if (v->kind == VARY_CHOICE)
+        return v->values[(int)(u * v->count)];
+    if (v->kind == VARY_LOG_UNIFORM)
+        return low * portable_exp(u * portable_log(high / low));
+    return low + u * (high - low);
+}
+
+bool population_limits(const struct population *p, enum vary_name name, double limits[2])
+{
+    const struct varied *v = &p->varied[name];
+    limits[0] = limits[1] = v->values[0];
+    for (int i = 1; i < v->count; i++) {
+        limits[0] = fmin(limits[0], v->values[i]);
+        limits[1] = fmax(limits[1], v->values[i]);
+    }
+    return v->kind != VARY_NOT;
+}
+
+/* Returns how many cells with an edge of edge_A fit into a size; a rounding error does not count.
+ */
+static double cells_in(double size_m, double edge_A)
+{
+    static const double ROUNDING = 1e-9;
+    const double cells = __builtin_floor(size_m / angstrom_to_m(edge_A) * (1.0 + ROUNDING));
+    return cells < 1.0 ? 1.0 : cells;
+}
+
+bool population_cells(const struct population *p, const double cell_A[3], uint64_t seed,
+                      uint64_t frame, uint32_t lattice, double cells[3])
+{
+    if (!p->varied[VARY_SIZE].kind)
+        return false;
+    const double size_m = vary_draw(p, VARY_SIZE, seed, frame, lattice);
+    for (int i = 0; i < 3; i++)
+        cells[i] = cells_in(size_m, cell_A[i]);
+    return true;
+}
+
+/* Returns the first edge that has the length of edge `edge`. */
+static int edge_like(const double cell_A[3], int edge)
+{
+    static const double SAME = 1e-6;
+    int first = 0;
+    while (first < edge && !(__builtin_fabs(cell_A[first] / cell_A[edge] - 1.0) < SAME))
+        first++;
+    return first;
+}
+
+/* Refuses sizes for a crystal that is not one block, or that is smaller than the largest size:
+ * the numbers of subpixels and steps are chosen for the crystal of bragg-geometry. */
+static enum status check_vary_size(const struct crystal *c, double largest_m, struct error *e)
+{
+    const char *option =
+        c->has_size      ? "--crystal-size"
+        : c->has_diffuse ? "--diffuse-sigma"
+        : c->cells_across[0] != 0.0 || c->cells_across[1] != 0.0 || c->cells_across[2] != 0.0
+            ? "--ncells-across"
+            : NULL;
+    double needed[3];
+    bool small = false;
+    if (option)
+        return error_set(e, STATUS_USAGE,
+                         "--vary=size does not support bragg-geometry %s; expected crystals that "
+                         "are one block of --ncells",
+                         option);
+    for (int i = 0; i < 3; i++) {
+        needed[i] = cells_in(largest_m, c->cell_A[i]);
+        small = small || needed[i] > c->cells[i];
+    }
+    return small ? error_set(e, STATUS_USAGE,
+                             "--vary=size: a crystal of %.6g nm has %.0f x %.0f x %.0f cells; "
+                             "expected at most the %.0f x %.0f x %.0f of bragg-geometry. Give "
+                             "bragg-geometry --ncells=%.0f,%.0f,%.0f, the largest crystal",
+                             1e9 * largest_m, needed[0], needed[1], needed[2], c->cells[0],
+                             c->cells[1], c->cells[2], needed[0], needed[1], needed[2])
+                 : STATUS_OK;
+}
+
+/* Refuses lengths of an edge that is as long as another edge, or far from its limits. */
+static enum status check_vary_edge(const struct crystal *c, int edge, const double limits_m[2],
+                                   struct error *e)
+{
+    static const double APART = 0.1;
+    const char *name = vary_names[VARY_A + edge].name, *like;
+    const int first = edge_like(c->cell_A, edge);
+    like = vary_names[VARY_A + first].name;
+    if (first != edge)
+        return error_set(e, STATUS_USAGE,
+                         "--vary=%s: edges %s and %s have the same length, and vary alike. Give "
+                         "--vary=%s",
+                         name, like, name, like);
+    const double edge_m = angstrom_to_m(c->cell_A[edge]);
+    for (int i = 0; i < 2; i++)
+        if (!(__builtin_fabs(limits_m[i] / edge_m - 1.0) <= APART))
+            return error_set(e, STATUS_USAGE,
+                             "--vary=%s: %.8g A is out of range; expected a length within 10 %% of "
+                             "the crystal's %.8g A",
+                             name, 1e10 * limits_m[i], c->cell_A[edge]);
+    return STATUS_OK;
+}
+
+enum status population_check(const struct population *p, const struct experiment *x,
+                             struct error *e)
+{
+    enum status s = STATUS_OK;
+    for (size_t i = 0; i < x->ncrystals && !s; i++) {
+        double limits_m[2];
+        if (population_limits(p, VARY_SIZE, limits_m))
+            s = check_vary_size(&x->crystals[i], limits_m[1], e);
+        for (int k = 0; k < 3 && !s; k++)
+            if (population_limits(p, (enum vary_name)(VARY_A + k), limits_m))
+                s = check_vary_edge(&x->crystals[i], k, limits_m, e);
+    }
+    return s;
+}
+
+/* Sets strain[] to the relative changes of the edges to the lengths that a lattice draws.  Returns
+ * false if no length varies. */
+static bool vary_strain(const struct population *p, const double cell_A[3], uint64_t seed,
+                        uint64_t frame, uint32_t lattice, double strain[3])
+{
+    bool any = false;
+    for (int i = 0; i < 3; i++) {
+        const int first = edge_like(cell_A, i);
+        strain[i] = first < i ? strain[first] : 0.0;
+        if (!p->varied[VARY_A + i].kind)
+            continue;
+        any = true;
+        strain[i] = vary_draw(p, VARY_A + i, seed, frame, lattice) / angstrom_to_m(cell_A[i]) - 1.0;
+    }
+    return any;
+}
+
+/* --- the crystals of a frame ------------------------------------------------------------------ */
+
 enum status population_open(struct population *p, struct error *e)
 {
     if (!isnan(p->hit_rate) && !isnan(p->mean_lattices))
@@ -36,6 +266,7 @@ enum status population_open(struct population *p, struct error *e)
     enum status s = STATUS_OK;
     if (p->shares)
         s = parse_list(p->shares, LATTICES_MAX, 0, 1e9, NULL, "--shares", p->share, &p->nshares, e);
+    s = s ? s : vary_open(p, e);
     bool dark = p->shares && !s;
     for (int i = 0; i < p->nshares; i++)
         dark = dark && p->share[i] == 0.0;
@@ -126,8 +357,9 @@ double population_share(const struct population *p, uint64_t seed, uint64_t fram
 bool population_strain(const struct population *p, const double cell_A[3], uint64_t seed,
                        uint64_t frame, uint32_t lattice, double strain[3])
 {
-    static const double SAME = 1e-6;
     const double *spread = p->cell_spread;
+    if (vary_strain(p, cell_A, seed, frame, lattice, strain))
+        return true;
     if (!(spread[0] > 0.0 || spread[1] > 0.0 || spread[2] > 0.0))
         return false;
     struct rng random = rng_stream(seed, RNG_CELL, frame, lattice);
@@ -135,9 +367,8 @@ bool population_strain(const struct population *p, const double cell_A[3], uint6
     for (int i = 0; i < 3; i++) {
         const double alone = rng_normal(&random), c = p->cell_correlation;
         strain[i] = spread[i] * (__builtin_sqrt(c) * together + __builtin_sqrt(1.0 - c) * alone);
-        for (int k = 0; k < i; k++)
-            if (__builtin_fabs(cell_A[k] / cell_A[i] - 1.0) < SAME)
-                strain[i] = strain[k];
+        if (edge_like(cell_A, i) < i)
+            strain[i] = strain[edge_like(cell_A, i)];
     }
     return true;
 }

@@ -12,11 +12,27 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/opt.h"
 #include "model/experiment.h"
 
 /* Largest numbers of lattices of a frame and of crystals in a mixture.  The matrices of
  * LATTICES_MAX lattices fit into the metadata of a message. */
 enum { LATTICES_MAX = 200, MIXTURE_MAX = 64 };
+
+/* Quantities that each lattice draws between limits.  A number is part of the random numbers of its
+ * quantity, so that it must never change. */
+enum vary_name { VARY_SIZE, VARY_A, VARY_B, VARY_C, VARY_NAMES };
+
+/* How a quantity is drawn: uniform in the value, uniform in its logarithm, or one of a list. */
+enum vary_kind { VARY_NOT, VARY_UNIFORM, VARY_LOG_UNIFORM, VARY_CHOICE };
+
+enum { VARY_CHOICES_MAX = 32 };  // values of a list
+
+struct varied {
+    enum vary_kind kind;
+    int count;                        // of values[]
+    double values[VARY_CHOICES_MAX];  // the limits, or the list, in SI units
+};
 
 struct population {
     /* options */
@@ -29,12 +45,14 @@ struct population {
     double cell_spread[3];    // relative rms of a, b, c
     double cell_correlation;  // correlation of the changes of a, b, c
     const char *mixture, *shares;
+    struct opt_texts vary;  // NAME=KIND:VALUE,VALUE
     /* derived from the options */
     int64_t lattices;
     double share[LATTICES_MAX];
     double up_to[MIXTURE_MAX];  // sums of the mixture: 1 at its last crystal
     int nshares, nmixture;
     size_t ncrystals;
+    struct varied varied[VARY_NAMES];
 };
 
 /* Reads the lists and refuses contradictions (STATUS_USAGE). */
@@ -56,11 +74,25 @@ uint32_t population_crystal(const struct population *p, uint64_t seed, uint64_t 
 double population_share(const struct population *p, uint64_t seed, uint64_t frame,
                         uint32_t lattice);
 
-/* Sets strain[] to the relative changes of the edges of a lattice from cell_A[3] of its crystal.
- * The angles do not change, and edges of one length change alike.  Returns false if all cells are
- * equal. */
+/* Sets strain[] to the relative changes of the edges of a lattice from cell_A[3] of its crystal:
+ * from --cell-spread, or to the lengths that --vary draws.  The angles do not change, and edges of
+ * one length change alike.  Returns false if all cells are equal. */
 bool population_strain(const struct population *p, const double cell_A[3], uint64_t seed,
                        uint64_t frame, uint32_t lattice, double strain[3]);
+
+/* Sets cells[] to the unit cells along the edges of a lattice that draws its size: as many as fit
+ * into the size, and at least 1.  Returns false, and leaves cells[], if sizes do not vary. */
+bool population_cells(const struct population *p, const double cell_A[3], uint64_t seed,
+                      uint64_t frame, uint32_t lattice, double cells[3]);
+
+/* Returns true if a quantity varies, and sets limits[] to its smallest and largest value. */
+bool population_limits(const struct population *p, enum vary_name name, double limits[2]);
+
+/* Checks that the limits suit the crystals of *x.  STATUS_USAGE: a crystal cannot have a size of
+ * its own, is smaller than the largest size, has edges of one length that would vary apart, or has
+ * an edge that is far from the limits of its length. */
+enum status population_check(const struct population *p, const struct experiment *x,
+                             struct error *e);
 
 /* --- pump and probe -------------------------------------------------------------- */
 

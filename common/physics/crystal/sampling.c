@@ -125,7 +125,8 @@ static void check_layers(const struct experiment *x, struct sampling_report *r)
 struct sampling_report sampling_check(const struct experiment *x, const struct lattice *l,
                                       double osc_rad, double spread_rad, double ripple)
 {
-    const struct crystal *c = &x->crystals[l->crystal];
+    struct crystal own;
+    const struct crystal *c = lattice_crystal(x, l, &own);
     const double edge_m = largest_edge_m(c, x->physics == PHYSICS_FAITHFUL, l->cells_m);
     const double widths = widths_apart(c, ripple);
     struct sampling_report r = {.phi_steps = 1, .domains = 1, .oversample = 1, .layers = 1};

@@ -160,7 +160,7 @@ static void try_lattice(const struct experiment *x, const struct recipe *r, size
     const struct source *sources = r->nsources ? r->sources : x->beam.sources;
     const size_t nsources = r->nsources ? r->nsources : x->beam.nsources;
     struct view v = {.lattice = index,
-                     .cells = x->crystals[l->crystal].cells,
+                     .cells = lattice_cells(x, l),
                      .qmax = 1.0 / dmin_m,
                      .mosaic_rad = largest_turn(l)};
     size_t enough = list->count + (1 << 16);  // many of these are the same
