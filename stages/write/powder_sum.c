@@ -13,6 +13,7 @@
 #include "base/alloc.h"
 #include "base/hash.h"
 #include "base/history.h"
+#include "base/log.h"
 #include "outputs.h"
 
 /* Photons of one pixel must be below this number. */
@@ -212,10 +213,18 @@ static void describe_sum(const struct powder_sum *p, const struct experiment *x,
 
 /* --- the file ----------------------------------------------------------------- */
 
-static bool replace_all(void *unused)
+/* Callback of the series, with --overwrite: returns true until the new file has its name. */
+static bool replaces_files(void *written)
 {
-    (void)unused;
-    return true;
+    return !*(const bool *)written;
+}
+
+/* Callback of the series: the new file has its name. */
+static enum status note_written(void *written, const struct nxmx_note *note, struct error *e)
+{
+    (void)note, (void)e;
+    *(bool *)written = true;
+    return STATUS_OK;
 }
 
 /* Writes an NXmx file of one image. */
@@ -225,11 +234,14 @@ static enum status write_series(struct powder_sum *p, const struct output_settin
     struct output *o = p->outputs.all;
     struct experiment sum;
     struct replace none;
+    bool written = false;
     describe_sum(p, p->x, &sum);
     const struct nxmx_settings series = {.lineage = sum.lineage,
                                          .run = run,
                                          .replaces = settings->overwrite,
-                                         .anew = settings->overwrite ? replace_all : NULL};
+                                         .anew = settings->overwrite ? replaces_files : NULL,
+                                         .enter = note_written,
+                                         .owner = &written};
     const struct nxmx_note note = {
         .crc = crc32c(0, f->image.pixels, f->image.count * pixel_size(f->image.type))};
     o->series.frames_per_file = 1;
@@ -284,6 +296,8 @@ enum status powder_sum_end(struct powder_sum *p, const struct output_settings *s
         s = o->format == FORMAT_NXMX ? write_series(p, settings, &f, run, e)
                                      : write_file(p, settings, &f, e);
     image_free(&f.image);
+    if (s == STATUS_OK)
+        log_line(LOG_INFO, "%s: the sum of %" PRIu64 " frames", o->name.text, n);
     return s;
 }
 

@@ -95,9 +95,9 @@ refused 'an existing file' 'sum.cbf' 1 'bragg-replay --quiet counts.rec | bragg-
 refused 'an existing data file' 'sum_data_000001.h5' 1 'mv sum.nxs aside && bragg-replay --quiet counts.rec | bragg-write --quiet --powder-sum=sum.nxs'
 cp sum.cbf before.cbf
 check 'replaced with --overwrite' sh -c 'bragg-replay --quiet photons.rec | bragg-write --quiet --overwrite --scale=1 --powder-sum=sum.cbf && ! cmp -s sum.cbf before.cbf'
-write --overwrite --powder-sum=sum.nxs
-bragg-replay --quiet sum.nxs | bragg-write --quiet --overwrite nxs_%d.raw
-check 'NXmx, too' cmp nxs_0.raw sum.raw
+check 'NXmx, too' write --overwrite --powder-sum=sum.nxs
+bragg-replay --quiet sum.nxs | bragg-write --quiet again_%d.raw
+check 'with the sums as before' cmp again_0.raw sum.raw
 refused 'gain levels' 'words of several gain levels, which cannot be added' 3 \
 	'bragg-geometry --quiet --detector=jungfrau-1m --distance=100 | bragg-orient --quiet | bragg-intensity --quiet --threads=1 | bragg-noise --quiet --gain-switching | bragg-write --quiet --powder-sum=words.cbf'
 refused 'photons in CBF' 'CBF stores integers' 3 'bragg-replay --quiet photons.rec | bragg-write --quiet --powder-sum=p.cbf'
