@@ -62,9 +62,12 @@ geometry='--default-F=100 --cell=30.517,59.062,68.451'
 again renamed run.stream
 is 'axes with other names' "$(bragg-score renamed.nxs run.stream | awk '$1 == "lattices" { print $3, $9 }')" '5 0'
 check 'the names are changed, and a warning says so' says 'the axes of 5 of 5 crystals got the names' renamed.log
-geometry=--convention=dials
-again axes run.stream
-is 'axes of another convention' "$(bragg-score axes.nxs run.stream | awk '$1 == "lattices" { print $7, $9 }')" '5 0'
+for geometry in --convention=dials '--convention=custom --fast-axis=0,0.6,0.8 --slow-axis=0,-0.8,0.6'; do
+	rm -f axes*
+	again axes run.stream
+	is "axes of the detector: $geometry" "$(bragg-score axes.nxs run.stream | awk '$1 == "lattices" { print $7, $9 }
+		$1 == "angle_deg" { print ($7 < 1e-4) }' | paste -sd' ')" '5 0 1'
+done
 
 # --- what is refused
 geometry=
