@@ -17,6 +17,9 @@ enum { HISTORY_DIFFERENCE_SIZE = 256 };
 /* Name of the value whose words give the options again. */
 #define HISTORY_GIVEN "options given"
 
+/* Name of a fact: the number of frames whose sum the image is. */
+#define HISTORY_SUMMED "frames summed"
+
 /* Appends one line to `history` (`size` bytes): `name`, and `more`, which has lines of NAME=VALUE.
  * Words without room are omitted, and the line then ends in "...". */
 void history_append(char *history, size_t size, const char *name, const char *more);

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "io/crystfel/crystfel.h"
+#include "io/crystfel/geom.h"
 #include "io/structure_factors/hkl.h"
 #include "io/structure_factors/mtz.h"
 #include "score/lattices.h"

@@ -15,6 +15,7 @@
 #include "base/files.h"
 #include "base/hash.h"
 #include "base/text.h"
+#include "io/nxmx/nxmx.h"
 #include "score/lines.h"
 
 /* --- which files belong together ------------------------------------------------- */
@@ -227,6 +228,27 @@ void results_close(struct results *r)
         peak_table_close(&r->peaks);
     else
         crystfel_stream_close(&r->stream);
+}
+
+uint64_t results_number(struct results_numbers *n, const struct answer *a)
+{
+    char history[EXPERIMENT_HISTORY_SIZE];
+    struct error nothing = {0};
+    if (a->has_frame)
+        return a->frame;
+    if (strcmp(n->file, a->file) != 0) {
+        memcpy(n->file, a->file, sizeof n->file);
+        nxmx_rows_free(&n->rows);
+        if (nxmx_read_truth(a->file, history, &n->rows, &nothing))
+            nxmx_rows_free(&n->rows);
+    }
+    return a->event < n->rows.nframes ? n->rows.frames[a->event].number : a->event;
+}
+
+void results_numbers_free(struct results_numbers *n)
+{
+    nxmx_rows_free(&n->rows);
+    *n = (struct results_numbers){0};
 }
 
 /* --- a folder ------------------------------------------------------------------------ */

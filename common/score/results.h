@@ -11,6 +11,7 @@
 #include "io/crystfel/geom.h"
 #include "io/dials/expt.h"
 #include "io/dials/refl.h"
+#include "io/nxmx/nxmx_rows.h"
 #include "score/answer.h"
 #include "score/lines.h"
 
@@ -224,6 +225,19 @@ const struct geom_panel *results_panels(const struct results *r, size_t *count);
 bool results_of_rotation(const struct results *r);
 
 void results_close(struct results *r);
+
+/* Finds the frame numbers of answers that have only the place of the image in a file.  Holds the
+ * frames of the file that was read last.  Begins as {0}. */
+struct results_numbers {
+    char file[ANSWER_FILE_SIZE];
+    struct nxmx_rows rows;
+};
+
+/* Returns the frame number of an answer.  If the answer contains only the place of the image in a
+ * file, the number is read from this NXmx file.  If that is not possible, the place is the number.
+ */
+uint64_t results_number(struct results_numbers *n, const struct answer *a);
+void results_numbers_free(struct results_numbers *n);
 
 /* --- a folder of results ---------------------------------------------------------------- */
 

@@ -196,6 +196,7 @@ class Background(TypedDict, total=False):
     density: Number
     device: Number
     engine: Literal["cpu", "cuda"] | None
+    flat: Number
     ice: Number
     ice_crystal: Number
     ice_frames: Number
@@ -337,6 +338,7 @@ class SetOptions(TypedDict, total=False):
     faint: Number
     fast_axis: Numbers
     first_pulse: Number
+    flat: Number
     flicker: Number
     fluence: Number
     fluence_jitter: Number

@@ -3,7 +3,7 @@
  *
  * Frames with the sources of the experiment share one background image, which is computed at the
  * start, and again when the detector moves.  A frame gets an image of its own if it has a spectrum
- * of its own, another amount of matter, or a streak.
+ * of its own, another amount of matter, a streak, or flat background.
  */
 #include "background.h"
 
@@ -31,6 +31,7 @@
 #include "physics/background/background.h"
 #include "physics/background/background_pixel.h"
 #include "physics/beam/beam.h"
+#include "physics/detector/pixel.h"
 #include "stage/stage.h"
 #include "stages/shared/engines.h"
 
@@ -50,6 +51,7 @@ struct background {
     const char *stol;  // path of the table of the other material; after `open` a hash of it
     int stol_axis;     // enum stol_unit: meaning of its first column
     double material_m, density_g_cm3, molar_mass_g_mol;  // properties of the other material
+    double flat_photons;  // photons in each pixel of each frame, besides all matter
     int64_t threads;
     double streak_photons;       // photons of the streak in a frame of mean fluence; 0: no streak
     double streak_spread;        // relative standard deviation of streak_photons between frames
@@ -153,6 +155,11 @@ static const struct opt background_options[] = {
      .min = 0, .max = 25, .flags = OPT_BYTES | OPT_OPEN_MIN, .needs = "stol", .usual = "1"},
     {"molecular-weight", "G/MOL", "Molar mass of the molecule in --stol, 1 to 1e9 g/mol", OPT_REAL,
      AT(molar_mass_g_mol), .min = 1, .max = 1e9, .flags = OPT_BYTES, .needs = "stol"},
+    {.doc = "Flat background:", .type = OPT_GROUP},
+    {"flat", "PHOTONS",
+     "Photons that each pixel detects in each frame, at all angles and for any fluence, up to 1e9",
+     OPT_REAL, AT(flat_photons), .min = 0, .max = 1e9, .always = true, .flags = LATER,
+     .usual = "0"},
     {.doc = "Execution:", .type = OPT_GROUP},
     {"engine", GPU_POSTPROCESS_ENGINES,
      "Run on the CPU, or on an NVIDIA GPU (cuda); the bytes are equal", OPT_CHOICE, AT(card.engine),
@@ -213,10 +220,11 @@ static enum status open_background(void *state, const char **operands, int noper
     struct background *o = state;
     (void)operands;
     (void)noperands;
-    if (!opt_given(background_options, o, "water|air|ice|streak|stol|powder"))  // 0 is an amount
+    if (!opt_given(background_options, o,
+                   "water|air|ice|streak|stol|powder|flat"))  // 0 is an amount
         return error_set(e, STATUS_USAGE,
                          "nothing to add; expected at least one of --water=UM, --air=MM, --ice=UM, "
-                         "--powder=NAME, --streak=PHOTONS and --stol=FILE");
+                         "--powder=NAME, --streak=PHOTONS, --stol=FILE and --flat=PHOTONS");
     o->streak = (struct streak){.photons = o->streak_photons,
                                 .spread = o->streak_spread,
                                 .length = o->streak_size_rad[0],
@@ -399,7 +407,7 @@ static enum status prepare_frames(struct background *o, struct error *e)
         .materials = o->materials, .nmaterials = alike ? o->nmaterials : 0, .type = PIXEL_F32};
     const enum status s = gpu_postprocess_begin(
         &o->card, x, &after, o->threads,
-        "curved detectors, harmonics, and background that varies between frames", e);
+        "curved detectors, harmonics, and background that is flat or varies between frames", e);
     return s || o->card.plan ? s : background_start(o, e);
 }
 
@@ -436,7 +444,8 @@ void background_defer(void *state)
 bool background_varies(const void *state)
 {
     const struct background *o = state;
-    return o->jitter > 0 || o->streak_photons > 0 || (o->ice_m > 0 && o->ice_frames < 1);
+    return o->flat_photons > 0 || o->jitter > 0 || o->streak_photons > 0 ||
+           (o->ice_m > 0 && o->ice_frames < 1);
 }
 
 size_t background_materials(const void *state, const struct background_material **materials)
@@ -521,6 +530,19 @@ static enum status add_streak(const struct background *o, const struct experimen
     return s;
 }
 
+/* Adds the photons of --flat to each pixel that is computed. */
+static void add_flat(const struct background *o, float *photons)
+{
+    const struct experiment *x = o->experiment;
+    for (const struct panel *p = x->panels; p < x->panels + x->npanels; p++)
+        for (int64_t slow = 0; slow < p->slow_pixels; slow++) {
+            float *row = photons + p->first_pixel + slow * p->fast_pixels;
+            for (int64_t fast = 0; fast < p->fast_pixels; fast++)
+                if (pixel_is_computed(p, fast, slow))
+                    row[fast] = (float)((double)row[fast] + o->flat_photons);
+        }
+}
+
 /* Computes the background of a frame that cannot use the common background, and stores it in
  * o->own. */
 static enum status make_background(struct background *o, const struct recipe *r, bool ice,
@@ -540,6 +562,8 @@ static enum status make_background(struct background *o, const struct recipe *r,
         memcpy(photons, same, count * sizeof *photons);
     for (size_t i = 0; i < count && amount != 1.0; i++)
         photons[i] = (float)(amount * photons[i]);
+    if (o->flat_photons > 0)
+        add_flat(o, photons);
     return o->streak_photons > 0 ? add_streak(o, x, r, photons, e) : STATUS_OK;
 }
 
@@ -568,11 +592,12 @@ static enum status background_frame(void *state, struct frame *f, struct error *
     const bool ice = has_ice(o, r);
     const double amount = amount_of(o, r);
     const float *photons;
-    if (!r->nsources && amount == 1.0 && !(o->streak_photons > 0)) {
+    if (!r->nsources && amount == 1.0 && !(o->streak_photons > 0) && !(o->flat_photons > 0)) {
         s = usual_background(o, r, ice, &photons, e);
         return s ? s : add_background(o->experiment, f, photons, e);
     }
-    /* the frame has a spectrum of its own, another amount of matter, or a streak */
+    /* the frame has a spectrum of its own, another amount of matter, a streak, or flat background
+     */
     if (!o->own)
         o->own = mem_array(count, sizeof *o->own);
     s = make_background(o, r, ice, amount, e);

@@ -15,8 +15,8 @@ void background_defer(void *state);
 /* Computes the background of the experiment.  STATUS_FAILED: out of memory. */
 enum status background_start(void *state, struct error *e);
 
-/* Returns true if the background differs between frames with equal sources.  Only the stage itself
- * can add such a background. */
+/* Returns true if the background differs between frames with equal sources, or is flat.  Only the
+ * stage itself can add such a background. */
 bool background_varies(const void *state);
 
 /* Returns, after `begin`, the number of materials that scatter, and the materials in *materials.

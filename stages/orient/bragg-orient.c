@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/files.h"
+#include "base/filetype.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/units.h"
@@ -418,11 +419,14 @@ static enum status orient_sampling(struct orient *all, struct experiment *x, str
 
 static void outlook(void *state, struct outlook *w)
 {
-    enum { FRAMES_MAX = 10000 };
+    enum { EXAMINED_MAX = 10000 };
     const struct orient *o = state;
-    const uint64_t all = (uint64_t)o->options.frames, count = all < FRAMES_MAX ? all : FRAMES_MAX;
+    const uint64_t all = o->stream.nframes ? o->stream.nframes : (uint64_t)o->options.frames;
+    const uint64_t count = all < EXAMINED_MAX ? all : EXAMINED_MAX;
     uint64_t hits = 0;
-    for (uint64_t id = 0; id < count; id++)
+    for (uint64_t id = 0; id < count && o->stream.nframes; id++)
+        hits += o->stream.frames[id].count > 0;
+    for (uint64_t id = 0; id < count && !o->stream.nframes; id++)
         hits += population_count(&orient_runs_of(&o->runs, id)->population,
                                  (uint64_t)o->options.seed, id) > 0;
     w->computed = count && hits ? (double)hits / (double)count : 1.0;
@@ -517,6 +521,41 @@ static enum status open_mesh(struct orient *o, struct error *e)
     return mesh_read(&o->mesh, o->options.sites, e);
 }
 
+/* First bytes of a stream of CrystFEL. */
+#define STREAM_BEGIN "CrystFEL stream format"
+
+/* Reads the stream of --orientations.  The run has the frames of the stream, or those of --only. */
+static enum status open_stream(struct orient *o, struct error *e)
+{
+    struct orient_options *p = &o->options;
+    struct id_set ids = {0}, missing = {0};
+    enum status s = orient_check_stream(p, e);
+    if (s || (s = orient_stream_read(&o->stream, p->orientations, e)))
+        return s;
+    const uint64_t last = o->stream.frames[o->stream.nframes - 1].id;
+    if (!orient_given(p, "frames|only"))
+        p->frames = (int64_t)last + 1;
+    orient_stream_ids(&o->stream, (uint64_t)p->frames, &ids);
+    id_set_add_set(&missing, &o->only);
+    id_set_remove_set(&missing, &ids);
+    if (missing.count)
+        s = error_set(e, STATUS_INPUT,
+                      "%s: has no frame %" PRIu64
+                      " of --only; expected frames of the stream, which "
+                      "are %" PRIu64 " to %" PRIu64,
+                      p->orientations, missing.ranges[0].first, o->stream.frames[0].id, last);
+    else if (!ids.count)
+        s = error_set(e, STATUS_INPUT,
+                      "%s: has no frame below --frames=%" PRId64
+                      "; the first one is frame %" PRIu64,
+                      p->orientations, p->frames, o->stream.frames[0].id);
+    if (!s && !o->only.count)
+        id_set_add_set(&o->only, &ids);
+    id_set_clear(&ids);
+    id_set_clear(&missing);
+    return s;
+}
+
 static enum status open_orient(void *state, const char **operands, int noperands, struct error *e)
 {
     struct orient *o = state;
@@ -536,6 +575,8 @@ static enum status open_orient(void *state, const char **operands, int noperands
         (s = orient_runs_read(&o->runs, p->runs, e)) || (s = open_mesh(o, e)) ||
         (p->gate && (s = gate_open(&o->gate, p->gate, e))) || !p->orientations)
         return s;
+    if (filetype_begins(p->orientations, STREAM_BEGIN, strlen(STREAM_BEGIN)))
+        return open_stream(o, e);
     /* this is a first check, which `begin` repeats when the number of crystals is known */
     const uint64_t lattices = p->population.asked ? (uint64_t)p->population.asked : 1;
     s = orientations_read(p->orientations, &o->listed, &o->nlisted, e);
@@ -548,8 +589,12 @@ static void hash_files(struct orient *o)
 {
     const struct listed_spectra *l = &o->pulse.spectrum.listed;
     const size_t bytes = l->shots * l->points * sizeof *l->photons;
-    const uint64_t list =
-        hash_finish(hash_bytes(HASH_START, o->listed, o->nlisted * sizeof *o->listed));
+    uint64_t list = hash_bytes(HASH_START, o->listed, o->nlisted * sizeof *o->listed);
+    for (size_t i = 0; i < o->stream.nframes; i++) {
+        const uint64_t frame[2] = {o->stream.frames[i].id, o->stream.frames[i].count};
+        list = hash_bytes(list, frame, sizeof frame);
+    }
+    list = hash_finish(list);
     const uint64_t spectra =
         hash_finish(hash_bytes(hash_bytes(HASH_START, l->energy_eV, bytes), l->photons, bytes));
     (void)snprintf(o->digest, sizeof o->digest, "%016" PRIx64, list);
@@ -629,8 +674,12 @@ static enum status write_truth(const struct orient *o, struct error *e)
     panels_frame(o->experiment, lab);
     write_more(o, NULL, lab, more);
     truth_write_title(file.stream, o->experiment, more);
-    for (int64_t k = 0; k < o->options.frames && !s; k++) {
-        struct recipe r = {.id = (uint64_t)k};
+    const struct stream_frame *listed = o->stream.frames;  // a stream has only some of the frames
+    const uint64_t count = listed ? o->stream.nframes : (uint64_t)o->options.frames;
+    for (uint64_t k = 0; k < count && !s; k++) {
+        struct recipe r = {.id = listed ? listed[k].id : k};
+        if (r.id >= (uint64_t)o->options.frames)
+            break;
         if (o->mesh.nsites) {  // the rotation decides which crystals the beam meets
             const struct orientation_request own = orient_request(&o->options, r.id);
             turned.phi_rad = own.phi_rad;
@@ -660,6 +709,17 @@ static enum status write_truth(const struct orient *o, struct error *e)
     return s;
 }
 
+/* Finds the rotations of the crystals of the stream. */
+static enum status begin_stream(struct orient *o, const struct experiment *x, struct error *e)
+{
+    o->nlisted = o->stream.ncrystals;
+    return x->physics == PHYSICS_FAITHFUL
+               ? error_set(e, STATUS_USAGE,
+                           "--orientations=%s: a stream needs bragg-geometry --physics=physical",
+                           o->options.orientations)
+               : orient_stream_rotations(&o->stream, x, &o->listed, e);
+}
+
 static enum status orient_begin(void *state, struct experiment *x, struct error *e)
 {
     struct orient *o = state;
@@ -675,7 +735,9 @@ static enum status orient_begin(void *state, struct experiment *x, struct error 
     s = s ? s
           : pump_check(&p->pump, x->ncrystals, p->population.lattices, p->population.mean_lattices,
                        e);
-    if (!s && o->listed)
+    if (!s && o->stream.nframes)
+        s = begin_stream(o, x, e);
+    else if (!s && o->listed)
         s = count_listed(o, (uint64_t)p->population.lattices, e);
     if (s)
         return s;
@@ -728,6 +790,7 @@ static void close_orient(void *state)
     struct orient *o = state;
     gate_close(o->gate);
     id_set_clear(&o->only);
+    orient_stream_free(&o->stream);
     mem_free(o->listed);
     mem_free(o->shift.listed_m);
     orient_runs_free(&o->runs);

@@ -15,6 +15,9 @@
 #include "physics/detector/detector.h"
 #include "physics/request.h"
 
+/* Largest number of frames of a run. */
+enum { ORIENT_FRAMES_MAX = 1000000000 };
+
 /* Values of --steps.  Without the option, numbers that are not given are chosen in physical mode,
  * up to a limit. */
 enum steps_choice { STEPS_GIVEN, STEPS_AUTO };
@@ -76,6 +79,9 @@ enum status orient_check(struct orient_options *o, struct error *e);
  * ends with the last of these frames. STATUS_USAGE: the list is malformed, or a frame is out of
  * range. */
 enum status orient_read_only(struct orient_options *o, struct id_set *only, struct error *e);
+
+/* Refuses options that contradict the orientations of a stream.  STATUS_USAGE: there is one. */
+enum status orient_check_stream(const struct orient_options *o, struct error *e);
 
 /* Warns about angles that are probably not in degrees. */
 void orient_warn_units(const struct orient_options *o);
@@ -145,14 +151,52 @@ bool mesh_reaches(const struct mesh *m, const struct experiment *x, const struct
 
 void mesh_free(struct mesh *m);
 
+/* --- orientations of a CrystFEL stream (orient_recipe.c) ---------------------------------------
+ */
+
+/* A frame of the stream. */
+struct stream_frame {
+    uint64_t id;
+    long line;            // line of the stream on which the frame begins
+    size_t first, count;  // its crystals
+};
+
+/* All frames of a stream, in ascending order of their numbers.  {0}: there is no stream. */
+struct orient_stream {
+    const char *path;             // borrowed
+    struct stream_frame *frames;  // owned
+    size_t nframes, frames_room;
+    double (*axes)[9];  // owned: columns a*, b*, c* of each crystal in 1/A, in the coordinate
+                        // system of the beam
+    size_t ncrystals, axes_room;
+};
+
+/* Reads the stream `path`.  Frames have the numbers of the chunks.  If chunks have no numbers or
+ * two have the same number, chunks are numbered from 0 in their order, and a warning says so.
+ * orient_stream_free frees *s, also after an error.
+ * STATUS_INPUT: the stream is damaged, or has no crystals. */
+enum status orient_stream_read(struct orient_stream *s, const char *path, struct error *e);
+
+/* Adds the numbers of all frames below `frames` to *ids. */
+void orient_stream_ids(const struct orient_stream *s, uint64_t frames, struct id_set *ids);
+
+/* Finds the rotations of all crystals from the crystal of *x to the laboratory.  The caller frees
+ * *rotations with mem_free.  STATUS_INPUT: *x has several crystals, or a crystal of the stream has
+ * another cell. */
+enum status orient_stream_rotations(const struct orient_stream *s, const struct experiment *x,
+                                    double (**rotations)[9], struct error *e);
+
+void orient_stream_free(struct orient_stream *s);
+
 /* --- recipes ----------------------------------------------------------------------------- */
 
 /* The state of the stage. */
 struct orient {
     struct orient_options options;
     const struct experiment *experiment;
-    struct id_set only;   // frames of --only; empty: all frames
-    double (*listed)[9];  // rotations of --orientations, owned; NULL: none
+    struct id_set only;           // frames of --only or of a stream; empty: all frames
+    struct orient_stream stream;  // --orientations, if it is a stream
+    double (*listed)[9];          // rotations of --orientations, owned; NULL: none
     size_t nlisted;
     char digest[17];     // hash of `listed`, for the lineage
     struct pulse pulse;  // options of the pulse, with the spectra of --spectra

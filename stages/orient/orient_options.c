@@ -10,8 +10,6 @@
 #include "base/units.h"
 
 #define AT(member) .offset = offsetof(struct orient_options, member)
-enum { FRAMES_MAX = 1000000000 };  // largest number of frames of a run
-
 /* Flags of an option that a later version added. Frames without the option keep their lineage. */
 #define LATER (OPT_BYTES | OPT_WHEN_SET)
 
@@ -24,7 +22,7 @@ enum { FRAMES_MAX = 1000000000 };  // largest number of frames of a run
 const struct opt orient_table[] = {
     {.doc = "Frames and ground truth:", .type = OPT_GROUP},
     {"frames", "N", "Number of frames, 0 to 1e9 (1, or as many as --orientations or --scan has)",
-     OPT_INT, AT(frames), .min = 0, .max = FRAMES_MAX, .usual = "1", .first = true},
+     OPT_INT, AT(frames), .min = 0, .max = ORIENT_FRAMES_MAX, .usual = "1", .first = true},
     {"only", "LIST", "Compute only the listed frames of the run, such as 40-59,73 (all frames)",
      OPT_TEXT, AT(only)},
     {"seed", "N",
@@ -43,8 +41,10 @@ const struct opt orient_table[] = {
      AT(misset_rad), .si = SI_DEG, .min = -360, .max = 360, .count = 3, .flags = OPT_BYTES,
      .unit = "deg", .excludes = "orientations random", .first = true},
     {"orientations", "FILE",
-     "Text file, one rotation per lattice: 9 numbers (matrix) or 4 (quaternion)", OPT_TEXT,
-     AT(orientations), .flags = OPT_BYTES | OPT_INPUT, .excludes = "random mean-lattices"},
+     "Text file, one rotation per lattice: 9 numbers (matrix) or 4 (quaternion); or a CrystFEL "
+     "stream",
+     OPT_TEXT, AT(orientations), .flags = OPT_BYTES | OPT_INPUT,
+     .excludes = "random mean-lattices"},
     {"random", NULL, "Draw a random orientation for every lattice, uniform on SO(3)", OPT_FLAG,
      AT(random), .flags = OPT_BYTES, .first = true},
     {.doc = "Rotation:", .type = OPT_GROUP},
@@ -266,7 +266,7 @@ enum status orient_read_only(struct orient_options *o, struct id_set *only, stru
         return s;
     const uint64_t last = only->ranges[only->count - 1].last;
     const bool counted = orient_given(o, "frames");
-    const uint64_t frames = counted ? (uint64_t)o->frames : FRAMES_MAX;
+    const uint64_t frames = counted ? (uint64_t)o->frames : ORIENT_FRAMES_MAX;
     if (last >= frames)
         return error_set(e, STATUS_USAGE,
                          "--only: frame %" PRIu64 " is out of range; expected less than %s%" PRIu64
@@ -313,6 +313,29 @@ enum status orient_check(struct orient_options *o, struct error *e)
     enum status s = pump_open(&o->pump, e);
     s = s ? s : check_mesh(o, e);
     return s ? s : population_open(&o->population, e);
+}
+
+enum status orient_check_stream(const struct orient_options *o, struct error *e)
+{
+    static const struct {
+        const char *option, *reason;
+    } all[] = {
+        {"scan", "each crystal has the orientation of the middle of its image"},
+        {"phi0", "each crystal has the orientation of the middle of its image"},
+        {"osc", "each crystal has the orientation of the middle of its image"},
+        {"gate", "the stream decides about the crystals of each frame"},
+        {"lattices", "the stream decides about the crystals of each frame"},
+        {"hit-rate", "the stream decides about the crystals of each frame"},
+        {"mixture", "all crystals of a stream have one cell"},
+        {"pumped", "all crystals of a stream have one cell"},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (orient_given(o, all[i].option))
+            return error_set(e, STATUS_USAGE,
+                             "--%s cannot be used with the stream of --orientations, because %s. "
+                             "Remove --%s",
+                             all[i].option, all[i].reason, all[i].option);
+    return STATUS_OK;
 }
 
 void orient_warn_units(const struct orient_options *o)

@@ -8,13 +8,19 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/hash.h"
+#include "base/log.h"
 #include "base/units.h"
+#include "base/vec.h"
 #include "orient.h"
 #include "physics/crystal/cell.h"
 #include "physics/setup.h"
+#include "score/lattices.h"
+#include "score/results.h"
 
 /* The runs of --runs: groups of frames with their own hit rate, crystals, fluence or energy. */
 
@@ -99,6 +105,191 @@ void orient_runs_free(struct orient_runs *r)
     *r = (struct orient_runs){0};
 }
 
+/* --- orientations of a CrystFEL stream ------------------------------------------------- */
+
+/* Tolerance of the reciprocal metric: 0.1, which is 5 % of an edge. */
+static const double METRIC_TOLERANCE = 0.1;
+
+/* From this angle between axes of the same name, in degrees, the axes have other names. */
+static const double RENAMED_DEG = 1.0;
+
+static int by_id(const void *a, const void *b)
+{
+    const uint64_t left = ((const struct stream_frame *)a)->id;
+    const uint64_t right = ((const struct stream_frame *)b)->id;
+    return (left > right) - (left < right);
+}
+
+/* Appends the frame and the crystals of a chunk. */
+static void take_chunk(struct orient_stream *s, const struct answer *a, uint64_t id)
+{
+    struct stream_frame *frames =
+        mem_grow(s->frames, s->nframes, 1, sizeof *frames, &s->frames_room);
+    s->frames = frames;
+    frames[s->nframes++] = (struct stream_frame){
+        .id = id, .line = a->line, .first = s->ncrystals, .count = a->nlattices};
+    for (size_t i = 0; i < a->nlattices; i++) {
+        double(*axes)[9] = mem_grow(s->axes, s->ncrystals, 1, sizeof *axes, &s->axes_room);
+        s->axes = axes;
+        memcpy(axes[s->ncrystals++], a->lattices[i].a_matrix, sizeof *axes);
+    }
+}
+
+/* Reads all chunks.  Sets *numbered to false if a chunk has no number. */
+static enum status read_chunks(struct orient_stream *s, struct crystfel_stream *in, bool *numbered,
+                               struct error *e)
+{
+    struct answer a = {0};
+    struct results_numbers numbers = {0};
+    bool more = true;
+    enum status status = STATUS_OK;
+    *numbered = true;
+    while (!status && !(status = crystfel_stream_next(in, &a, &more, e)) && more) {
+        const bool has = !a.no_number && (a.has_frame || a.has_event);
+        const uint64_t id = has ? results_number(&numbers, &a) : 0;
+        *numbered = *numbered && has && id < ORIENT_FRAMES_MAX;
+        if (a.nlattices > LATTICES_MAX)
+            status = error_set(e, STATUS_INPUT, "%s:%ld: %zu crystals; expected at most %d",
+                               s->path, a.line, a.nlattices, LATTICES_MAX);
+        else
+            take_chunk(s, &a, id);
+    }
+    results_numbers_free(&numbers);
+    answer_free(&a);
+    return status;
+}
+
+/* Sorts the frames by number.  Returns false, and leaves them in their order, if two have the same
+ * number. */
+static bool sort_frames(struct orient_stream *s)
+{
+    struct stream_frame *sorted = mem_array(s->nframes, sizeof *sorted);
+    memcpy(sorted, s->frames, s->nframes * sizeof *sorted);
+    qsort(sorted, s->nframes, sizeof *sorted, by_id);
+    bool differ = true;
+    for (size_t i = 1; i < s->nframes; i++)
+        differ = differ && sorted[i - 1].id != sorted[i].id;
+    if (differ)
+        memcpy(s->frames, sorted, s->nframes * sizeof *sorted);
+    mem_free(sorted);
+    return differ;
+}
+
+enum status orient_stream_read(struct orient_stream *s, const char *path, struct error *e)
+{
+    struct crystfel_stream in;
+    bool numbered = true;
+    s->path = path;
+    enum status status = crystfel_stream_open(&in, path, NULL, e);
+    if (!status)
+        status = read_chunks(s, &in, &numbered, e);
+    crystfel_stream_close(&in);
+    if (status)
+        return status;
+    if (!s->ncrystals)
+        return error_set(e, STATUS_INPUT,
+                         "%s: has no crystals in %zu chunks; expected at least one", path,
+                         s->nframes);
+    if (numbered && sort_frames(s))
+        return STATUS_OK;
+    for (size_t i = 0; i < s->nframes; i++)
+        s->frames[i].id = i;
+    log_line(
+        LOG_WARNING,
+        "%s: chunks have no frame numbers, or the same ones; frames are numbered from 0 in the "
+        "order of the chunks",
+        path);
+    return STATUS_OK;
+}
+
+void orient_stream_ids(const struct orient_stream *s, uint64_t frames, struct id_set *ids)
+{
+    for (size_t i = 0; i < s->nframes && s->frames[i].id < frames; i++)
+        id_set_add(ids, s->frames[i].id);
+}
+
+/* Refuses a crystal with another cell. */
+static enum status refuse_cell(const struct orient_stream *s, const struct stream_frame *f,
+                               const double found[9], const struct crystal *c, struct error *e)
+{
+    double own[6], its[6];
+    crystal_cell(c, own);
+    if (!(mat_determinant(found) > 0.0) || !lattices_cell(found, its))
+        return error_set(e, STATUS_INPUT, "%s:%ld: the axes of a crystal are left-handed or flat",
+                         s->path, f->line);
+    return error_set(e, STATUS_INPUT,
+                     "%s:%ld: a crystal has the cell %.4g,%.4g,%.4g,%.4g,%.4g,%.4g; expected "
+                     "%.4g,%.4g,%.4g,%.4g,%.4g,%.4g of bragg-geometry, within 5 %%",
+                     s->path, f->line, its[0], its[1], its[2], its[3], its[4], its[5], own[0],
+                     own[1], own[2], own[3], own[4], own[5]);
+}
+
+enum status orient_stream_rotations(const struct orient_stream *s, const struct experiment *x,
+                                    double (**rotations)[9], struct error *e)
+{
+    double lab[9], from_beam[9], own[9];
+    size_t renamed = 0;
+    if (x->ncrystals != 1)
+        return error_set(e, STATUS_INPUT,
+                         "%s: bragg-geometry has %zu crystals; expected one, because a stream does "
+                         "not name the crystals",
+                         s->path, x->ncrystals);
+    panels_frame(x, lab);
+    for (int i = 0; i < 9; i++) {
+        from_beam[i] = lab[3 * (i % 3) + i / 3];
+        own[i] = x->crystals->reciprocal_A[3 * (i % 3) + i / 3];
+    }
+    *rotations = mem_array(s->ncrystals, sizeof **rotations);
+    for (size_t k = 0; k < s->nframes; k++)
+        for (size_t i = s->frames[k].first; i < s->frames[k].first + s->frames[k].count; i++) {
+            double found[9], turned[9];
+            mat_multiply(from_beam, s->axes[i], found);
+            if (!(lattices_setting(own, found, (*rotations)[i]) < METRIC_TOLERANCE))
+                return refuse_cell(s, &s->frames[k], found, x->crystals, e);
+            mat_multiply((*rotations)[i], own, turned);
+            renamed += lattices_angle_deg(turned, found) < RENAMED_DEG ? 0 : 1;
+        }
+    if (renamed)
+        log_line(LOG_WARNING,
+                 "%s: the axes of %zu of %zu crystals got the names of the axes of bragg-geometry",
+                 s->path, renamed, s->ncrystals);
+    return STATUS_OK;
+}
+
+void orient_stream_free(struct orient_stream *s)
+{
+    mem_free(s->frames);
+    mem_free(s->axes);
+    *s = (struct orient_stream){0};
+}
+
+/* Returns the frame of the stream with this number.  NULL: the stream does not have the frame. */
+static const struct stream_frame *find_frame(const struct orient_stream *s, uint64_t id)
+{
+    const struct stream_frame key = {.id = id};
+    return s->nframes ? bsearch(&key, s->frames, s->nframes, sizeof key, by_id) : NULL;
+}
+
+/* Returns the number of lattices of a frame. */
+static size_t count_lattices(const struct orient *o, const struct population *p,
+                             const struct recipe *r)
+{
+    if (!o->stream.nframes)
+        return population_count(p, r->seed, r->id);
+    const struct stream_frame *f = find_frame(&o->stream, r->id);
+    return f ? f->count : 0;
+}
+
+/* Returns the place in o->listed of the rotation of a lattice. */
+static size_t place_of(const struct orient *o, const struct population *p, uint64_t id,
+                       uint32_t index)
+{
+    return o->stream.nframes ? find_frame(&o->stream, id)->first + index
+                             : id * (uint64_t)p->lattices + index;
+}
+
+/* --- one lattice ---------------------------------------------------------------------- */
+
 /* A crystal with fewer illuminated blocks lies next to the beam: rounding makes them from 0. */
 static const double ILLUMINATED_LEAST = 1e-6;
 
@@ -124,10 +315,9 @@ static enum status make_lattice(const struct orient *o, const struct population 
     const double *cell_A = o->experiment->crystals[crystal].cell_A;
     (void)population_strain(population, cell_A, seed, id, index, r.strain);
     r.has_cells = population_cells(population, cell_A, seed, id, index, r.cells);
-    if (o->listed) {
-        const uint64_t line = id * (uint64_t)population->lattices + index;
-        return setup_lattice_rotated(o->experiment, crystal, o->listed[line], &r, l, e);
-    }
+    if (o->listed)
+        return setup_lattice_rotated(o->experiment, crystal,
+                                     o->listed[place_of(o, population, id, index)], &r, l, e);
     if (!p->random)
         return setup_lattice(o->experiment, crystal, &r, l, e);
     if (o->experiment->physics == PHYSICS_FAITHFUL)
@@ -195,8 +385,7 @@ enum status orient_recipe(const struct orient *o, const struct orientation_reque
     const struct orient_run *run = orient_runs_of(&o->runs, r->id);
     r->seed = (uint64_t)p->seed;
     shift_make(&o->shift, o->experiment, r);
-    const size_t count =
-        o->mesh.nsites ? LATTICES_MAX / 2 : population_count(&run->population, r->seed, r->id);
+    const size_t count = o->mesh.nsites ? LATTICES_MAX / 2 : count_lattices(o, &run->population, r);
     const size_t most = pump_excites(&p->pump) ? LATTICES_MAX / 2 : LATTICES_MAX;
     r->lattices = mem_array(2 * count, sizeof *r->lattices);
     enum status s = STATUS_OK;

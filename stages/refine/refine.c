@@ -29,27 +29,8 @@ struct reader {
     const struct experiment *x;
     double axes[9];  // rows: axes x, y, z of the coordinate system of the beam that the analysis
                      // uses, in the laboratory frame
-    /* Name of the image file that was read last, and its frames with their numbers. */
-    char file[ANSWER_FILE_SIZE];
-    struct nxmx_rows rows;
+    struct results_numbers numbers;
 };
-
-/* Returns the frame number of an answer.  If the answer contains only the place of the image in
- * a file, the number is read from this file.  If that is not possible, the place is the number. */
-static uint64_t number_of(struct reader *r, const struct answer *a)
-{
-    char history[EXPERIMENT_HISTORY_SIZE];
-    struct error nothing = {0};
-    if (a->has_frame)
-        return a->frame;
-    if (strcmp(r->file, a->file) != 0) {
-        memcpy(r->file, a->file, sizeof r->file);
-        nxmx_rows_free(&r->rows);
-        if (nxmx_read_truth(a->file, history, &r->rows, &nothing))
-            nxmx_rows_free(&r->rows);
-    }
-    return a->event < r->rows.nframes ? r->rows.frames[a->event].number : a->event;
-}
 
 static void take_lattice(struct reader *r, uint64_t frame, const double in_beam[9])
 {
@@ -88,7 +69,7 @@ static enum status read_files(struct reader *r, const struct results_files *file
     find_axes(r, results.kind);
     while (!s && !(s = results_next(&results, &a, &more, e)) && more)
         for (size_t i = 0; i < a.nlattices && !s; i++)
-            take_lattice(r, number_of(r, &a), a.lattices[i].a_matrix);
+            take_lattice(r, results_number(&r->numbers, &a), a.lattices[i].a_matrix);
     answer_free(&a);
     results_close(&results);
     return s;
@@ -137,7 +118,7 @@ static enum status indexed_read(struct indexed_lattices *d, const struct opt_tex
         if (!s && d->count == before)
             s = error_set(e, STATUS_INPUT, "%s: no lattice found", files[i].path);
     }
-    nxmx_rows_free(&r.rows);
+    results_numbers_free(&r.numbers);
     results_unpair(files, count);
     if (!s)
         qsort(d->lattices, d->count, sizeof *d->lattices, by_frame);

@@ -62,12 +62,18 @@ static void take_scale(struct provenance *o, const char *line)
 }
 
 /* Adds one line of `length` bytes, without its newline, to the history.  A line of bragg-write
- * is not added; only its --scale is stored. */
+ * is not added; only its --scale is stored.  STATUS_INPUT: the image is a sum of frames. */
 static enum status add_line(struct provenance *o, const char *line, size_t length, const char *path,
                             struct error *e)
 {
     const size_t used = strlen(o->history);
+    char frames[24];
     if (strncmp(line, "bragg-write\t", 12) == 0) {
+        if (history_value(line, HISTORY_SUMMED, frames, sizeof frames))
+            return error_set(e, STATUS_INPUT,
+                             "%s: is the sum of %s frames; expected a single frame. Use a file of "
+                             "the frames",
+                             path, frames);
         take_scale(o, line);
         return STATUS_OK;
     }

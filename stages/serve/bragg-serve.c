@@ -17,7 +17,6 @@
 #include "engine/cpu/threads.h"
 #include "gateway/dectris.h"
 #include "gateway/gateway.h"
-#include "io/crystfel/crystfel.h"
 #include "io/crystfel/geom.h"
 #include "io/output/output_file.h"
 #include "link/keys.h"

@@ -28,6 +28,7 @@ struct write_options {
     int format;                    // enum format of all templates; FORMAT_AUTO: by their suffix
     const char *preview;           // template of the previews; NULL: none
     const char *reflections;       // template, or name of the table of a run; NULL: none
+    const char *powder_sum;        // name of the sum of all frames; NULL: none
     char expt[TEMPLATE_PATH_MAX];  // name of the experiment list, if reflections is for DIALS
     int64_t preview_size;          // longest edge of a preview, in pixels
     const char *rings;             // d spacings of the rings of previews; NULL: round values
@@ -64,6 +65,11 @@ static const struct opt write_options[] = {
      OPT_CHOICE, AT(compression), .choices = NXMX_COMPRESSIONS, .first = true},
     {"threads", "N", "Threads of this process, 1 to 1024 (number of CPU cores, at most 16)",
      OPT_INT, AT(threads), .min = 1, .max = 1024},
+    {.doc = "Sum of all frames:", .type = OPT_GROUP},
+    {"powder-sum", "FILE",
+     "Also write the sum of all frames as one image: .cbf, .nxs, .h5, .cxi, .raw, .pgm or .png. "
+     "Templates may then be omitted",
+     OPT_TEXT, .offset = AT(powder_sum), .first = true},
     {.doc = "Ground truth:", .type = OPT_GROUP},
     {"reflections", "TEMPLATE",
      "Also write the true reflections: text (.tsv), DIALS (.refl) or CrystFEL (.stream). With a "
@@ -144,16 +150,20 @@ static enum status add_reflections(struct write_options *o, struct outputs *outp
 
 /* Refuses options that have no effect on any output. */
 static enum status check_unused(const struct write_options *o, const struct outputs *outputs,
-                                struct error *e)
+                                const struct outputs *sum, struct error *e)
 {
-    const bool cbf = outputs_have(outputs, FORMAT_CBF), nxmx = outputs->series;
-    const bool pictures = outputs_have(outputs, FORMAT_PNG) || outputs_have(outputs, FORMAT_PGM);
+    const bool cbf = outputs_have(outputs, FORMAT_CBF) || outputs_have(sum, FORMAT_CBF);
+    const bool series = outputs->series || sum->series;
+    const bool pictures = outputs_have(outputs, FORMAT_PNG) || outputs_have(outputs, FORMAT_PGM) ||
+                          outputs_have(sum, FORMAT_PNG) || outputs_have(sum, FORMAT_PGM);
     const struct {
         const char *option, *of, *such_as;
         bool used;
-    } all[] = {{"compression", "NXmx", "run.nxs", nxmx},
-               {"frames-per-file", "NXmx", "run.nxs", nxmx},
+    } all[] = {{"compression", "NXmx", "run.nxs", series},
+               {"frames-per-file", "NXmx", "run.nxs", outputs->series},
                {"cbf-header", "CBF", "lyso_%04d.cbf", cbf},
+               {"index", "image", "lyso_%04d.img", outputs->count > 0},
+               {"format", "image", "lyso_%04d.img", outputs->count > 0},
                {"log", "picture", "lyso_%04d.png", pictures}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (!all[i].used && opt_given(write_options, o, all[i].option))
@@ -164,12 +174,13 @@ static enum status check_unused(const struct write_options *o, const struct outp
     return STATUS_OK;
 }
 
-/* Adds an output to *outputs for each template, and for --preview and --reflections, and completes
- * o->settings.
+/* Adds an output to *outputs for each template, and for --preview and --reflections, opens the sum
+ * of --powder-sum, and completes o->settings.
  * STATUS_USAGE: an option has no effect, a name is wrong, or an output would replace the index.
  * STATUS_FAILED: a folder cannot be written to. */
 static enum status write_options_settle(struct write_options *o, const char *const *templates,
-                                        int ntemplates, struct outputs *outputs, struct error *e)
+                                        int ntemplates, struct outputs *outputs,
+                                        struct powder_sum *sum, struct error *e)
 {
     enum status s = STATUS_OK;
     for (int i = 0; i < ntemplates && !s; i++)
@@ -190,11 +201,16 @@ static enum status write_options_settle(struct write_options *o, const char *con
         s = rings_parse(o->rings, &o->settings.preview.rings, e);
     if (s == STATUS_OK)
         s = outputs_check_names(outputs, e);
+    if (s == STATUS_OK && o->powder_sum)
+        s = powder_sum_open(sum, o->powder_sum, outputs, e);
+    sum->compression = (enum nxmx_compression)o->compression;
     if (s == STATUS_OK && o->index)
         s = target_check(o->index, e);
     if (s == STATUS_OK && o->index)
         s = outputs_check_index(outputs, o->index, e);
-    return s ? s : check_unused(o, outputs, e);
+    if (s == STATUS_OK && o->index)
+        s = outputs_check_index(&sum->outputs, o->index, e);
+    return s ? s : check_unused(o, outputs, &sum->outputs, e);
 }
 
 struct writer {
@@ -202,6 +218,7 @@ struct writer {
     bool resume;                   // --resume was given
     uint64_t run;                  // number of the run; equal in all processes of the run
     struct outputs outputs;
+    struct powder_sum sum;
     const struct experiment *experiment;
     struct frame_index index;
     bool has_index;        // `index` was opened, or opening was tried
@@ -216,7 +233,10 @@ struct writer {
 static enum status writer_open(void *state, const char **operands, int noperands, struct error *e)
 {
     struct writer *w = state;
-    const enum status s = write_options_settle(&w->options, operands, noperands, &w->outputs, e);
+    if (!noperands && !w->options.powder_sum)
+        return error_set(e, STATUS_USAGE, "missing argument: TEMPLATE... (see --help)");
+    const enum status s =
+        write_options_settle(&w->options, operands, noperands, &w->outputs, &w->sum, e);
     return s ? s : threads_start_of_sink(&w->options.threads, e);
 }
 
@@ -280,7 +300,9 @@ static enum status writer_begin(void *state, struct experiment *x, struct error 
     char path[TEMPLATE_PATH_MAX], history[EXPERIMENT_HISTORY_SIZE];
     w->experiment = x;
     enum status s = outputs_begin(&w->outputs, settings, x, e);
-    if (s)
+    if (s == STATUS_OK && w->options.powder_sum)
+        s = powder_sum_begin(&w->sum, settings, x, e);
+    if (s || !w->outputs.count)
         return s;
     template_stem(&w->outputs.all[0].name, ".index", path);
     files_lineage(w, settings->lineage, history);
@@ -320,8 +342,16 @@ static enum status writer_begin(void *state, struct experiment *x, struct error 
 static enum status writer_settle(void *state, const struct start *start, struct stage *self,
                                  struct error *e)
 {
-    (void)self, (void)e;
-    ((struct writer *)state)->resume = start->resume;
+    struct writer *w = state;
+    w->resume = start->resume;
+    if (!w->options.powder_sum)
+        return STATUS_OK;
+    if (start->resume)
+        return error_set(e, STATUS_USAGE,
+                         "--powder-sum cannot be used with --resume, because the sum of the "
+                         "finished frames is lost. Write all frames again with --overwrite");
+    self->role.in_memory = true;  // frames are in the sum, whose file is written at the end
+    self->have = NULL;
     return STATUS_OK;
 }
 
@@ -407,8 +437,11 @@ static enum status writer_frame(void *state, struct frame *f, struct error *e)
                              .crc = f->image.sum,  // checksum that the runtime has computed
                              .hit = f->recipe.nlattices > 0};
     enum status s = check_frame(w, f, e);
-    if (s == STATUS_OK)
-        s = check_names(w, id, e);
+    if (s == STATUS_OK && w->options.powder_sum)
+        s = powder_sum_add(&w->sum, &w->options.settings, f, e);
+    if (s || !w->outputs.count)
+        return s;
+    s = check_names(w, id, e);
     if (s == STATUS_OK)
         s = frame_index_check(&w->index, id, note.crc, e);
     if (s == STATUS_OK && outputs_keep_planes(&w->outputs))
@@ -431,7 +464,8 @@ static enum status writer_frame(void *state, struct frame *f, struct error *e)
 static void writer_made(void *state, struct made *made)
 {
     const struct writer *w = state;
-    const char *name = w->outputs.all[0].name.text, *slash = strrchr(name, '/');
+    const struct outputs *outputs = w->outputs.count ? &w->outputs : &w->sum.outputs;
+    const char *name = outputs->all[0].name.text, *slash = strrchr(name, '/');
     made->bytes = w->bytes;
     if (w->outputs.series) {
         const struct nxmx_series *s = &w->outputs.series->series;
@@ -442,7 +476,10 @@ static void writer_made(void *state, struct made *made)
     made->replaces = w->options.settings.overwrite;
     (void)snprintf(made->folder, sizeof made->folder, "%.*s", slash ? (int)(slash - name + 1) : 1,
                    slash ? name : ".");
-    outputs_describe(&w->outputs, w->first, w->last, made->names, sizeof made->names);
+    if (w->outputs.count)
+        outputs_describe(&w->outputs, w->first, w->last, made->names, sizeof made->names);
+    else
+        input_seen(name, made->names, sizeof made->names);
 }
 
 static enum status writer_end(void *state, struct error *e)
@@ -453,7 +490,11 @@ static enum status writer_end(void *state, struct error *e)
         s = outputs_end_run(&w->outputs, e);
     if (s == STATUS_OK)
         reflections_summary_log(&w->summary);
-    return !s && w->has_index ? frame_index_finish(&w->index, e) : s;
+    if (s == STATUS_OK && w->has_index)
+        s = frame_index_finish(&w->index, e);
+    return !s && w->options.powder_sum
+               ? powder_sum_end(&w->sum, &w->options.settings, w->expected, w->run, e)
+               : s;
 }
 
 static void writer_close(void *state)
@@ -463,6 +504,7 @@ static void writer_close(void *state)
         outputs_remove_leftovers(&w->outputs);  // files of processes of this run that died
     w->index.used = outputs_named(&w->outputs);
     outputs_close(&w->outputs);
+    powder_sum_close(&w->sum);
     if (w->has_index)
         frame_index_close(&w->index);  // comes last, because another run may begin afterwards
     taken_free(&w->taken);
@@ -474,7 +516,6 @@ static const struct stage writer = {
     .examples = "... | bragg-write --preview='lyso_%04d.png' 'lyso_%04d.img'\n"
                 "... | bragg-write --resume --frames-per-file=50 lyso.nxs",
     .operands = "TEMPLATE...",
-    .min_operands = 1,
     .max_operands = OUTPUTS_TEMPLATES_MAX,
     .details = "TEMPLATE is a file name with one number, such as 'lyso_%04d.img'. Its suffix "
                "selects the format:\n"

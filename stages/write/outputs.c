@@ -131,6 +131,22 @@ enum status outputs_check_names(const struct outputs *o, struct error *e)
     return STATUS_OK;
 }
 
+enum status outputs_check_other(const struct outputs *o, const struct output *other,
+                                struct error *e)
+{
+    const struct template *ours[3], *its[3];
+    const int nits = templates_of(other, its);
+    for (int i = 0; i < o->count; i++)
+        for (int k = templates_of(&o->all[i], ours); k-- > 0;)
+            for (int m = 0; m < nits; m++)
+                if (share_a_name(ours[k], its[m]))
+                    return error_set(e, STATUS_USAGE,
+                                     "'%.60s' and '%.60s' name the same files; give two different "
+                                     "names",
+                                     o->all[i].name.text, other->name.text);
+    return STATUS_OK;
+}
+
 /* --- files --------------------------------------------------------------- */
 
 /* Returns true if writing to `path` would destroy something.  A device is written in place, and an

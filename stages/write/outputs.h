@@ -111,6 +111,11 @@ enum status outputs_check_index(const struct outputs *o, const char *index, stru
  * STATUS_USAGE: two outputs may. */
 enum status outputs_check_names(const struct outputs *o, struct error *e);
 
+/* Checks that `other`, which is not one of the outputs, may not write files with the names of an
+ * output.  STATUS_USAGE: it may. */
+enum status outputs_check_other(const struct outputs *o, const struct output *other,
+                                struct error *e);
+
 /* Files that existed before the run. */
 struct taken {
     struct id_set numbers[1 + OUTPUTS_MAX];  // numbers of the files: [0] data files of the series,
@@ -127,6 +132,45 @@ enum status taken_check(const struct taken *t, const struct outputs *o, uint64_t
                         struct error *e);
 
 void taken_free(struct taken *t);
+
+/* ---- the sum of all frames (powder_sum.c) --------------------------------------------------- */
+
+/* The sum of all frames of a run, as one image of its own.  The order of frames does not change a
+ * byte.  All zero: there is no sum. */
+struct powder_sum {
+    struct outputs outputs;             // one output: the file of the sum
+    enum nxmx_compression compression;  // set by the caller: of NXmx
+    const struct experiment *x;         // borrowed
+    enum pixel_type type;               // of the frames
+    int64_t *whole;        // owned: sums of counts, or whole photons; NULL: there is no frame yet
+    uint64_t *parts;       // owned: sums of photons below one, in units of 2^-64; NULL: counts
+    struct id_set frames;  // frames that were added
+};
+
+/* Parses the name of the file.  STATUS_USAGE: the name has a number, its format cannot store sums,
+ * or one of the other outputs may write it. */
+enum status powder_sum_open(struct powder_sum *p, const char *path, const struct outputs *others,
+                            struct error *e);
+
+/* Prepares for frames of *x, which must stay valid.  STATUS_INPUT: the pixels of these frames
+ * cannot be added, or the format cannot store the detector.  STATUS_FAILED: the file exists, and
+ * settings->overwrite is not set. */
+enum status powder_sum_begin(struct powder_sum *p, const struct output_settings *settings,
+                             const struct experiment *x, struct error *e);
+
+/* Adds a frame.  STATUS_INPUT: the frame has pixels that cannot be added.  STATUS_FAILED: its
+ * memory was reused. */
+enum status powder_sum_add(struct powder_sum *p, const struct output_settings *settings,
+                           const struct frame *f, struct error *e);
+
+/* Writes the file, in which pixels that are not computed are 0.  `run`: number of the run.
+ * STATUS_INPUT: the format cannot store a sum.  STATUS_FAILED: fewer than `expected` frames were
+ * added, or writing failed. */
+enum status powder_sum_end(struct powder_sum *p, const struct output_settings *settings,
+                           uint64_t expected, uint64_t run, struct error *e);
+
+/* Frees everything that *p holds.  *p may be all zero. */
+void powder_sum_close(struct powder_sum *p);
 
 /* ---- facts that the files do not store (outputs_unsaid.c) ---------------------------------- */
 

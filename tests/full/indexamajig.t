@@ -96,6 +96,12 @@ while IFS=$tab read -r name chunks right true found wrong median p90 max a b c f
 	truth "$golden/$name.stream.xz" "$name.truth" >found
 	note "$name: $(tr '\n' ' ' <found)"
 	check "the figures of a real stream: $name" agrees found known
+	# shellcheck disable=SC2086 # options are meant to split
+	xz -dc "$golden/$name.stream.xz" >"$name.stream" && bragg-geometry $geometry |
+		bragg-orient --orientations="$name.stream" --truth="$name.again" 2>/dev/null | bragg-tap --count >count 2>&1
+	is "bragg-orient takes the orientations of a real stream: $name" \
+		"$(truth "$name.stream" "$name.again" | awk '$1 == "lattices" || $1 == "turned" { print $2, $3, $4 }' | paste -sd' ')" \
+		"$found $found 0 0.0000 0.0000 0.0000"
 done <figures
 check 'one for each stream that is there' test "$(wc -l <figures)" = "$(find "$golden" -name "*.stream.xz" | wc -l)"
 awk '$1 == "turned" { $3 += 0.001 } 1' found >turned

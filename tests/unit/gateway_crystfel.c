@@ -8,7 +8,7 @@
 #include "gateway/delivery.h"
 #include "gateway/protocol.h"
 #include "gateway_image.h"
-#include "io/crystfel/crystfel.h"
+#include "io/crystfel/geom.h"
 #include "wire/msgpack.h"
 
 static void crystfel_has_one_part(void **state)

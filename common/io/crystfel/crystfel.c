@@ -1,4 +1,4 @@
-#include "io/crystfel/crystfel.h"
+#include "io/crystfel/geom.h"
 
 #include <math.h>
 #include <stdbool.h>

@@ -1,5 +1,6 @@
 /*
- * Reads and writes CrystFEL geometry files, which hold the positions of the panels of a detector.
+ * Reads and writes files of CrystFEL: geometry files, which hold the positions of the panels of a
+ * detector, unit cell files, and lists of merged reflections.
  *
  * CrystFEL's laboratory frame has z along the beam, y up, and x such that x, y, z are right-handed.
  * It is identified with the beam's coordinate system of struct place, whose x is the fast axis of
@@ -93,5 +94,17 @@ void geom_warn_of_unsaid(const char *path, const struct experiment *x);
  * checks `out` for write errors. */
 enum status geom_write(FILE *out, const struct experiment *x, const struct geom_style *style,
                        const double frame[9], struct error *e);
+
+/* --- cells and merged reflections (crystfel.c) --------------------------------------- */
+
+/* Writes a unit cell file: a primitive cell, with the lattice type that its lengths and angles
+ * have.  STATUS_INPUT: the cell is not known.  The caller checks `out` for write errors. */
+enum status crystfel_write_cell(FILE *out, const struct crystal *c, struct error *e);
+
+/* Reads the merged intensities of a reflection list, version 2.0, into *t, which is overwritten.
+ * hkl_free frees *t.  The list is expanded by the point group that the file names.  If the group
+ * has an inversion, an intensity belongs to both Friedel mates.  A reflection without an intensity
+ * is NaN.  STATUS_INPUT, with "FILE:LINE: ": anything else. */
+enum status crystfel_hkl_read(const char *path, struct hkl_table *t, struct error *e);
 
 #endif

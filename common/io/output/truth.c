@@ -7,7 +7,6 @@
 #include "base/program.h"
 #include "base/units.h"
 #include "base/vec.h"
-#include "io/crystfel/crystfel.h"
 #include "io/crystfel/geom.h"
 #include "model/recipe.h"
 
