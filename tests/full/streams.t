@@ -29,7 +29,7 @@ installed() {
 }
 for kind in push pub; do
 	if installed mflow; then
-		served --protocol=array-1.0 --bind=tcp://127.0.0.1:* --socket=$kind --rate=20
+		served --protocol=array-1.0 --bind=tcp://127.0.0.1:* --socket=$kind
 		check "mflow reads array-1.0: $kind" timeout 60 "$python" "$BRAGG_TESTS/full/streams_clients.py" mflow $kind "$(cat endpoint)"
 		ended "array-1.0, $kind: the end"
 	else
