@@ -30,11 +30,13 @@ const char *dectris_date(uint64_t time_ns, char text[DECTRIS_DATE_SIZE])
     return text;
 }
 
-/* Returns the largest value that means photons.  The largest value of a pixel type means "no data"
- * and is excluded. */
+/* Returns the largest value that means photons.  The largest value of an unsigned type means "no
+ * data" and is excluded. */
 static uint64_t cutoff_of(const struct experiment *x, enum pixel_type type)
 {
-    const double most = type == PIXEL_U16 ? UINT16_MAX - 1 : UINT32_MAX - 1.0;
+    const double most = type == PIXEL_U16   ? UINT16_MAX - 1
+                        : type == PIXEL_I32 ? INT32_MAX
+                                            : UINT32_MAX - 1.0;
     return (uint64_t)(x->saturation > 0 ? fmin(x->saturation, most) : most);
 }
 

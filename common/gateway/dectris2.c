@@ -1,6 +1,7 @@
 /*
- * Stream V2 of Dectris' detectors.  Each message is one part, which is a map in CBOR: a start
- * message, images numbered from 0, and an end message.
+ * Stream V2 of Dectris' detectors, and the stream of Jungfraujoch, which is made from it.  Each
+ * message is one part, which is a map in CBOR: a start message, images numbered from 0, and an end
+ * message.
  */
 #include <stdio.h>
 
@@ -13,7 +14,7 @@
 enum { DECTRIS_METADATA_MAX = 65536 };  // bytes of a message without its arrays
 
 /* The types of arrays, with their tags of RFC 8746. */
-enum dectris_type { DECTRIS_U16 = 69, DECTRIS_U32 = 70, DECTRIS_F32 = 85 };
+enum dectris_type { DECTRIS_U16 = 69, DECTRIS_U32 = 70, DECTRIS_I32 = 78, DECTRIS_F32 = 85 };
 
 /* An array of slow x fast items, little-endian, whose fast axis varies fastest. */
 struct dectris_array {
@@ -28,6 +29,12 @@ enum { DECTRIS_NAME_SIZE = 80 };
 /* --- arrays and channels ------------------------------------------------------- */
 
 enum { MULTI_DIMENSIONAL = 40, COMPRESSED = 56500 };  // tags of RFC 8746 and of Dectris
+
+static enum dectris_type array_type(enum pixel_type type)
+{
+    return type == PIXEL_U16 ? DECTRIS_U16 : type == PIXEL_I32 ? DECTRIS_I32 : DECTRIS_U32;
+}
+
 static size_t item_size(enum dectris_type type)
 {
     return type == DECTRIS_U16 ? 2 : 4;
@@ -135,16 +142,20 @@ static void put_goniometer(struct cborpack *p, const struct dectris_setup *d)
     }
 }
 
-enum { FIXED_PAIRS = 30, ARRAY_PAIRS = 3 };
+enum { BEGIN_PAIRS = 6, SETTING_PAIRS = 22, ARRAY_PAIRS = 3 };
 
-static void put_fixed(struct cborpack *p, const struct content_options *o,
+static void put_begin(struct cborpack *p, const struct content_options *o,
                       const struct dectris_setup *d)
 {
     dectris_put_series(p, "start", o->series);
     cborpack_key_date(p, "arm_date", d->date);
     cborpack_key_real(p, "beam_center_x", d->beam_center_x);
     cborpack_key_real(p, "beam_center_y", d->beam_center_y);
-    put_thresholds(p, o, d);
+}
+
+static void put_settings(struct cborpack *p, const struct content_options *o,
+                         const struct dectris_setup *d)
+{
     cborpack_key_real(p, "count_time", d->count_time_s);
     cborpack_key_bool(p, "countrate_correction_enabled", false);
     cborpack_key_text(p, "detector_description", o->source);
@@ -230,8 +241,10 @@ static enum status start_with(const struct content_options *o, const struct expe
     if (!size_multiply(room, 2 * d->nchannels, &all))
         return refuse_large(&a, "the mask", e);
     cborpack_open(&p, DECTRIS_METADATA_MAX + table + all);
-    cborpack_map(&p, items ? FIXED_PAIRS + ARRAY_PAIRS : FIXED_PAIRS);
-    put_fixed(&p, o, d);
+    cborpack_map(&p, BEGIN_PAIRS + 2 + SETTING_PAIRS + (items ? ARRAY_PAIRS : 0));
+    put_begin(&p, o, d);
+    put_thresholds(&p, o, d);
+    put_settings(&p, o, d);
     if (items)
         put_arrays(&p, o, x, d, items);
     return cborpack_finish(&p, m, e);
@@ -272,22 +285,19 @@ static void dectris2_describe(const struct content_options *o, const struct expe
     protocol_karabo.describe(o, x, f, d);
 }
 
+enum { IMAGE_PAIRS = 8 };
+
+/* Writes the pairs with which the message of an image begins. */
 static void put_head(struct cborpack *p, const struct content_options *o, const struct delivery *d)
 {
     const struct dectris_times t = dectris_times(o->series, d->id);
     char date[DECTRIS_DATE_SIZE];
-    cborpack_map(p, 10);
     dectris_put_series(p, "image", o->series);
     cborpack_key_uint(p, "image_id", d->id);
     put_time(p, "real_time", t.real_ns);
     cborpack_key_date(p, "series_date", dectris_date(o->series->start_ns, date));
     put_time(p, "start_time", t.start_ns);
     put_time(p, "stop_time", t.stop_ns);
-    cborpack_text(p, "user_data");
-    if (o->image_appendix)
-        cborpack_json(p, o->image_appendix);
-    else
-        cborpack_values(p, d);
 }
 
 static enum status put_channels(struct cborpack *p, const struct content_options *o,
@@ -316,7 +326,7 @@ static enum status encode_into(const struct content_options *o, const struct del
 {
     const struct dectris_array a = {.slow = d->shape[0],
                                     .fast = d->shape[1],
-                                    .type = d->type == PIXEL_U16 ? DECTRIS_U16 : DECTRIS_U32,
+                                    .type = array_type(d->type),
                                     .items = d->pixels,
                                     .image = delivery_image(d)};
     const size_t room = dectris_room(&a, o->compression);
@@ -325,7 +335,13 @@ static enum status encode_into(const struct content_options *o, const struct del
     if (!room || !size_multiply(room + CBORPACK_HEAD, dectris_channels(o), &all))
         return refuse_large(&a, "an image", e);
     cborpack_open(&p, DECTRIS_METADATA_MAX + all);
+    cborpack_map(&p, IMAGE_PAIRS + 2);
     put_head(&p, o, d);
+    cborpack_text(&p, "user_data");
+    if (o->image_appendix)
+        cborpack_json(&p, o->image_appendix);
+    else
+        cborpack_values(&p, d);
     const enum status s = put_channels(&p, o, d, &a, empty, e);
     if (s == STATUS_OK)
         return cborpack_finish(&p, m, e);
@@ -367,5 +383,147 @@ const struct protocol protocol_dectris2 = {
     .describe = dectris2_describe,
     .encode = dectris2_encode,
     .start = dectris2_start,
+    .end = dectris2_end,
+};
+
+/* --- Jungfraujoch --------------------------------------------------------------- */
+
+enum { SPOT_BYTES = 64 };  // of a spot in a message, at most
+
+/* Returns the value of pixels without data. */
+static int64_t error_value(enum pixel_type type)
+{
+    return type == PIXEL_U16 ? UINT16_MAX : type == PIXEL_U32 ? (int64_t)UINT32_MAX : INT32_MIN;
+}
+
+/* Writes a map with one array, that of the only channel. */
+static void put_only_array(struct cborpack *p, const struct content_options *o, const char *key,
+                           const struct dectris_array *a, int compression)
+{
+    cborpack_text(p, key);
+    cborpack_map(p, 1);
+    cborpack_text(p, o->image_key);
+    dectris_put_array(p, a, compression);
+}
+
+static enum status jungfraujoch_start(const struct content_options *o, const struct experiment *x,
+                                      const struct frame *f, struct message *m, struct error *e)
+{
+    struct dectris_setup d;
+    struct cborpack p;
+    const enum status s = dectris_describe(&d, o, x, f, e);
+    if (s)
+        return s;
+    uint32_t *mask = mem_array(d.slow * d.fast, sizeof *mask);
+    const struct dectris_array a = {
+        .slow = d.slow, .fast = d.fast, .type = DECTRIS_U32, .items = mask};
+    (void)dectris_fill_mask(o, x, mask);
+    cborpack_open(&p, DECTRIS_METADATA_MAX + dectris_room(&a, CONTENT_PLAIN));
+    cborpack_map(&p, BEGIN_PAIRS + SETTING_PAIRS + 5);
+    put_begin(&p, o, &d);
+    cborpack_text(&p, "channels");
+    cborpack_array(&p, 1);
+    cborpack_text(&p, o->image_key);
+    put_settings(&p, o, &d);
+    cborpack_key_uint(&p, "magic_number", (uint64_t)o->magic);
+    cborpack_key_real(&p, "detector_distance", d.translation_m[2]);
+    cborpack_key_int(&p, "error_value", error_value(f->image.type));
+    put_only_array(&p, o, "pixel_mask", &a, CONTENT_PLAIN);
+    mem_free(mask);
+    return cborpack_finish(&p, m, e);
+}
+
+/* Adds what an analysis of the frame would find: with --truth, the lattice and its cell. */
+static void jungfraujoch_describe(const struct content_options *o, const struct experiment *x,
+                                  const struct frame *f, struct delivery *d)
+{
+    const struct recipe *r = &f->recipe;
+    delivery_pulse(d, "xfel_pulse_id", x, r);
+    delivery_saturated(d, x, &f->image);
+    if (!o->truth)
+        return;
+    delivery_bool(d, "indexing_result", r->nlattices > 0);
+    if (!r->nlattices || r->lattices->crystal >= x->ncrystals ||
+        !x->crystals[r->lattices->crystal].has_cell)
+        return;
+    double cell[6];
+    lattice_cell(x, r->lattices, cell);
+    delivery_reals(d, "indexing_unit_cell", cell, 6);
+}
+
+/* Writes a value.  A list of six numbers is a unit cell, which is a map. */
+static void put_value(struct cborpack *p, const struct value *v)
+{
+    static const char *const keys[] = {"a", "b", "c", "alpha", "beta", "gamma"};
+    if (v->type != VALUE_REALS) {
+        cborpack_value(p, v);
+        return;
+    }
+    cborpack_text(p, v->key);
+    cborpack_map(p, 6);
+    for (int i = 0; i < 6; i++)
+        cborpack_key_real(p, keys[i], v->reals[i]);
+}
+
+/* Writes the list of spots, which is there in every image, as clients expect.  Clients count pixels
+ * from the corner of the image, not from the centre of its first pixel. */
+static void put_spots(struct cborpack *p, const struct delivery *d)
+{
+    if (d->peaks)
+        cborpack_key_uint(p, "spot_count", d->npeaks);
+    cborpack_text(p, "spots");
+    cborpack_array(p, d->npeaks);
+    for (size_t i = 0; i < d->npeaks; i++) {
+        cborpack_map(p, 3);
+        cborpack_key_real(p, "x", d->peaks[i].fast + 0.5);
+        cborpack_key_real(p, "y", d->peaks[i].slow + 0.5);
+        cborpack_key_real(p, "intensity", d->peaks[i].intensity);
+    }
+}
+
+static enum status jungfraujoch_encode(const struct content_options *o, const struct delivery *d,
+                                       struct message *m, struct error *e)
+{
+    const struct dectris_array a = {.slow = d->shape[0],
+                                    .fast = d->shape[1],
+                                    .type = array_type(d->type),
+                                    .items = d->pixels,
+                                    .image = delivery_image(d)};
+    const size_t room = dectris_room(&a, o->compression);
+    struct cborpack p;
+    const enum status s = dectris_check_panels(d->ndims == 2 ? 1 : d->shape[0], e);
+    if (s)
+        return s;
+    if (!room)
+        return refuse_large(&a, "an image", e);
+    cborpack_open(&p, DECTRIS_METADATA_MAX + d->npeaks * SPOT_BYTES + room);
+    cborpack_map(&p,
+                 IMAGE_PAIRS + d->nvalues + 2 + (d->peaks != NULL) + (o->image_appendix != NULL));
+    put_head(&p, o, d);
+    for (size_t i = 0; i < d->nvalues; i++)
+        put_value(&p, &d->values[i]);
+    put_spots(&p, d);
+    if (o->image_appendix) {
+        cborpack_text(&p, "user_data");
+        cborpack_json(&p, o->image_appendix);
+    }
+    put_only_array(&p, o, "data", &a, o->compression);
+    return cborpack_finish(&p, m, e);
+}
+
+const struct protocol protocol_jungfraujoch = {
+    .name = "jungfraujoch",
+    .versions = (const char *const[]){"2", NULL},
+    .image_key = "default",
+    .source = "braggpipe",
+    .allowed = 1 << PIXEL_U16 | 1 << PIXEL_U32 | 1 << PIXEL_I32,
+    .otherwise = PIXEL_I32,
+    .no_data = INT32_MIN,
+    .socket = GATEWAY_PUSH,
+    .one_image = true,
+    .channels = 1,
+    .describe = jungfraujoch_describe,
+    .encode = jungfraujoch_encode,
+    .start = jungfraujoch_start,
     .end = dectris2_end,
 };

@@ -141,6 +141,31 @@ void delivery_truth_arrays(struct delivery *d, const struct experiment *x, const
     delivery_reals(d, "unit_cell", cell, 6);
 }
 
+void delivery_pulse(struct delivery *d, const char *key, const struct experiment *x,
+                    const struct recipe *r)
+{
+    struct pulse_number list[PULSE_NUMBERS_MAX];
+    const bool numbered =
+        x->pulse_ids.facility != FACILITY_NONE && pulse_numbers(&x->pulse_ids, r->id, list) > 0;
+    delivery_int(d, key, (int64_t)(numbered ? list[0].value : r->id));
+    if (x->pulse_ids.has_pump)
+        delivery_bool(d, "laser_on", pulse_lit(&x->pulse_ids, r->id));
+}
+
+void delivery_saturated(struct delivery *d, const struct experiment *x, const struct image *image)
+{
+    const double blank = image->type == PIXEL_U16   ? UINT16_MAX
+                         : image->type == PIXEL_U32 ? UINT32_MAX
+                                                    : HUGE_VAL;
+    const bool any = x->saturation > 0 && image_range(image).most >= x->saturation;
+    int64_t count = 0;
+    for (size_t i = 0; any && i < image->count; i++) {
+        const double value = image_value(image, i);
+        count += value >= x->saturation && value < blank;
+    }
+    delivery_int(d, "saturated_pixels", count);
+}
+
 const char *delivery_dtype(enum pixel_type type)
 {
     static const char *const names[] = {"float32", "uint16", "uint32", "int32"};
@@ -187,14 +212,15 @@ static bool store(struct image *image, size_t first, size_t count, const double 
 }
 
 /* Returns the value that means "no data" in an integer type. */
-static double blank_of(enum pixel_type type)
+static double blank_of(enum pixel_type type, int32_t no_data)
 {
-    return type == PIXEL_U16 ? (double)UINT16_MAX : type == PIXEL_U32 ? (double)UINT32_MAX : -1.0;
+    return type == PIXEL_U16 ? UINT16_MAX : type == PIXEL_U32 ? UINT32_MAX : (double)no_data;
 }
 
-/* Replaces the values that mean "no data" in type `from` by the value with this meaning in type
- * `to`.  Returns true if there was such a value. */
-static bool translate_blanks(enum pixel_type from, enum pixel_type to, double *values, size_t count)
+/* Replaces the values that mean "no data" in type `from` by `blank`, the value with this meaning in
+ * type `to`.  Returns true if there was such a value. */
+static bool translate_blanks(enum pixel_type from, enum pixel_type to, double blank, double *values,
+                             size_t count)
 {
     const bool is_signed = from == PIXEL_I32;
     bool any = false;
@@ -202,7 +228,7 @@ static bool translate_blanks(enum pixel_type from, enum pixel_type to, double *v
         return false;  // a type of real numbers, or a value that fits
     for (size_t i = 0; i < count; i++)
         if (is_signed ? values[i] == -1 || values[i] == -2 : values[i] == UINT32_MAX) {
-            values[i] = blank_of(to);
+            values[i] = blank;
             any = true;
         }
     return any;
@@ -210,24 +236,25 @@ static bool translate_blanks(enum pixel_type from, enum pixel_type to, double *v
 
 /* Frees *to, and returns STATUS_INPUT with an error that names the first pixel, from index
  * `first` on, whose value has no exact form in the type of *to.  There must be such a pixel. */
-static enum status refuse_pixel(const struct image *from, size_t first, struct image *to,
-                                struct error *e)
+static enum status refuse_pixel(const struct image *from, size_t first, double blank,
+                                struct image *to, struct error *e)
 {
     const char *type = delivery_dtype(to->type);
     double value = image_value(from, first), stored = value;
-    (void)translate_blanks(from->type, to->type, &stored, 1);
+    (void)translate_blanks(from->type, to->type, blank, &stored, 1);
     while (store(to, first, 1, &stored)) {
         stored = value = image_value(from, ++first);
-        (void)translate_blanks(from->type, to->type, &stored, 1);
+        (void)translate_blanks(from->type, to->type, blank, &stored, 1);
     }
     image_free(to);
     return error_set(e, STATUS_INPUT, "pixel %zu is %g, which the type %s cannot store", first,
                      value, type);
 }
 
-enum status pixels_convert(const struct image *from, enum pixel_type type, struct image *to,
-                           bool *masked, struct error *e)
+enum status pixels_convert(const struct image *from, enum pixel_type type, int32_t no_data,
+                           struct image *to, bool *masked, struct error *e)
 {
+    const double blank = blank_of(type, no_data);
     *to = (struct image){0};
     if (!image_reserve(to, type, from->unit, from->count))
         return error_memory(e, "an image for the clients");
@@ -235,9 +262,9 @@ enum status pixels_convert(const struct image *from, enum pixel_type type, struc
         double values[RUN];
         const size_t left = from->count - first, count = left < RUN ? left : RUN;
         image_values(from, first, count, values);
-        *masked |= translate_blanks(from->type, type, values, count);
+        *masked |= translate_blanks(from->type, type, blank, values, count);
         if (!store(to, first, count, values))
-            return refuse_pixel(from, first, to, e);
+            return refuse_pixel(from, first, blank, to, e);
     }
     return STATUS_OK;
 }

@@ -105,6 +105,15 @@ void delivery_truth(struct delivery *d, const struct experiment *x, const struct
  * c*) and unit_cell (A, deg).  A blank frame has only the spectrum. */
 void delivery_truth_arrays(struct delivery *d, const struct experiment *x, const struct recipe *r);
 
+/* Adds the number of the pulse with the key `key`, by which clients sort; without numbered pulses
+ * it is the frame number.  Adds laser_on if there is a pump laser. */
+void delivery_pulse(struct delivery *d, const char *key, const struct experiment *x,
+                    const struct recipe *r);
+
+/* Adds saturated_pixels: how many pixels have the largest value of the detector or more.  The
+ * largest value of an unsigned type means "no data" and does not count. */
+void delivery_saturated(struct delivery *d, const struct experiment *x, const struct image *image);
+
 /* Returns the name that numpy has for a type, such as "uint16"; a static text. */
 const char *delivery_dtype(enum pixel_type type);
 
@@ -114,10 +123,11 @@ const char *delivery_dtype(enum pixel_type type);
  *
  * Integers that mean "no data" keep this meaning.  -1 and -2 of signed pixels (in CBF files of
  * Pilatus detectors a gap and a bad pixel) become the largest value of unsigned pixels.  The
- * largest value of uint32 becomes -1, or the largest value of uint16.  If there was such a pixel,
- * *masked becomes true; otherwise *masked stays as it was. */
-enum status pixels_convert(const struct image *from, enum pixel_type type, struct image *to,
-                           bool *masked, struct error *e);
+ * largest value of uint32 becomes the largest value of uint16.  In int32 all of these become
+ * `no_data`.  If there was such a pixel, *masked becomes true; otherwise *masked stays as it was.
+ */
+enum status pixels_convert(const struct image *from, enum pixel_type type, int32_t no_data,
+                           struct image *to, bool *masked, struct error *e);
 
 /* Checks a delivery before it is sent to a third-party program.  A delivery must not contradict
  * itself, because clients do not check it:

@@ -233,6 +233,26 @@ static void put_int(struct cborpack *p, int64_t value)
         wrote(p, cbor_encode_negint((uint64_t)(-1 - value), pack_end(p), pack_room(p)));
 }
 
+void cborpack_key_int(struct cborpack *p, const char *key, int64_t value)
+{
+    cborpack_text(p, key);
+    put_int(p, value);
+}
+
+void cborpack_value(struct cborpack *p, const struct value *v)
+{
+    if (v->type == VALUE_REAL)
+        cborpack_key_real(p, v->key, v->reals[0]);
+    else if (v->type == VALUE_TEXT)
+        cborpack_key_text(p, v->key, v->text);
+    else if (v->type == VALUE_REALS)
+        cborpack_key_reals(p, v->key, v->reals, v->count);
+    else if (v->type == VALUE_BOOL)
+        cborpack_key_bool(p, v->key, v->integer);
+    else
+        cborpack_key_int(p, v->key, v->integer);
+}
+
 void cborpack_values(struct cborpack *p, const struct delivery *d)
 {
     cborpack_map(p, d->nvalues);
@@ -241,21 +261,8 @@ void cborpack_values(struct cborpack *p, const struct delivery *d)
 
 void cborpack_pairs(struct cborpack *p, const struct delivery *d)
 {
-    for (size_t i = 0; i < d->nvalues; i++) {
-        const struct value *v = &d->values[i];
-        if (v->type == VALUE_REAL) {
-            cborpack_key_real(p, v->key, v->reals[0]);
-        } else if (v->type == VALUE_TEXT) {
-            cborpack_key_text(p, v->key, v->text);
-        } else if (v->type == VALUE_REALS) {
-            cborpack_key_reals(p, v->key, v->reals, v->count);
-        } else if (v->type == VALUE_BOOL) {
-            cborpack_key_bool(p, v->key, v->integer);
-        } else {
-            cborpack_text(p, v->key);
-            put_int(p, v->integer);
-        }
-    }
+    for (size_t i = 0; i < d->nvalues; i++)
+        cborpack_value(p, &d->values[i]);
 }
 
 /* Writes a value in JSON, with all that it contains.  jansson reads at most 2048 levels. */

@@ -76,6 +76,7 @@ void cborpack_bytes(struct cborpack *p, const void *bytes, size_t size);
 /* Write a key and its value into a map.  Numbers are written as float64 and must be finite;
  * cborpack_finish reports a number that is not. */
 void cborpack_key_uint(struct cborpack *p, const char *key, uint64_t value);
+void cborpack_key_int(struct cborpack *p, const char *key, int64_t value);
 void cborpack_key_bool(struct cborpack *p, const char *key, bool value);
 void cborpack_key_real(struct cborpack *p, const char *key, double value);
 void cborpack_key_reals(struct cborpack *p, const char *key, const double *values, size_t count);
@@ -87,8 +88,9 @@ void cborpack_key_date(struct cborpack *p, const char *key, const char *date);
  * itself. */
 void cborpack_json(struct cborpack *p, const char *text);
 
-/* Write all values of *d: as a map, or as d->nvalues pairs of a map whose head the caller has
- * written. */
+/* Write one value with its key; all values of *d as a map; all values as d->nvalues pairs of a map
+ * whose head the caller has written. */
+void cborpack_value(struct cborpack *p, const struct value *v);
 void cborpack_values(struct cborpack *p, const struct delivery *d);
 void cborpack_pairs(struct cborpack *p, const struct delivery *d);
 

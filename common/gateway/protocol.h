@@ -46,11 +46,13 @@ struct content_options {
     int64_t first_train;    // train number of frame 0
     int64_t peaks;          // the largest number of peaks in the list; 0 for no list
     bool truth;             // crystfel: send the cell and the orientation of the first lattice;
-                            // array-1.0: send whether the frame is a hit
+                            // array-1.0: send whether the frame is a hit; jungfraujoch: send both
     const char *topic;      // first part of all messages, for subscribers; NULL: none
     double lab[9];  // crystfel, lclstreamer: axes x, y, z (rows) of the client's laboratory frame,
                     // in the laboratory frame of the experiment
-    /* The members below are only for dectris1 and dectris2; `series` is for lclstreamer, too. */
+    int64_t magic;  // jungfraujoch: magic number of the start message
+    /* The members below are for dectris1 and dectris2, and some of them for jungfraujoch; `series`
+     * is for lclstreamer, too. */
     int compression;              // enum content_compression
     int detail;                   // enum content_detail
     const char *header_appendix;  // the user's data in the start message; NULL for none
@@ -70,8 +72,9 @@ struct protocol {
     const char *source;           // default name of the detector
     unsigned allowed;             // pixel types, one bit per enum pixel_type
     enum pixel_type otherwise;    // type to which pixels of other types are converted
+    int32_t no_data;              // value of int32 pixels without data; 0: -1
     enum gateway_socket socket;   // default way of serving clients
-    bool one_image;               // all panels are one image; gaps have the largest value
+    bool one_image;               // all panels are one image; gaps have the value "no data"
     int channels;                 // the largest number of thresholds; 0 if there are none
     const char *request;          // the text that asks for a frame; NULL if clients never ask
 
@@ -93,7 +96,8 @@ struct protocol {
 };
 
 extern const struct protocol protocol_karabo, protocol_crystfel, protocol_dectris1,
-    protocol_dectris2, protocol_json_array, protocol_lclstreamer, protocol_psi_array;
+    protocol_dectris2, protocol_jungfraujoch, protocol_json_array, protocol_lclstreamer,
+    protocol_psi_array;
 
 /* Fills in the defaults of *o.  STATUS_USAGE for an unknown version. */
 enum status protocol_settle(const struct protocol *p, struct content_options *o, struct error *e);

@@ -2,40 +2,10 @@
  * array-1.0: the stream of detectors at PSI, which mflow and streamvis read.  A message has exactly
  * two parts: a header in JSON, and the pixels.  All panels form one slab along the slow axis.
  */
-#include <math.h>
-
 #include "base/alloc.h"
 #include "base/units.h"
 #include "gateway/pack.h"
 #include "gateway/protocol.h"
-
-/* Returns how many pixels have the largest value of the detector or more.  The largest value of an
- * unsigned type means "no data". */
-static int64_t count_saturated(const struct experiment *x, const struct image *image)
-{
-    const double blank = image->type == PIXEL_U16   ? UINT16_MAX
-                         : image->type == PIXEL_U32 ? UINT32_MAX
-                                                    : HUGE_VAL;
-    int64_t count = 0;
-    if (!(x->saturation > 0) || image_range(image).most < x->saturation)
-        return 0;
-    for (size_t i = 0; i < image->count; i++) {
-        const double value = image_value(image, i);
-        count += value >= x->saturation && value < blank;
-    }
-    return count;
-}
-
-/* Adds the pulse number, which clients sort by.  Without numbered pulses it is the frame number. */
-static void describe_pulse(const struct experiment *x, const struct recipe *r, struct delivery *d)
-{
-    struct pulse_number list[PULSE_NUMBERS_MAX];
-    const bool numbered =
-        x->pulse_ids.facility != FACILITY_NONE && pulse_numbers(&x->pulse_ids, r->id, list) > 0;
-    delivery_int(d, "pulse_id", (int64_t)(numbered ? list[0].value : r->id));
-    if (x->pulse_ids.has_pump)
-        delivery_bool(d, "laser_on", pulse_lit(&x->pulse_ids, r->id));
-}
 
 static void psi_array_describe(const struct content_options *o, const struct experiment *x,
                                const struct frame *f, struct delivery *d)
@@ -46,11 +16,11 @@ static void psi_array_describe(const struct content_options *o, const struct exp
     delivery_text(d, "encoding", "none");
     delivery_text(d, "source", "braggpipe");
     delivery_text(d, "detector_name", o->source);
-    describe_pulse(x, &f->recipe, d);
+    delivery_pulse(d, "pulse_id", x, &f->recipe);
     delivery_bool(d, "is_good_frame", true);
     if (o->truth)
         delivery_bool(d, "is_hit_frame", f->recipe.nlattices > 0);
-    delivery_int(d, "saturated_pixels", count_saturated(x, &f->image));
+    delivery_saturated(d, x, &f->image);
     delivery_real(d, "beam_energy", m_to_ev(d->beam.mean_m));
     delivery_real(d, "detector_distance", p->distance_m);
     delivery_real(d, "beam_center_x", p->beam_fast_m / p->pixel_m);

@@ -24,13 +24,16 @@
 #include "serve.h"
 #include "stage/stage.h"
 
-#define PROTOCOLS "karabo-bridge|crystfel|dectris1|dectris2|json-array|array-1.0|lclstreamer"
+#define PROTOCOLS \
+    "karabo-bridge|crystfel|dectris1|dectris2|json-array|array-1.0|lclstreamer|jungfraujoch"
 static const struct protocol *const protocols[] = {
-    &protocol_karabo,     &protocol_crystfel,  &protocol_dectris1,   &protocol_dectris2,
-    &protocol_json_array, &protocol_psi_array, &protocol_lclstreamer};
+    &protocol_karabo,     &protocol_crystfel,  &protocol_dectris1,    &protocol_dectris2,
+    &protocol_json_array, &protocol_psi_array, &protocol_lclstreamer, &protocol_jungfraujoch};
 
-/* For options of both Streams of Dectris. */
+/* For options of both Streams of Dectris, and of the protocols with the same series. */
 #define DECTRIS "protocol=dectris1|protocol=dectris2"
+#define SERIES DECTRIS "|protocol=jungfraujoch"
+#define SPOTS "protocol=crystfel|protocol=array-1.0|protocol=jungfraujoch"
 
 static const double ENERGY_MAX_EV = 1e9;
 
@@ -76,6 +79,10 @@ static enum status serve_options_settle(struct serve_options *o, const struct pr
                          "--early-start needs --dtype, because the start message has the type of "
                          "the pixels");
     struct content_options *c = &o->content;
+    if (p == &protocol_jungfraujoch && c->compression == CONTENT_LZ4)
+        return error_set(e, STATUS_USAGE,
+                         "--compression=lz4: clients of jungfraujoch do not read it; expected "
+                         "bslz4 or none");
     enum status s = STATUS_OK;
     if (o->thresholds)
         s = parse_list(o->thresholds, p->channels, 1, ENERGY_MAX_EV, "EV", "--thresholds",
@@ -96,8 +103,8 @@ static const struct opt serve_options[] = {
      "Endpoint for clients, ipc:///PATH or tcp://127.0.0.1:PORT; port *: any free one", OPT_TEXT,
      .offset = AT(bind), .first = true},
     {"protocol", "NAME",
-     "Protocol of the clients: karabo-bridge, crystfel, dectris1, dectris2, json-array, array-1.0 "
-     "or lclstreamer",
+     "Protocol of the clients: karabo-bridge, crystfel, dectris1, dectris2, json-array, "
+     "array-1.0, lclstreamer or jungfraujoch",
      OPT_CHOICE, AT(protocol), .choices = PROTOCOLS, .first = true},
     {"protocol-version", "V", "karabo-bridge: 2.2 or 1.0 (2.2)", OPT_TEXT,
      .offset = AT(content.version), .needs = "protocol=karabo-bridge"},
@@ -136,33 +143,36 @@ static const struct opt serve_options[] = {
     {"source", "NAME", "Name of the detector (depends on the protocol)", OPT_TEXT,
      .offset = AT(content.source)},
     {"image-key", "NAME", "Name of the image (depends on the protocol)", OPT_TEXT,
-     .offset = AT(content.image_key), .excludes = "protocol=dectris1"},
+     .offset = AT(content.image_key), .excludes = "protocol=dectris1 protocol=jungfraujoch"},
     {.doc = "CrystFEL:", .type = OPT_GROUP},
     {"geom", "FILE", "crystfel: write the matching geometry file", OPT_TEXT, .offset = AT(geom),
      .needs = "protocol=crystfel", .first = true},
     {"cell", "FILE", "crystfel: write the unit cell file", OPT_TEXT, .offset = AT(cell),
      .needs = "protocol=crystfel", .first = true},
-    {"peaks", "N", "crystfel, array-1.0: send a list of at most N bright spots (none)", OPT_INT,
-     AT(content.peaks), .min = 1, .max = 100000, .needs = "protocol=crystfel|protocol=array-1.0"},
+    {"peaks", "N",
+     "crystfel, array-1.0, jungfraujoch: send a list of at most N bright spots (none)", OPT_INT,
+     AT(content.peaks), .min = 1, .max = 100000, .needs = SPOTS},
     {"truth", NULL,
-     "crystfel: send cell and orientation of the first lattice; array-1.0: send is_hit_frame",
-     OPT_FLAG, .offset = AT(content.truth), .needs = "protocol=crystfel|protocol=array-1.0"},
+     "crystfel: send cell and orientation of the first lattice; array-1.0: send is_hit_frame; "
+     "jungfraujoch: send indexing_result and the cell",
+     OPT_FLAG, .offset = AT(content.truth), .needs = SPOTS},
     {.doc = "karabo-bridge:", .type = OPT_GROUP},
     {"first-train", "N", "karabo-bridge: train number of frame 0", OPT_INT, AT(content.first_train),
      .min = 0, .max = 4e18, .needs = "protocol=karabo-bridge", .usual = "10000000000"},
     {.doc = "Dectris:", .type = OPT_GROUP},
-    {"compression", CONTENT_COMPRESSIONS, "dectris1, dectris2: compression of images", OPT_CHOICE,
-     AT(content.compression), .choices = CONTENT_COMPRESSIONS, .needs = DECTRIS},
-    {"series", "N", "dectris1, dectris2, lclstreamer: number of the series", OPT_INT, AT(number),
-     .min = 0, .max = 4e18, .needs = DECTRIS "|protocol=lclstreamer", .usual = "1"},
+    {"compression", CONTENT_COMPRESSIONS,
+     "dectris1, dectris2, jungfraujoch: compression of images; jungfraujoch has no lz4", OPT_CHOICE,
+     AT(content.compression), .choices = CONTENT_COMPRESSIONS, .needs = SERIES},
+    {"series", "N", "dectris1, dectris2, lclstreamer, jungfraujoch: number of the series", OPT_INT,
+     AT(number), .min = 0, .max = 4e18, .needs = SERIES "|protocol=lclstreamer", .usual = "1"},
     {"frame-time", "S",
-     "dectris1, dectris2: time between two images that messages report, in s (1/--rate, or "
-     "--exposure of bragg-geometry)",
-     OPT_REAL, AT(frame_time_s), .min = 1e-6, .max = 3601, .needs = DECTRIS,
+     "dectris1, dectris2, jungfraujoch: time between two images that messages report, in s "
+     "(1/--rate, or --exposure of bragg-geometry)",
+     OPT_REAL, AT(frame_time_s), .min = 1e-6, .max = 3601, .needs = SERIES,
      .excludes = "rate|ramp"},
     {"count-time", "S",
-     "dectris1, dectris2: exposure of an image that messages report, in s (--exposure of "
-     "bragg-geometry, or --frame-time without 100 ns)",
+     "dectris1, dectris2, jungfraujoch: exposure of an image that messages report, in s "
+     "(--exposure of bragg-geometry, or --frame-time without 100 ns)",
      OPT_REAL, AT(count_time_s), .min = 1e-7, .max = 3601, .needs = "frame-time"},
     {"thresholds", "EV,...",
      "dectris2: one channel per energy, which counts photons above the energy; dectris1: one "
@@ -176,20 +186,24 @@ static const struct opt serve_options[] = {
      "neither (dectris2: none means basic)",
      OPT_CHOICE, AT(content.detail), .choices = CONTENT_DETAILS, .needs = DECTRIS},
     {"pixel-mask", "FILE",
-     "dectris1, dectris2: mask words that are added to the mask of the detector: raw little-endian "
-     "uint32 (none)",
-     OPT_TEXT, .offset = AT(pixel_mask), .flags = OPT_INPUT, .needs = DECTRIS},
+     "dectris1, dectris2, jungfraujoch: mask words that are added to the mask of the detector: raw "
+     "little-endian uint32 (none)",
+     OPT_TEXT, .offset = AT(pixel_mask), .flags = OPT_INPUT, .needs = SERIES},
     {"mask-to-zero", NULL, "dectris1, dectris2: masked pixels are 0 instead of the largest value",
      OPT_FLAG, .offset = AT(mask_to_zero), .needs = DECTRIS},
     {"early-start", NULL,
-     "dectris1, dectris2: send the start message before the first frame, with axes at 0 and an "
-     "unknown number of images (0)",
-     OPT_FLAG, .offset = AT(early_start), .needs = DECTRIS, .excludes = "geom|cell"},
-    {"header-appendix", "TEXT", "dectris1, dectris2: user data of the start message (none)",
-     OPT_TEXT, .offset = AT(content.header_appendix), .needs = DECTRIS},
+     "dectris1, dectris2, jungfraujoch: send the start message before the first frame, with axes "
+     "at 0 and an unknown number of images (0)",
+     OPT_FLAG, .offset = AT(early_start), .needs = SERIES, .excludes = "geom|cell"},
+    {"header-appendix", "TEXT",
+     "dectris1, dectris2, jungfraujoch: user data of the start message (none)", OPT_TEXT,
+     .offset = AT(content.header_appendix), .needs = SERIES},
     {"image-appendix", "TEXT",
-     "dectris1, dectris2: user data of each image (none; dectris2: the ground truth)", OPT_TEXT,
-     .offset = AT(content.image_appendix), .needs = DECTRIS},
+     "dectris1, dectris2, jungfraujoch: user data of each image (none; dectris2: the ground truth)",
+     OPT_TEXT, .offset = AT(content.image_appendix), .needs = SERIES},
+    {.doc = "Jungfraujoch:", .type = OPT_GROUP},
+    {"magic", "N", "jungfraujoch: magic number of the start message, which jfjoch_writer compares",
+     OPT_INT, AT(content.magic), .min = 0, .max = 4e18, .needs = "protocol=jungfraujoch"},
     {.doc = "Ground truth and faults:", .type = OPT_GROUP},
     {"sent", "FILE",
      "Write the ground truth of all messages: a table, or with reflections if FILE ends in .stream",

@@ -201,15 +201,23 @@ enum status serve_early_start(struct serve *v, struct error *e)
     return send_start(v, v->experiment, &none, e);
 }
 
+/* Returns the value of int32 pixels without data. */
+static int32_t signed_no_data(const struct serve *v)
+{
+    return v->speaks->no_data ? v->speaks->no_data : -1;
+}
+
 /* Prints a warning, once, that some pixels have no data, and which value clients get for them. */
 static void warn_masked(struct serve *v, const struct frame *f, enum pixel_type type)
 {
-    static const char *const forms[] = {"", "65535", "4294967295", "-1"};
+    const int64_t value = type == PIXEL_U16   ? UINT16_MAX
+                          : type == PIXEL_U32 ? (int64_t)UINT32_MAX
+                                              : signed_no_data(v);
     if (!v->warned_masked)
         log_line(LOG_WARNING,
-                 "frame %" PRIu64 ": pixels of %s mean no data; clients receive %s for them",
-                 f->recipe.id, f->image.type == PIXEL_I32 ? "-1 and -2" : "4294967295",
-                 forms[type]);
+                 "frame %" PRIu64 ": pixels of %s mean no data; clients receive %" PRId64
+                 " for them",
+                 f->recipe.id, f->image.type == PIXEL_I32 ? "-1 and -2" : "4294967295", value);
     v->warned_masked = true;
 }
 
@@ -225,9 +233,9 @@ static enum status make_message(struct serve *v, const struct frame *f, uint64_t
     enum status s = STATUS_OK;
     if (opens)
         series_start(&v->series, unix_time_ns(due_ns), v->experiment->lineage);
-    if (type != f->image.type) {
+    if (type != f->image.type || (type == PIXEL_I32 && v->speaks->no_data)) {
         bool masked = false;
-        s = pixels_convert(&f->image, type, &converted, &masked, e);
+        s = pixels_convert(&f->image, type, signed_no_data(v), &converted, &masked, e);
         copy.image = converted;
         if (s == STATUS_OK && masked)
             warn_masked(v, f, type);

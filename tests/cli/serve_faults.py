@@ -18,7 +18,7 @@ from zmq.utils.monitor import recv_monitor_message
 
 protocol, endpoint, rows, kind = sys.argv[1:5]
 rows = int(rows)
-DECTRIS_TYPES = {69: "uint16", 70: "uint32"}
+DECTRIS_TYPES = {69: "uint16", 70: "uint32", 78: "int32"}
 TEXTS = {"image_dtype", "image_unit", "lab_frame", "sensor_material", "lineage", "event_id", "source"}
 
 
@@ -50,16 +50,21 @@ def crystfel(parts):
     return number, values, name, image["shape"], image["data"]
 
 
-def dectris2(parts):
+def dectris2(parts, channel="threshold_1"):
     message = cbor2.loads(parts[0])
     if message["type"] != "image":
         return message["type"]
-    shape, items = message["data"]["threshold_1"].value
+    shape, items = message["data"][channel].value
     packing, size, blob = items.value.value
     (total,) = struct.unpack(">Q", blob[:8])
     name = DECTRIS_TYPES[items.tag]
     assert packing == "bslz4" and size == numpy.dtype(name).itemsize
-    return message["image_id"], message["user_data"], name, shape, bytes(total)
+    values = message.get("user_data", {key: message[key] for key in ("xfel_pulse_id", "saturated_pixels") if key in message})
+    return message["image_id"], values, name, shape, bytes(total)
+
+
+def jungfraujoch(parts):
+    return dectris2(parts, "default")
 
 
 def dectris1(parts):
@@ -106,7 +111,7 @@ def judge(parts):
 
 
 context = zmq.Context()
-asks = not protocol.startswith("dectris")
+asks = not protocol.startswith(("dectris", "jungfraujoch"))
 socket = context.socket(zmq.DEALER if asks else zmq.PULL)
 monitor = socket.get_monitor_socket(zmq.EVENT_DISCONNECTED)
 socket.connect(endpoint)

@@ -1,16 +1,19 @@
 """streams_client.py PROTOCOL|FAULT pull|sub bind|connect ENDPOINT SPOTS|TOPIC [FRAMES]: checks every part of a stream.
 
+PROTOCOL is array, lclstreamer or jungfraujoch; with a colon and the pixel type behind it if that is not uint16.
 The pixels must be those of a_0.raw and so on.  Prints the frame numbers.
 """
 
 import json
 import struct
 import sys
+import typing
 
 import numpy
 import zmq
 
 protocol, kind, way, endpoint, more = sys.argv[1:6]
+protocol, _, dtype_asked = protocol.partition(":")
 COUNT = int(sys.argv[6]) if len(sys.argv) > 6 else 5
 SHAPE = (40, 50)
 socket = zmq.Context().socket(zmq.PULL if kind == "pull" else zmq.SUB)
@@ -55,8 +58,13 @@ array.spots = array.hits = 0
 array.off = []
 
 
+class Tag(typing.NamedTuple):
+    number: int
+    item: object
+
+
 def cbor(data, at):
-    """Decodes one item of CBOR at data[at:]; returns the item and the place after it.  There are no tags."""
+    """Decodes one item of CBOR at data[at:]; returns the item and the place after it.  A tag and its item are a Tag."""
     major, low = data[at] >> 5, data[at] & 31
     at += 1
     if major == 7:
@@ -70,6 +78,9 @@ def cbor(data, at):
     if major in (2, 3):
         return (data[at : at + n] if major == 2 else data[at : at + n].decode()), at + n
     items = []
+    if major == 6:
+        item, at = cbor(data, at)
+        return Tag(n, item), at
     assert major in (4, 5), major
     for _ in range(n * (major - 3)):
         item, at = cbor(data, at)
@@ -103,17 +114,17 @@ def lz4(block, size):
             out.append(out[-back])
 
 
-def unshuffle(data, dtype):
-    """Decodes blocks of 4096 pixels, without a header before them."""
-    size, left, at, pixels = dtype.itemsize, SHAPE[0] * SHAPE[1], 0, []
+def unshuffle(data, dtype, shape=SHAPE, block=4096):
+    """Decodes blocks of `block` pixels, without a header before them."""
+    size, left, at, pixels = dtype.itemsize, shape[0] * shape[1], 0, []
     while left >= 8:
-        n = min(4096, left - left % 8)
+        n = min(block, left - left % 8)
         length = int.from_bytes(data[at : at + 4], "big")
         bits = numpy.frombuffer(lz4(data[at + 4 : at + 4 + length], n * size), "u1")
         bits = numpy.unpackbits(bits.reshape(8 * size, n // 8), axis=1, bitorder="little")
         pixels.append(numpy.packbits(bits.T.reshape(n, 8 * size), axis=1, bitorder="little").tobytes())
         at, left = at + 4 + length, left - n
-    return numpy.frombuffer(b"".join(pixels) + data[at:], dtype).reshape(SHAPE)
+    return numpy.frombuffer(b"".join(pixels) + data[at:], dtype).reshape(shape)
 
 
 def message():
@@ -142,6 +153,109 @@ def lclstreamer(dtype):
     pixels = unshuffle(m["compressed_data"], dtype)
     assert (pixels == expected(m["frame_id"])).all() and m["sum"] == pixels.sum(dtype=float)
     return m["frame_id"]
+
+
+# --- Jungfraujoch: a map of Stream V2 with one channel
+
+KINDS = {69: "<u2", 70: "<u4", 78: "<i4"}
+NO_DATA = {"uint16": 65535, "uint32": 4294967295, "int32": -2147483648}
+HEAD = ["type", "series_id", "series_unique_id", "image_id", "real_time", "series_date", "start_time", "stop_time"]
+
+
+def jungfraujoch_message():
+    parts = socket.recv_multipart()
+    if kind == "sub":
+        assert parts.pop(0) == more.encode()
+    assert len(parts) == 1
+    item, end = cbor(parts[0], 0)
+    assert end == len(parts[0]) and item.number == 55799, "one map with the prefix"
+    return item.item
+
+
+def typed_array(channels):
+    """Returns the array of the only channel, and how it is compressed."""
+    assert list(channels) == ["default"], channels.keys()
+    number, (shape, items) = channels["default"]
+    dtype, data = numpy.dtype(KINDS[items.number]), items.item
+    assert number == 40
+    if not isinstance(data, Tag):
+        return numpy.frombuffer(data, dtype).reshape(shape), "none"
+    assert data.number == 56500 and data.item[:2] == ["bslz4", dtype.itemsize]
+    total, block = struct.unpack_from(">QI", data.item[2])
+    assert total == shape[0] * shape[1] * dtype.itemsize
+    return unshuffle(data.item[2][12:], dtype, shape, block // dtype.itemsize), "bslz4"
+
+
+def jungfraujoch_start():
+    start = jungfraujoch_message()
+    dtype = numpy.dtype(start["image_dtype"])
+    assert start["type"] == "start" and start["series_id"] == 12 and start["channels"] == ["default"], start["type"]
+    assert start["magic_number"] == 77 and start["error_value"] == NO_DATA[dtype.name] != start["saturation_value"]
+    centre = start["beam_center_x"], start["beam_center_y"]
+    assert start["detector_distance"] == 0.1 and numpy.allclose(start["detector_translation"], [0.0005 * centre[0], 0.0005 * centre[1], 0.1])
+    assert (start["image_size_y"], start["image_size_x"]) == SHAPE and centre == (26, 21)
+    assert abs(start["incident_energy"] - 9500) < 1e-6 and start["number_of_images"] == 5 and start["pixel_size_x"] == 0.0005
+    assert not {"threshold_energy", "flatfield", "countrate_correction_lookup_table"} & set(start)
+    mask, how = typed_array(start["pixel_mask"])
+    assert how == "none" and mask.dtype == "<u4" and set(mask.ravel()) == {0, 2}  # 2: dead
+    jungfraujoch_start.dead = mask > 0
+    return dtype
+
+
+def jungfraujoch(dtype):
+    m = jungfraujoch_message()
+    spots = 0 if kind == "sub" else int(more)
+    truth = spots > 0
+    assert list(m)[:8] == HEAD and m["type"] == "image" and m["series_id"] == 12, list(m)
+    hit = [row for row in TRUTH if row["frame"] == str(m["image_id"])][0]
+    cell = {"indexing_unit_cell"} if truth and hit["lattices"] != "0" else set()
+    rest = {"xfel_pulse_id", "saturated_pixels", "spots", "data"} | cell | ({"laser_on"} if "laser" in hit else set()) | ({"spot_count", "indexing_result", "user_data"} if truth else set())
+    assert set(m) == set(HEAD) | rest, set(m) ^ (set(HEAD) | rest)
+    pixels, how = typed_array(m["data"])
+    dead = jungfraujoch_start.dead
+    assert pixels.shape == SHAPE and pixels.dtype == dtype and how == ("none" if dtype == "<u4" else "bslz4")
+    assert (pixels == expected(m["image_id"]))[~dead].all() and (pixels[dead] == NO_DATA[dtype.name]).all()
+    assert m["xfel_pulse_id"] == int(hit.get("pulse_id", m["image_id"])) and m["saturated_pixels"] == 0
+    assert m.get("laser_on") == {"1": True, "0": False, None: None}[hit.get("laser")]
+    if truth:
+        assert m["indexing_result"] is (hit["lattices"] != "0") and m["spot_count"] == len(m["spots"]) <= spots
+        assert m["user_data"] == {"scan": 3}
+    else:
+        assert m["spots"] == []
+    if cell:
+        edges = [1 / numpy.linalg.norm([float(hit[f"{axis}s_{i}"]) for i in "xyz"]) for axis in "abc"]
+        assert list(m["indexing_unit_cell"]) == ["a", "b", "c", "alpha", "beta", "gamma"]
+        assert numpy.allclose(list(m["indexing_unit_cell"].values()), [*edges, 90, 90, 90], atol=1e-3), (m["indexing_unit_cell"], edges)
+    for spot in m["spots"]:
+        assert list(spot) == ["x", "y", "intensity"] and spot["intensity"] > 0
+        fast, slow = int(spot["x"]), int(spot["y"])
+        near = numpy.where(pixels == NO_DATA[dtype.name], 0, pixels)[max(slow - 1, 0) : slow + 2, max(fast - 1, 0) : fast + 2]
+        at = numpy.unravel_index(near.argmax(), near.shape)
+        array.off += [spot["x"] - max(fast - 1, 0) - at[1] - 0.5, spot["y"] - max(slow - 1, 0) - at[0] - 0.5]
+        array.spots += 1
+    return m["image_id"]
+
+
+def truths():
+    names, *rows = (line.rstrip("\n").split("\t") for line in open("truth.tsv"))
+    return [dict(zip(names, row)) for row in rows]
+
+
+def jungfraujoch_faults():
+    """Every image has the fault, which is the only one in it."""
+    dtype = jungfraujoch_start()
+    for _ in range(5):
+        m = jungfraujoch_message()
+        pixels, _ = typed_array(m["data"])
+        numbers = [m[key] for key in ("xfel_pulse_id", "saturated_pixels")]
+        found = {
+            "type": pixels.dtype != dtype,
+            "shape": pixels.shape == (SHAPE[0] // 2, SHAPE[1]),
+            "large": pixels.shape == (SHAPE[0] * 2, SHAPE[1]),
+            "header": "damaged" in numbers,
+            "lie": numbers in ([m["image_id"] + 1, 0], [m["image_id"], 1]),
+        }
+        assert [name for name, true in found.items() if true] == [protocol[4:]], (found, numbers)
 
 
 def faults():
@@ -191,6 +305,18 @@ elif protocol == "lcls-type":
         assert m["dtype"] != dtype.name
         unshuffle(m["compressed_data"], numpy.dtype(m["dtype"]))
     COUNT, seen = 0, []
+elif protocol.startswith("jfj-"):
+    jungfraujoch_faults()
+    COUNT, seen = 0, []
+elif protocol == "jungfraujoch":
+    TRUTH = truths()
+    dtype = jungfraujoch_start()
+    assert dtype.name == (dtype_asked or "uint16"), dtype
+    seen = [jungfraujoch(dtype) for _ in range(COUNT)]
+    assert not array.off or (abs(numpy.mean(array.off)) < 0.25 and array.spots >= 3), (array.off, array.spots)
+    assert kind == "sub" or not int(more) or array.spots
+    end = jungfraujoch_message()
+    assert list(end) == HEAD[:3] and end["type"] == "end", end
 elif protocol == "array":
     seen = [array() for _ in range(COUNT)]
     HITS = sum(int(row.split("\t")[1]) > 0 for row in open("truth.tsv").readlines()[1:])

@@ -7,8 +7,8 @@ scratch
 # Lines that are indented deeper than the text become one script per section.
 mandoc -T utf8 -O width=78 "$top/stages/pages/braggpipe-examples.7" | col -bx |
 	awk '/^[A-Z]/ { section = $0; gsub(/[^A-Z]+/, "-", section) } /^           / { print >section ".sh" }'
-is 'there are thirteen' "$(ls *.sh | tr '\n' ' ')" \
-	'A-CLIENT-UNDER-FAULTS.sh A-LIVE-EIGER-DETECTOR.sh A-MESH-SCAN.sh A-MICROMETRE-CRYSTAL-AT-A-SYNCHROTRON.sh A-SCAN-BY-REQUESTS.sh EXPERIMENTS-IMPORTED-BY-DIALS.sh FILES-FOR-CRYSTFEL.sh INTERRUPTED-RUNS.sh LABELLED-STILLS.sh PLANNING-AN-EXPERIMENT.sh PULSES-OF-A-FREE-ELECTRON-LASER.sh RAW-DATA-OF-AN-AGIPD.sh TWO-DETECTORS-COMPARED.sh '
+is 'there are fourteen, of which streams.t runs one' "$(ls *.sh | tr '\n' ' ')" \
+	'A-CLIENT-UNDER-FAULTS.sh A-LIVE-EIGER-DETECTOR.sh A-MESH-SCAN.sh A-MICROMETRE-CRYSTAL-AT-A-SYNCHROTRON.sh A-SCAN-BY-REQUESTS.sh EXPERIMENTS-IMPORTED-BY-DIALS.sh FILES-FOR-CRYSTFEL.sh INTERRUPTED-RUNS.sh LABELLED-STILLS.sh PLANNING-AN-EXPERIMENT.sh PULSES-OF-A-FREE-ELECTRON-LASER.sh RAW-DATA-OF-AN-AGIPD.sh STREAMS-OF-EPICS-AND-BSREAD.sh TWO-DETECTORS-COMPARED.sh '
 
 # cook NAME: in a folder of its own; warnings come back, but for those of CrystFEL
 cook() {

@@ -40,7 +40,7 @@ sent_says() {
 }
 
 mix=duplicate:0.07,drop:0.07,swap:0.07,truncate:0.07,header:0.07,type:0.07,shape:0.07,empty:0.07,large:0.07
-for protocol in karabo-bridge karabo-bridge-1 crystfel dectris1 dectris2; do
+for protocol in karabo-bridge karabo-bridge-1 crystfel dectris1 dectris2 jungfraujoch; do
 	kinds=$mix type=uint16 options=''
 	case $protocol in
 	karabo-bridge) kinds=$mix,nan:0.07 options=--dtype=float32 type=float32 ;;
@@ -64,7 +64,7 @@ kinds() { # of the faults of each frame, from a file of --sent
 	cut -f1,40 "$1" | sed 's/:.*//' | sort -u
 }
 kinds crystfel.sent >one
-kinds dectris2.sent >two
+kinds jungfraujoch.sent >two
 check 'the same seed gives the same faults by each protocol' diff one two
 serve --protocol=crystfel --inject=$mix --inject-seed=4 --sent=other.sent
 client crystfel int32

@@ -1,17 +1,20 @@
 #!/bin/sh
-# Streams with foreign readers: psi-mflow (scripts/install-deps full) takes array-1.0 from push and pub sockets, and bitshuffle
-# with cbor2 decode images of lclstreamer.
+# Streams with foreign readers (scripts/install-deps full): psi-mflow takes array-1.0 from push and pub sockets, psi-bsread and p4p take
+# the streams of the sinks in Python.  bitshuffle with cbor2 decode images of lclstreamer and of jungfraujoch, for which no reader is on PyPI.
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
-python=$(cd "$BRAGG_TESTS/.." && pwd)/build/pypi-eiger/bin/python3
+top=$(cd "$BRAGG_TESTS/.." && pwd)
+python=$top/build/pypi-eiger/bin/python3 streams=$top/build/pypi-streams/bin/python3
 scratch
+bragg-geometry --detector=jungfrau-1m --distance=120 --ncells=10 |
+	bragg-orient --frames=12 --random --seed=7 --hit-rate=0.8 --wavelength-jitter=0.2 --truth=truth.tsv | bragg-intensity |
+	bragg-noise --seed=9 --bits=32 --adc-offset=0 | bragg-tap --record=frames.rec >/dev/null
 frames() {
-	bragg-geometry --detector=jungfrau-1m --distance=120 --ncells=10 | bragg-orient --frames=6 --random --seed=7 | bragg-intensity |
-		bragg-noise --seed=9 --bits=32 --adc-offset=0
+	bragg-replay frames.rec
 }
 frames | bragg-write 'a_%d.raw'
 # served OPTION...: frames for a client in the background
 served() {
-	frames | timeout 60 bragg-serve "$@" --rate=20 >endpoint 2>message &
+	frames | timeout 60 bragg-serve "$@" >endpoint 2>message &
 	pipe=$!
 	soon test -s endpoint
 }
@@ -22,7 +25,7 @@ ended() {
 	is "$1" "$status $(grep -v 'has no encryption keys' message)" '0 '
 }
 installed() {
-	"$python" -c "import $1" 2>/dev/null
+	"${2:-$python}" -c "import $1" 2>/dev/null
 }
 for kind in push pub; do
 	if installed mflow; then
@@ -40,7 +43,56 @@ if has python:cbor2 python:bitshuffle python:zmq python:numpy; then
 		check "bitshuffle decodes lclstreamer: $dtype" timeout 60 /usr/bin/python3 "$BRAGG_TESTS/full/streams_clients.py" lclstreamer push ipc://"$PWD/l"
 		ended "lclstreamer, $dtype: the end"
 	done
+	for dtype in uint32 int32; do
+		served --protocol=jungfraujoch --bind=ipc://"$PWD/j" --dtype=$dtype --peaks=100 --truth
+		check "bitshuffle decodes jungfraujoch: $dtype" timeout 60 /usr/bin/python3 "$BRAGG_TESTS/full/streams_clients.py" jungfraujoch push ipc://"$PWD/j"
+		ended "jungfraujoch, $dtype: the end"
+	done
 else
-	skip 'bitshuffle decodes lclstreamer' "$lack is missing"
+	skip 'bitshuffle decodes lclstreamer and jungfraujoch' "$lack is missing"
+fi
+
+# sink PACKAGE MODULE PROGRAM ENDPOINT...: a sink in Python, and its client
+sink() {
+	sink_package=$1 sink_module=$2 sink_program=$3 sink_endpoint=$4
+	shift 4
+	if ! installed "$sink_module" "$streams"; then
+		skip "$sink_package reads $sink_program" "$sink_package is missing: scripts/install-deps full"
+		return 0
+	fi
+	frames | timeout 60 "$streams" "$top/pipelines/$sink_program" "$sink_endpoint" "$@" >out 2>message &
+	pipe=$!
+	check "$sink_package reads $sink_program $*" timeout 60 "$streams" "$BRAGG_TESTS/full/streams_clients.py" "$sink_module" pull "$sink_endpoint"
+	ended "$sink_program $*: the end"
+}
+export EPICS_PVA_ADDR_LIST=127.0.0.1 EPICS_PVA_AUTO_ADDR_LIST=NO
+export PYTHONWARNINGS=ignore # of packages of Debian that p4p imports
+port=$(/usr/bin/python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+sink psi-bsread bsread send_bsread.py "tcp://127.0.0.1:$port"
+sink psi-bsread bsread send_bsread.py "tcp://127.0.0.1:$port" --compression=none
+sink p4p p4p send_pva.py "SIM$$:IMAGE" --rate=20
+if installed p4p "$streams" && has mandoc; then
+	mandoc -T utf8 -O width=78 "$top/stages/pages/braggpipe-examples.7" | col -bx |
+		awk '/^[A-Z]/ { here = /^STREAMS/ } here && /^           /' | sed "/venv\|pip install/d; s/9998/$port/; s/SIM:IMAGE/SIM$$:PAGE/" >page.sh
+	mkdir page
+	cd page || exit 1
+	ln -s "$top"/pipelines/send_*.py .
+	ln -s "$top/build/pypi-streams" env
+	status=0
+	timeout 60 sh -e ../page.sh </dev/null >seen 2>errors || status=$?
+	cd ..
+	is 'braggpipe-examples(7): both clients print five images' "$status $(grep -c '^[0-4] [0-9]* [0-9]*$' page/seen) $(sort -u page/seen | wc -l) $(cat page/errors)" '0 10 5 '
+else
+	skip 'the examples of braggpipe-examples(7)' 'p4p or mandoc is missing'
+fi
+if installed bsread "$streams"; then
+	frames | timeout 60 "$streams" "$top/pipelines/send_bsread.py" "tcp://127.0.0.1:$port" >out 2>message &
+	pipe=$!
+	soon sh -c "/usr/bin/python3 -c 'import socket; socket.create_connection((\"127.0.0.1\", $port))' 2>>refused"
+	status=0
+	frames 2>/dev/null | "$streams" "$top/pipelines/send_bsread.py" "tcp://127.0.0.1:$port" >out 2>taken || status=$?
+	is 'send_bsread.py: a port in use' "$status $(cat taken)" "1 send_bsread.py: tcp://127.0.0.1:$port: Address already in use. Choose another port"
+	kill -INT -- $(jobs -p) 2>/dev/null
+	wait
 fi
 finish

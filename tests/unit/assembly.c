@@ -77,6 +77,21 @@ static void what_is_never_computed_can_be_no_data(void **state)
     assembly_free(&a);
 }
 
+static void no_data_is_the_smallest_signed_value(void **state)
+{
+    (void)state;
+    static int32_t pixels[] = {1, -2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
+    static const int32_t blank[] = {1, -2, 3, INT32_MIN, 7};
+    const struct image from = {.type = PIXEL_I32, .count = 12, .pixels = pixels};
+    const struct experiment x = experiment();
+    struct assembly a;
+    assert_int_equal(assembly_open(&a, &x, NULL), STATUS_OK);
+    assert_int_equal(assembly_image(&a, &from, NULL), STATUS_OK);
+    assembly_blank(&a);
+    assert_memory_equal(a.image.pixels, blank, sizeof blank);
+    assembly_free(&a);
+}
+
 /* Curved, too: nothing is put together. */
 /* Nothing of the former frame is left. */
 static void frames_of_another_type_begin_anew(void **state)
@@ -147,6 +162,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_never_computed_can_be_no_data),
+        cmocka_unit_test(no_data_is_the_smallest_signed_value),
         cmocka_unit_test(frames_of_another_type_begin_anew),
         cmocka_unit_test(one_panel_can_have_holes),
         cmocka_unit_test(the_region_is_that_of_all_panels),

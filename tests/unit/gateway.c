@@ -134,7 +134,7 @@ static enum status convert(enum pixel_type from, void *value, enum pixel_type to
 {
     const struct image image = {.type = from, .count = 1, .pixels = value};
     bool masked = false;
-    return pixels_convert(&image, to, out, &masked, NULL);
+    return pixels_convert(&image, to, -1, out, &masked, NULL);
 }
 
 static void conversion_is_exact_or_refused(void **state)
@@ -180,13 +180,30 @@ static void conversion_keeps_places(void **state)
     struct image out, image = {.type = PIXEL_U32, .count = COUNT, .pixels = values};
     for (uint32_t i = 0; i < COUNT; i++)
         values[i] = 13 * i;
-    assert_int_equal(pixels_convert(&image, PIXEL_U16, &out, &masked, &e), STATUS_OK);
+    assert_int_equal(pixels_convert(&image, PIXEL_U16, -1, &out, &masked, &e), STATUS_OK);
     for (uint32_t i = 0; i < COUNT; i++)
         assert_int_equal(((uint16_t *)out.pixels)[i], 13 * i);
     image_free(&out);
     values[BAD] = values[BAD + 1] = values[COUNT - 1] = 70000;
-    assert_int_equal(pixels_convert(&image, PIXEL_U16, &out, &masked, &e), STATUS_INPUT);
+    assert_int_equal(pixels_convert(&image, PIXEL_U16, -1, &out, &masked, &e), STATUS_INPUT);
     assert_string_equal(e.text, "pixel 3001 is 70000, which the type uint16 cannot store");
+}
+
+static void no_data_becomes_the_value_of_the_protocol(void **state)
+{
+    (void)state;
+    int32_t signed_values[] = {-1, 7, -2, 0};
+    uint32_t values[] = {UINT32_MAX, 7, 0};
+    bool masked = false;
+    struct image out, image = {.type = PIXEL_I32, .count = 4, .pixels = signed_values};
+    assert_int_equal(pixels_convert(&image, PIXEL_I32, INT32_MIN, &out, &masked, NULL), STATUS_OK);
+    assert_memory_equal(out.pixels, ((const int32_t[]){INT32_MIN, 7, INT32_MIN, 0}), 16);
+    assert_true(masked);
+    image_free(&out);
+    image = (struct image){.type = PIXEL_U32, .count = 3, .pixels = values};
+    assert_int_equal(pixels_convert(&image, PIXEL_I32, INT32_MIN, &out, &masked, NULL), STATUS_OK);
+    assert_memory_equal(out.pixels, ((const int32_t[]){INT32_MIN, 7, 0}), 12);
+    image_free(&out);
 }
 
 int main(void)
@@ -198,6 +215,7 @@ int main(void)
         cmocka_unit_test(guard_wants_finite_values),
         cmocka_unit_test(guard_wants_distinct_keys),
         cmocka_unit_test(conversion_is_exact_or_refused),
+        cmocka_unit_test(no_data_becomes_the_value_of_the_protocol),
         cmocka_unit_test(conversion_keeps_places),
     };
     return unit_run(tests);

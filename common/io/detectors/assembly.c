@@ -176,7 +176,11 @@ bool assembly_is_partial(const struct experiment *x)
 static void blank_run(struct assembly *a, int64_t first, int64_t end)
 {
     const size_t size = pixel_size(a->image.type);
-    if (first < end)
+    int32_t *signed_pixels = a->image.pixels;
+    if (a->image.type == PIXEL_I32 && !a->blanks_are_zero)
+        for (int64_t i = first; i < end; i++)
+            signed_pixels[i] = INT32_MIN;
+    else if (first < end)
         memset((char *)a->image.pixels + (size_t)first * size, a->blanks_are_zero ? 0 : 0xff,
                (size_t)(end - first) * size);
 }

@@ -32,8 +32,9 @@ bool assembly_is_partial(const struct experiment *x);
  * assembly_blank.  STATUS_INPUT: another number of pixels.  STATUS_FAILED: out of memory. */
 enum status assembly_image(struct assembly *a, const struct image *from, struct error *e);
 
-/* Sets the pixels of a->image that are never computed to the largest value of their type, which
- * must be unsigned, or to 0 if a->blanks_are_zero.  The largest value means "no data". */
+/* Sets the pixels of a->image that are never computed to the value that means "no data", or to 0 if
+ * a->blanks_are_zero.  The value is the largest one of an unsigned type, and the smallest one of
+ * int32.  The pixels must be integers. */
 void assembly_blank(struct assembly *a);
 
 void assembly_free(struct assembly *a);
