@@ -52,6 +52,10 @@ else
 	skip 'bitshuffle decodes lclstreamer and jungfraujoch' "$lack is missing"
 fi
 
+# listens: waits until the port is bound
+listens() {
+	soon sh -c "/usr/bin/python3 -c 'import socket; socket.create_connection((\"127.0.0.1\", $port))' 2>>refused"
+}
 # sink PACKAGE MODULE PROGRAM ENDPOINT...: a sink in Python, and its client
 sink() {
 	sink_package=$1 sink_module=$2 sink_program=$3 sink_endpoint=$4
@@ -62,12 +66,13 @@ sink() {
 	fi
 	frames | timeout 60 "$streams" "$top/pipelines/$sink_program" "$sink_endpoint" "$@" >out 2>message &
 	pipe=$!
+	[ "$sink_module" != bsread ] || listens # a client that is early could meet a connection of another program
 	check "$sink_package reads $sink_program $*" timeout 60 "$streams" "$BRAGG_TESTS/full/streams_clients.py" "$sink_module" pull "$sink_endpoint"
 	ended "$sink_program $*: the end"
 }
 export EPICS_PVA_ADDR_LIST=127.0.0.1 EPICS_PVA_AUTO_ADDR_LIST=NO
 export PYTHONWARNINGS=ignore # of packages of Debian that p4p imports
-port=$(/usr/bin/python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+port=$((20000 + $$ % 10000)) # below the range from which other connections take theirs
 sink psi-bsread bsread send_bsread.py "tcp://127.0.0.1:$port"
 sink psi-bsread bsread send_bsread.py "tcp://127.0.0.1:$port" --compression=none
 sink p4p p4p send_pva.py "SIM$$:IMAGE" --rate=20
@@ -88,7 +93,7 @@ fi
 if installed bsread "$streams"; then
 	frames | timeout 60 "$streams" "$top/pipelines/send_bsread.py" "tcp://127.0.0.1:$port" >out 2>message &
 	pipe=$!
-	soon sh -c "/usr/bin/python3 -c 'import socket; socket.create_connection((\"127.0.0.1\", $port))' 2>>refused"
+	listens
 	status=0
 	frames 2>/dev/null | "$streams" "$top/pipelines/send_bsread.py" "tcp://127.0.0.1:$port" >out 2>taken || status=$?
 	is 'send_bsread.py: a port in use' "$status $(cat taken)" "1 send_bsread.py: tcp://127.0.0.1:$port: Address already in use. Choose another port"
