@@ -44,7 +44,7 @@ images | bragg-tap --record=photons.rec
 unfed() {
 	: | bragg-write unfed.raw 2>said || true
 	bragg-replay --quiet geometry.rec | bragg-tap --record=unfed.rec | bragg-write unfed.raw 2>>said || true
-	geometry --distance=-1 2>>said | bragg-orient 2>>said | bragg-intensity 2>>said | bragg-write unfed.raw 2>>said || true
+	bragg-geometry --distance=-1 2>>said | bragg-orient 2>>said | bragg-intensity 2>>said | bragg-write unfed.raw 2>>said || true
 	rm unfed.rec
 	cut -d';' -f1 said
 }
