@@ -135,9 +135,9 @@ static void on_line(struct links *ls, uint64_t now_ns)
     hello_learn_run(ls, line.run, line.control, port);
 }
 
-/* Returns the size of the buffer by which a pipe tells its reader that the writer has failed. Pipes
- * have sixteen pages, or two when the system is short of them.  A byte in the pipe would also reach
- * readers that are not stages. */
+/* Returns the size of the buffer with which a stage marks a pipe when it fails.  Other pipes have
+ * sixteen pages, or two if the user has very many.  A mark of bytes would also reach readers that
+ * are not stages. */
 static int failed_size(void)
 {
     return 4 * (int)sysconf(_SC_PAGESIZE);

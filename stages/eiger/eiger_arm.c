@@ -54,11 +54,11 @@ static enum status check_settings(const struct eiger_keys *k, struct error *e)
     if (!(keys_real(k, "detector_distance") > 0))
         return error_set(e, STATUS_INPUT, "arm: detector_distance must be above 0 m (got 0)");
     if (!(keys_real(k, "detector_distance") * 1e6 > keys_real(k, "braggpipe:config:sample_z")))
-        return error_set(e, STATUS_INPUT,
-                         "arm: sample_z moves the sample to the detector (got %g um); expected less "
-                         "than detector_distance (%g m)",
-                         keys_real(k, "braggpipe:config:sample_z"),
-                         keys_real(k, "detector_distance"));
+        return error_set(
+            e, STATUS_INPUT,
+            "arm: sample_z moves the sample to the detector (got %g um); expected less "
+            "than detector_distance (%g m)",
+            keys_real(k, "braggpipe:config:sample_z"), keys_real(k, "detector_distance"));
     const bool moves = key_is(k, "braggpipe:config:motors", "trigger");
     if (images > (moves ? MOVED_MAX : FRAMES_MAX))
         return error_set(e, STATUS_INPUT,
