@@ -67,7 +67,7 @@ UNITS    := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%.t,$(wildcard tests/u
 # Tests that take 5 seconds of CPU and more, and test what others reach in part: `make check-slow` runs them, and
 # with it make check-full and scripts/check-bare.  `make check` keeps to 5 minutes without them.
 SLOW_UNITS := $(patsubst %,$(BUILD)/tests/unit/%.t,cuda_after cuda_go_on footprint_points derive derive_cpu reflections)
-SLOW_CLI   := $(patsubst %,tests/cli/%.t,anomalous coffset crystals cuda detector diffuse disk gather harmonic in-memory machines models nxmx-fields \
+SLOW_CLI   := $(patsubst %,tests/cli/%.t,anomalous coffset crystals cuda detector diffuse disk gather harmonic in-memory machines models nxmx-damage nxmx-fields \
 	order panels recover refine-statistics run-blame run-table score-merged shared simulate steps strangers transmission)
 LIBRARIES := $(SHARED_LIBRARY) $(patsubst %,$(BUILD)/lib/libbragg-%.a,$(LAYERS))
 

@@ -16,14 +16,14 @@ size_t gpu_plan_counts(const struct plan *p, struct engine_count counts[ENGINE_C
 {
     const struct gpu_counts *c = &p->counts;
     const struct engine_count all[] = {
-        {"card_tables_made", !p->after},
-        {"card_tables_found", c->tables_found},
-        {"card_buffers_made", c->buffers_made},
-        {"card_buffers_found", c->buffers_found},
-        {"card_backgrounds_made", c->backgrounds_made},
-        {"card_backgrounds_found", c->backgrounds_found},
-        {"card_upload_bytes", c->upload_bytes},
-        {"card_places_pinned", c->places_pinned},
+        {"gpu_tables_made", !p->after},
+        {"gpu_tables_found", c->tables_found},
+        {"gpu_buffers_made", c->buffers_made},
+        {"gpu_buffers_found", c->buffers_found},
+        {"gpu_backgrounds_made", c->backgrounds_made},
+        {"gpu_backgrounds_found", c->backgrounds_found},
+        {"gpu_upload_bytes", c->upload_bytes},
+        {"gpu_places_pinned", c->places_pinned},
     };
     _Static_assert(sizeof all / sizeof *all <= ENGINE_COUNTS, "room for all");
     memcpy(counts, all, sizeof all);

@@ -12,6 +12,7 @@
 #include "link/links.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -134,6 +135,31 @@ static void on_line(struct links *ls, uint64_t now_ns)
     hello_learn_run(ls, line.run, line.control, port);
 }
 
+/* Returns the size of the buffer with which a stage marks a pipe when it fails.  Other pipes have
+ * sixteen pages, or two if the user has very many.  A mark of bytes would also reach readers that
+ * are not stages. */
+static int failed_size(void)
+{
+    return 4 * (int)sysconf(_SC_PAGESIZE);
+}
+
+void pipe_mark_failed(void)
+{
+    (void)fcntl(STDOUT_FILENO, F_SETPIPE_SZ, failed_size());
+}
+
+/* Ends this process because stdin ended before a stage wrote to it.  If that stage has failed, it
+ * has printed the reason. */
+static void stop_unfed(struct links *ls)
+{
+    if (fcntl(STDIN_FILENO, F_GETPIPE_SZ) == failed_size())
+        run_stop(ls->run, STATUS_FAILED, NULL);
+    else
+        run_stop(ls->run, STATUS_FAILED,
+                 "stdin: ended without frames; expected the output of a stage. A sink, such as "
+                 "bragg-tap, ends a pipe and passes no frames on");
+}
+
 void pipe_read(struct links *ls, uint64_t now_ns)
 {
     char bytes[256];
@@ -143,7 +169,7 @@ void pipe_read(struct links *ls, uint64_t now_ns)
     if (n <= 0) {
         ls->in.deadline_ns = now_ns + GRACE_NS;
         if (!ls->in.port && !ls->line_length)
-            run_stop(ls->run, STATUS_FAILED, NULL);
+            stop_unfed(ls);
         else if (!ls->in.port)
             run_stop(ls->run, STATUS_USAGE,
                      "stdin is not a pipe from a stage (it begins with '%.40s'); expected the "

@@ -442,6 +442,10 @@ bool reconnect_is_cut(struct links *ls, struct port *port, uint64_t now_ns);
 /* Reads from stdin.  Call if stdin has something to read or was closed. */
 void pipe_read(struct links *ls, uint64_t now_ns);
 
+/* Marks stdout, if stdout is a pipe: this process fails, and the reason has been printed.  The
+ * stage that reads the pipe then ends without a line.  Call before stdout is closed. */
+void pipe_mark_failed(void);
+
 /* Writes to stdout the endpoints to which the next stage connects, once they are known. */
 void pipe_write(struct links *ls);
 

@@ -628,7 +628,11 @@ static enum status write_image(FILE *out, const struct truth *truth, const struc
     struct image part;
     struct error ignored;
     enum status s = STATUS_OK;
-    if (nxmx_is_hdf5(f->path) && !nxmx_one_read(f->path, f->number, pixels, &one, &ignored) &&
+    const bool has =
+        nxmx_is_hdf5(f->path) && !nxmx_one_read(f->path, f->number, pixels, &one, &ignored);
+    if (has)
+        s = nxmx_one_check(f->path, f->number, &one, &one.rows, e);
+    if (has && !s &&
         cut_panel(&one.image, truth->detector->panels, truth->detector->npanels, panel, &part))
         s = write_png(out, &part, &whole, e);
     nxmx_one_free(&one);

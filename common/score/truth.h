@@ -40,14 +40,23 @@ struct truth_facts {
                     // x to y, rad; NaN: not known
 };
 
+/* Checksums of a frame of an NXmx file: of its row and lattices, and those continued by its
+ * reflections and their pixels. */
+struct truth_sum {
+    uint64_t number;  // of the frame
+    uint32_t front, whole;
+    uint64_t first_pixel, npixels;  // pixels of its reflections
+};
+
 struct truth_part {
-    const char *path;       // borrowed
-    struct nxmx_rows rows;  // frames and lattices; moved into the ground truth by truth_open
-    size_t nframes;         // number of frames; stays valid when `rows` is moved
-    uint64_t *first;        // owned: [nframes + 1], number of the first reflection of each
-                            // frame
-    size_t *place;          // owned: [nframes], place of each frame in the ground truth; SIZE_MAX:
-                            // the frame is not in the ground truth
+    const char *path;        // borrowed
+    struct nxmx_rows rows;   // frames and lattices; moved into the ground truth by truth_open
+    size_t nframes;          // number of frames; stays valid when `rows` is moved
+    uint64_t *first;         // owned: [nframes + 1], number of the first reflection of each
+                             // frame
+    struct truth_sum *sums;  // owned: [nframes], NULL: the file has no checksums
+    size_t *place;           // owned: [nframes], place of each frame in the ground truth; SIZE_MAX:
+                             // the frame is not in the ground truth
     struct nxmx_geometry detector;  // panels in the coordinate system of the beam
     double spindle[3];              // rotation axis in the coordinate system of the beam
     bool on_disk;                   // an NXmx file: reflections are read on demand

@@ -670,6 +670,25 @@ static enum status count_rows(struct truth_part *part, struct error *e)
     return STATUS_OK;
 }
 
+/* Notes the checksums of all frames, if the file has them. */
+static void note_sums(struct truth_part *part)
+{
+    const struct nxmx_rows *rows = &part->rows;
+    const struct reflection_table none = {0};
+    uint64_t pixel = 0;
+    if (!rows->frames->summed)
+        return;
+    part->sums = mem_array(rows->nframes, sizeof *part->sums);
+    for (size_t i = 0; i < rows->nframes; i++) {
+        part->sums[i] = (struct truth_sum){.number = rows->frames[i].number,
+                                           .front = nxmx_rows_sum(rows, i, &none),
+                                           .whole = rows->frames[i].truth_sum,
+                                           .first_pixel = pixel,
+                                           .npixels = rows->reflections[i].pixels};
+        pixel += rows->reflections[i].pixels;
+    }
+}
+
 enum status truth_part_open(struct truth_part *part, const char *path, struct error *e)
 {
     *part = (struct truth_part){.path = path, .file.id = -1};
@@ -700,5 +719,7 @@ enum status truth_part_open(struct truth_part *part, const char *path, struct er
     s = s ? s : count_rows(part, e);
     s = s ? s : nxmx_geometry_read(path, &part->detector, e);
     part->on_disk = true;
+    if (!s)
+        note_sums(part);
     return s ? s : read_spindle(part, e);
 }

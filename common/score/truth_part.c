@@ -24,11 +24,33 @@ void truth_part_close(struct truth_part *p)
     nxmx_rows_free(&p->rows);
     nxmx_geometry_free(&p->detector);
     mem_free(p->first);
+    mem_free(p->sums);
     mem_free(p->place);
     *p = (struct truth_part){.file.id = -1};
 }
 
 /* --- reflections ----------------------------------------------------------------- */
+
+/* Compares the checksums of the `end - first` frames in memory with what was read.  Skips a frame
+ * whose first row has no photons: HDF5 returns zeros if a file of the series is missing, and
+ * truth_frame says that. */
+static enum status check_sums(struct truth_part *p, size_t first, size_t end, struct error *e)
+{
+    enum status s = STATUS_OK;
+    for (size_t i = first; i < end && p->sums && !s; i++) {
+        const struct truth_sum *known = &p->sums[i];
+        const struct reflection_row *rows = p->block + (p->first[i] - p->first[first]);
+        const size_t count = (size_t)(p->first[i + 1] - p->first[i]);
+        uint32_t sum = known->front;
+        if (count && !(rows->photons > 0.0))
+            continue;
+        if (!nxmx_columns_sum(&p->file, rows, count, known->first_pixel, known->npixels, &sum) ||
+            sum != known->whole)
+            s = nxmx_damaged(p->path, "ground truth", known->number, NXMX_WRITE_AGAIN, STATUS_INPUT,
+                             e);
+    }
+    return s;
+}
 
 /* Reads the reflections of frames [first, last], and of some frames after them up to `most` rows.
  */
@@ -51,12 +73,16 @@ static enum status read_block(struct truth_part *p, size_t first, size_t last, s
         p->file.id >= 0 ? STATUS_OK : hdf5_open(&p->file, p->path, nxmx_try_series, e);
     if (s)
         return s;
-    const bool good = nxmx_columns_get(&p->file, p->first[first], count, p->block);
+    enum status good =
+        nxmx_columns_get(&p->file, p->first[first], count, p->block)
+            ? STATUS_OK
+            : error_set(e, STATUS_INPUT, "%s: cannot read the reflections of frame %" PRIu64,
+                        p->path, number);
+    good = good ? good : check_sums(p, first, end, e);
     if (!p->stays_open)
         close_file(p);
-    if (!good)
-        return error_set(e, STATUS_INPUT, "%s: cannot read the reflections of frame %" PRIu64,
-                         p->path, number);
+    if (good)
+        return good;
     p->nblock = count;
     p->block_frame = first;
     p->block_end = end;

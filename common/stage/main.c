@@ -186,6 +186,8 @@ int stage_main(const struct stage *stage, int argc, char **argv)
     w->stage = *stage;
     w->rt.stage = &w->stage;
     const int status = parse(w, argc, argv, &e) ? log_fail(&e) : run_parsed(w);
+    if (status)
+        pipe_mark_failed();
     mem_free(w->state);
     mem_free(w->operands);
     mem_free(w->words);

@@ -100,6 +100,19 @@ static void draw_line(struct progress *p, uint64_t frames, const struct exchange
             next, left);
 }
 
+/* Returns true if the forecast is still that of the frame that this sink got last: the next frame
+ * has fewer finished rows.  p->mutex must be locked. */
+static bool is_former(struct progress *p, const struct expected *x)
+{
+    if (p->arrived)
+        p->former_rows = p->rows;
+    p->arrived = false;
+    p->rows = x->rows;
+    if (x->rows < p->former_rows)
+        p->former_rows = 0;
+    return p->former_rows > 0;
+}
+
 void progress_wait(struct runtime *rt, uint64_t now_ns)
 {
     struct progress *p = rt->progress;
@@ -107,9 +120,10 @@ void progress_wait(struct runtime *rt, uint64_t now_ns)
     if (!p || !p->tells || !x->all_rows)
         return;
     (void)pthread_mutex_lock(&p->mutex);
+    const bool former = is_former(p, x);
     if (p->draws && now_ns >= p->drawn_ns + QUIET_NS) {
         const struct exchange_view view = exchange_look(&rt->links.exchange);
-        draw_line(p, meter_read(&rt->links.meter).frames, &view, x, now_ns);
+        draw_line(p, meter_read(&rt->links.meter).frames, &view, former ? NULL : x, now_ns);
     }
     (void)pthread_mutex_unlock(&p->mutex);
 }
@@ -124,6 +138,7 @@ void progress_show(struct worker *w, const struct image *image)
         return;
     const struct exchange_view view = exchange_look(&w->rt.links.exchange);
     (void)pthread_mutex_lock(&p->mutex);
+    p->arrived = true;
     p->last_ns = clock_ns();
     if (!p->start_ns)
         p->start_ns = p->last_ns;

@@ -37,8 +37,11 @@ struct progress {
     bool draws, tells;      // draw the progress line; log the totals and the files (LOG_TELL)
     bool planned;           // the expected size of all files was compared with the room on the disk
     uint64_t start_ns, last_ns, drawn_ns;  // time of the first frame, the last frame and the line
-    uint64_t images;                       // number of images
-    double brightest, sum;                 // brightest pixel, and sum of all pixels, of all images
+    bool arrived;                          // a frame came since the I/O thread looked
+    uint64_t rows, former_rows;  // rows of the latest forecast, and of the last one before
+                                 // that frame; 0: the forecast is for the next frame
+    uint64_t images;             // number of images
+    double brightest, sum;       // brightest pixel, and sum of all pixels, of all images
     enum pixel_unit unit;
 };
 

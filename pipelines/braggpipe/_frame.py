@@ -16,11 +16,11 @@ from braggpipe._wire import TYPES, Keys
 
 Array = numpy.typing.NDArray[Any]
 
-_WIRE_ROW = numpy.dtype([*((name, "<f8") for name in ("fast", "slow", "photons", "phi", "s")),
-                         *((name, "<i4") for name in ("lattice", "h", "k", "l", "panel", "pixels")),
-                         *((name, "<f4") for name in ("peak", "F2", "background")), ("zero", "<u4")])  # of a message, see bragg-wire(5)
-_NAMES: list[str] = [*(_WIRE_ROW.names or ())][:-1]
-ROW = numpy.dtype([*((name, _WIRE_ROW[name]) for name in _NAMES[:-1]), ("background", "<f8")])  #: type of a row of Frame.reflections
+WIRE_ROW = numpy.dtype([*((name, "<f8") for name in ("fast", "slow", "photons", "phi", "s")),
+                        *((name, "<i4") for name in ("lattice", "h", "k", "l", "panel", "pixels")),
+                        *((name, "<f4") for name in ("peak", "F2", "background")), ("zero", "<u4")])  # of a message, see bragg-wire(5)
+_NAMES: list[str] = [*(WIRE_ROW.names or ())][:-1]
+ROW = numpy.dtype([*((name, WIRE_ROW[name]) for name in _NAMES[:-1]), ("background", "<f8")])  #: type of a row of Frame.reflections
 _WORD_OF_REASONS = numpy.array([1] + [2 * (k & 1) + 8 * (k & 2) + 64 * (k & 4) for k in range(1, 8)], "<u4")  # see Experiment.mask
 
 
@@ -530,7 +530,7 @@ def _rows(data: Any) -> Array:
     `background` becomes a float64, because NumPy does not copy unused bytes: a copy of the table of
     the message would contain undefined bytes.
     """
-    rows = numpy.frombuffer(data, _WIRE_ROW)[_NAMES].astype(ROW)
+    rows = numpy.frombuffer(data, WIRE_ROW)[_NAMES].astype(ROW)
     rows.flags.writeable = False
     return rows
 

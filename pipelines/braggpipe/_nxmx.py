@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy
 
-from braggpipe._frame import ROW, Array, Crystal, Experiment, Frame, Frames, Lattice, Loop, Panel, Truth, Words, make_panel
+from braggpipe._frame import ROW, WIRE_ROW, Array, Crystal, Experiment, Frame, Frames, Lattice, Loop, Panel, Truth, Words, make_panel
+from braggpipe._wire import sum_parts
 
 
 _LENGTHS_M = {"m": 1.0, "mm": 1e-3, "um": 1e-6}
@@ -183,14 +184,49 @@ class NXmx(Frames):
         return numpy.cumsum(counts["rows"] if counts.dtype.names else counts, dtype="i8")
 
     def _reflections(self, index: int) -> Array | None:
-        """Returns the reflections of the frame at an index of the file; None if there are none."""
+        """Returns the reflections of the frame at an index of the file, as in a message; None if there are none."""
         if self._ends is None:
             return None
         first, end = int(self._ends[index - 1]) if index else 0, int(self._ends[index])
-        rows = numpy.zeros(end - first, ROW)
+        rows = numpy.zeros(end - first, WIRE_ROW)
         for name in ROW.names or ():
             rows[name] = self.file["entry/reflections"][name][first:end]
         return rows
+
+    @functools.cached_property
+    def _sums(self) -> Array | None:
+        """Checksums of the images and of the ground truth of each frame; None: the file has none."""
+        return self.own["checksums"][()] if "checksums" in self.own else None
+
+    @functools.cached_property
+    def _lattice_ends(self) -> Array:
+        return numpy.cumsum(self._rows["lattices"], dtype="i8")
+
+    @functools.cached_property
+    def _pixel_ends(self) -> Array | None:
+        """Pixel of the list of pixels after the last one of each frame; None if no pixels are listed."""
+        return numpy.cumsum(self.own["reflections"]["pixels"], dtype="i8") if "reflection_pixels" in self.own else None
+
+    def _truth_parts(self, index: int, rows: Array | None) -> Iterator[Any]:
+        """Yields the bytes of the ground truth of a frame, as bragg-write forms their checksum."""
+        row = self._rows[index:index + 1].copy()
+        row["file"] = 0
+        yield row.tobytes()
+        end = int(self._lattice_ends[index])
+        yield self._lattices[end - int(row["lattices"][0]):end].tobytes()
+        if rows is not None:
+            yield rows
+        if self._pixel_ends is not None:
+            yield self.own["reflection_pixels"][int(self._pixel_ends[index - 1]) if index else 0:int(self._pixel_ends[index])]
+
+    def _check(self, index: int, images: list[Any], rows: Array | None) -> None:
+        """Raises ValueError if the frame does not have the checksums with which it was written."""
+        if self._sums is None:
+            return
+        for what, parts, known in zip(("image", "ground truth"), (images, self._truth_parts(index, rows)), self._sums[index]):
+            if sum_parts(parts) != known:
+                raise ValueError(f"{self.path}: the {what} of frame {self.numbers[index]} is damaged: it has another checksum than when "
+                                 "it was written. Write the frame again")
 
     def _derivatives(self, index: int) -> dict[str, Array] | None:
         """Returns the derivatives of the frame at an index of the file; None if there are none."""
@@ -227,8 +263,10 @@ class NXmx(Frames):
         index %= len(self)
         pixels = self.file["entry/data/data"][index].reshape(-1)
         pixels.flags.writeable = False
+        rows, labels, derivatives = self._reflections(index), self._labels(index), self._derivatives(index)
+        self._check(index, [pixels, *(derivatives or {}).values(), *([] if labels is None else [labels])], rows)
         return Frame(int(row["number"]), self._experiment, pixels, functools.partial(self._truth, row), pixels.dtype.kind != "f",
-                     self._reflections(index), self._labels(index), derivatives=self._derivatives(index))
+                     None if rows is None else rows[list(ROW.names or ())].astype(ROW), labels, derivatives=derivatives)
 
     def close(self) -> None:
         self.file.close()

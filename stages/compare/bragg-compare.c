@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -208,56 +209,56 @@ static const struct {
                             {"brightest pixel, photons", "brightest_photons"},
                             {"overloads in total", "overloads"}};
 
-static void print_value(double value, const char *missing, const char *format)
+static void print_value(FILE *out, double value, const char *missing, const char *format)
 {
     if (isfinite(value))
-        printf(format, value);
+        fprintf(out, format, value);
     else
-        printf("%s", missing);
+        fprintf(out, "%s", missing);
 }
 
-static void print_detectors(const struct side f[2])
+static void print_detectors(FILE *out, const struct side f[2])
 {
     double a[QUANTITIES], b[QUANTITIES];
     find_quantities(&f[0], a);
     find_quantities(&f[1], b);
-    printf("the detectors differ:\n%-26s%-16s%s\n", "", "A", "B");
+    fprintf(out, "the detectors differ:\n%-26s%-16s%s\n", "", "A", "B");
     for (int i = 0; i < QUANTITIES; i++) {
         char text[32] = "not known";
         if (isfinite(a[i]))
             (void)snprintf(text, sizeof text, "%.7g", a[i]);
-        printf("%-26s%-16s", quantities[i].text, text);
-        print_value(b[i], "not known", "%.7g");
-        printf("\n");
+        fprintf(out, "%-26s%-16s", quantities[i].text, text);
+        print_value(out, b[i], "not known", "%.7g");
+        fprintf(out, "\n");
     }
 }
 
-static void print_detectors_json(const struct side f[2])
+static void print_detectors_json(FILE *out, const struct side f[2])
 {
-    printf("\"detectors\":[");
+    fprintf(out, "\"detectors\":[");
     for (int k = 0; k < 2; k++) {
         double values[QUANTITIES];
         find_quantities(&f[k], values);
         for (int i = 0; i < QUANTITIES; i++) {
-            printf("%s\"%s\":", i ? "," : k ? ",{" : "{", quantities[i].key);
-            print_value(values[i], "null", "%.17g");
+            fprintf(out, "%s\"%s\":", i ? "," : k ? ",{" : "{", quantities[i].key);
+            print_value(out, values[i], "null", "%.17g");
         }
-        printf("}");
+        fprintf(out, "}");
     }
-    printf("],");
+    fprintf(out, "],");
 }
 
 /* --- frames ------------------------------------------------------------------------------ */
 
-static void print_frame(uint64_t number, const struct comparison *c, bool within)
+static void print_frame(FILE *out, uint64_t number, const struct comparison *c, bool within)
 {
-    printf("%-8" PRIu64 "%-10zu%-12zu%-12.6g%-12.6g%-16.9g%-13.6g%s\n", number, c->differing,
-           c->not_finite, c->nerrors ? c->max_error : (double)NAN, comparison_percentile(c, 99.9),
-           comparison_sum_ratio(c), c->correlation, within ? "within" : "outside");
+    fprintf(out, "%-8" PRIu64 "%-10zu%-12zu%-12.6g%-12.6g%-16.9g%-13.6g%s\n", number, c->differing,
+            c->not_finite, c->nerrors ? c->max_error : (double)NAN, comparison_percentile(c, 99.9),
+            comparison_sum_ratio(c), c->correlation, within ? "within" : "outside");
 }
 
 /* Compares the frame `number`, which both files have, and prints the result. */
-static enum status compare_frame(const struct compare_options *o,
+static enum status compare_frame(FILE *out, const struct compare_options *o,
                                  const struct percentile_limit *limits, struct side f[2],
                                  uint64_t number, bool first, bool *within, struct error *e)
 {
@@ -271,12 +272,12 @@ static enum status compare_frame(const struct compare_options *o,
         const bool fits = comparison_is_within(&c, o, limits);
         *within = *within && fits;
         if (o->json) {
-            printf("%s{\"frame\":%" PRIu64 ",", first ? "" : ",", number);
+            fprintf(out, "%s{\"frame\":%" PRIu64 ",", first ? "" : ",", number);
             comparison_print_json(
-                &c, f->detector.npanels == 1 ? f->detector.panels->fast_pixels : 0, fits);
-            printf("}");
+                out, &c, f->detector.npanels == 1 ? f->detector.panels->fast_pixels : 0, fits);
+            fprintf(out, "}");
         } else {
-            print_frame(number, &c, fits);
+            print_frame(out, number, &c, fits);
         }
     }
     comparison_free(&c);
@@ -303,21 +304,21 @@ static enum status read_alone(struct side *f, const struct nxmx_rows *other, uin
     return s;
 }
 
-static enum status compare_frames(const struct compare_options *o,
+static enum status compare_frames(FILE *out, const struct compare_options *o,
                                   const struct percentile_limit *limits, struct side f[2],
                                   bool *within, struct error *e)
 {
     uint64_t both = 0, alone[2] = {0, 0};
     enum status s = STATUS_OK;
     if (o->json)
-        printf("\"frames\":[");
+        fprintf(out, "\"frames\":[");
     else
-        printf("%-8s%-10s%-12s%-12s%-12s%-16s%-13s%s\n", "frame", "differ", "not finite",
-               "max error", "99.9%", "sum ratio", "correlation", "verdict");
+        fprintf(out, "%-8s%-10s%-12s%-12s%-12s%-16s%-13s%s\n", "frame", "differ", "not finite",
+                "max error", "99.9%", "sum ratio", "correlation", "verdict");
     for (size_t i = 0; i < f[0].rows.nframes && !s; i++) {
         const uint64_t number = f[0].rows.frames[i].number;
         if (nxmx_rows_find(&f[1].rows, number) >= 0)
-            s = compare_frame(o, limits, f, number, both++ == 0, within, e);
+            s = compare_frame(out, o, limits, f, number, both++ == 0, within, e);
     }
     for (int k = 0; k < 2 && !s; k++)
         s = read_alone(&f[k], &f[1 - k].rows, &alone[k], e);
@@ -325,16 +326,17 @@ static enum status compare_frames(const struct compare_options *o,
         return s;
     *within = *within && both && !alone[0] && !alone[1];
     if (o->json)
-        printf("],\"both\":%" PRIu64 ",\"only_a\":%" PRIu64 ",\"only_b\":%" PRIu64 ",", both,
-               alone[0], alone[1]);
+        fprintf(out, "],\"both\":%" PRIu64 ",\"only_a\":%" PRIu64 ",\"only_b\":%" PRIu64 ",", both,
+                alone[0], alone[1]);
     else
-        printf("frames       %" PRIu64 " in both files, %" PRIu64 " only in A, %" PRIu64
-               " only in B\n",
-               both, alone[0], alone[1]);
+        fprintf(out,
+                "frames       %" PRIu64 " in both files, %" PRIu64 " only in A, %" PRIu64
+                " only in B\n",
+                both, alone[0], alone[1]);
     return STATUS_OK;
 }
 
-static enum status compare_sides(const struct compare_options *o,
+static enum status compare_sides(FILE *out, const struct compare_options *o,
                                  const struct percentile_limit *limits, struct side f[2],
                                  bool *within, struct error *e)
 {
@@ -343,31 +345,32 @@ static enum status compare_sides(const struct compare_options *o,
     enum status s = STATUS_OK;
     *within = sizes;
     if (o->json)
-        printf("{");
+        fprintf(out, "{");
     if (sizes)
-        s = compare_frames(o, limits, f, within, e);
+        s = compare_frames(out, o, limits, f, within, e);
     for (int k = 0; k < 2 && !sizes && !s; k++)
         s = read_alone(&f[k], NULL, &ignored, e);
     if (s)
         return s;
     if (!same)
-        (o->json ? print_detectors_json : print_detectors)(f);
+        (o->json ? print_detectors_json : print_detectors)(out, f);
     if (o->json)
-        printf("\"within\":%s}\n", *within ? "true" : "false");
+        fprintf(out, "\"within\":%s}\n", *within ? "true" : "false");
     else
-        printf("verdict      %s%s\n", *within ? "within" : "outside",
-               sizes ? "" : " (pixels of different detectors cannot be compared)");
+        fprintf(out, "verdict      %s%s\n", *within ? "within" : "outside",
+                sizes ? "" : " (pixels of different detectors cannot be compared)");
     return STATUS_OK;
 }
 
-enum status compare_nxmx(const struct compare_options *o, const struct percentile_limit *limits,
-                         const char *const paths[2], bool *within, struct error *e)
+enum status compare_nxmx(FILE *out, const struct compare_options *o,
+                         const struct percentile_limit *limits, const char *const paths[2],
+                         bool *within, struct error *e)
 {
     struct side f[2] = {{0}, {0}};
     enum status s = STATUS_OK;
     for (int k = 0; k < 2 && !s; k++)
         s = side_open(&f[k], paths[k], e);
-    s = s ? s : compare_sides(o, limits, f, within, e);
+    s = s ? s : compare_sides(out, o, limits, f, within, e);
     side_close(&f[0]);
     side_close(&f[1]);
     return s;
@@ -456,7 +459,7 @@ static void blank_negative(struct image *image)
 }
 
 /* Compares two files of one image each, and prints the result. */
-static enum status compare_images(const struct compare_options *o,
+static enum status compare_images(FILE *out, const struct compare_options *o,
                                   const struct percentile_limit *limits, const char *const paths[2],
                                   bool *within, struct error *e)
 {
@@ -476,16 +479,35 @@ static enum status compare_images(const struct compare_options *o,
     if (s == STATUS_OK) {
         *within = comparison_is_within(&c, o, limits);
         if (o->json) {
-            printf("{");
-            comparison_print_json(&c, fast, *within);
-            printf("}\n");
+            fprintf(out, "{");
+            comparison_print_json(out, &c, fast, *within);
+            fprintf(out, "}\n");
         } else {
-            comparison_print_text(&c, fast, *within);
+            comparison_print_text(out, &c, fast, *within);
         }
     }
     comparison_free(&c);
     image_free(&files[0].image);
     image_free(&files[1].image);
+    return s;
+}
+
+/* Compares the files, and prints the report when it is complete: a file that cannot be read leaves
+ * no part of it. */
+static enum status report(const struct compare_options *o, const struct percentile_limit *limits,
+                          const char *const paths[2], bool hdf5, bool *within, struct error *e)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    if (!out)
+        return error_memory(e, "the report");
+    enum status s = (hdf5 ? compare_nxmx : compare_images)(out, o, limits, paths, within, e);
+    if (fclose(out) && !s)
+        s = error_memory(e, "the report");
+    if (!s && (fwrite(text, 1, size, stdout) != size || fflush(stdout)))
+        s = error_errno(e, STATUS_FAILED, "cannot write the report");
+    free(text);
     return s;
 }
 
@@ -505,11 +527,7 @@ static enum status compare_files(const struct compare_options *o, const char *co
                       paths[hdf5[1]], paths[hdf5[0]]);
     if (!s && hdf5[0] && o->shape[0])
         s = error_set(e, STATUS_USAGE, "--shape is for raw images; NXmx files contain their sizes");
-    if (!s)
-        s = (hdf5[0] ? compare_nxmx : compare_images)(o, limits, paths, within, e);
-    if (!s && (fflush(stdout) || ferror(stdout)))
-        s = error_errno(e, STATUS_FAILED, "cannot write the report");
-    return s;
+    return s ? s : report(o, limits, paths, hdf5[0], within, e);
 }
 
 int main(int argc, char **argv)

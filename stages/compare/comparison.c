@@ -135,58 +135,58 @@ double comparison_sum_ratio(const struct comparison *c)
     return c->sum_a == c->sum_b ? 1.0 : c->sum_a / c->sum_b;
 }
 
-void comparison_print_text(const struct comparison *c, int64_t fast, bool within)
+void comparison_print_text(FILE *out, const struct comparison *c, int64_t fast, bool within)
 {
-    printf("pixels       %zu, %zu differ%s, %zu not finite\n", c->pixels, c->differing,
-           c->differing ? "" : " (identical)", c->not_finite);
-    printf("floor        %.6g\n", c->floor);
+    fprintf(out, "pixels       %zu, %zu differ%s, %zu not finite\n", c->pixels, c->differing,
+            c->differing ? "" : " (identical)", c->not_finite);
+    fprintf(out, "floor        %.6g\n", c->floor);
     if (c->nerrors) {
-        printf("max error    %.6g at ", c->max_error);
+        fprintf(out, "max error    %.6g at ", c->max_error);
         if (fast)
-            printf("(fast %zu, slow %zu)", c->worst % (size_t)fast, c->worst / (size_t)fast);
+            fprintf(out, "(fast %zu, slow %zu)", c->worst % (size_t)fast, c->worst / (size_t)fast);
         else
-            printf("pixel %zu", c->worst);
-        printf(": %.9g against %.9g\n", c->worst_a, c->worst_b);
-        printf("percentiles ");
+            fprintf(out, "pixel %zu", c->worst);
+        fprintf(out, ": %.9g against %.9g\n", c->worst_a, c->worst_b);
+        fprintf(out, "percentiles ");
         for (int i = 0; i < PERCENTS; i++)
-            printf(" %g%%: %.6g%s", percents[i], comparison_percentile(c, percents[i]),
-                   i + 1 < PERCENTS ? "," : "\n");
-        printf("sum ratio    %.12g (%.9g against %.9g)\n", comparison_sum_ratio(c), c->sum_a,
-               c->sum_b);
-        printf("correlation  %.9g\n", c->correlation);
+            fprintf(out, " %g%%: %.6g%s", percents[i], comparison_percentile(c, percents[i]),
+                    i + 1 < PERCENTS ? "," : "\n");
+        fprintf(out, "sum ratio    %.12g (%.9g against %.9g)\n", comparison_sum_ratio(c), c->sum_a,
+                c->sum_b);
+        fprintf(out, "correlation  %.9g\n", c->correlation);
     }
-    printf("verdict      %s\n", within ? "within" : "outside");
+    fprintf(out, "verdict      %s\n", within ? "within" : "outside");
 }
 
 /* Prints a JSON number; null for NaN and infinity, which JSON does not have. */
-static void print_number(const char *name, double value)
+static void print_number(FILE *out, const char *name, double value)
 {
     if (isfinite(value))
-        printf("\"%s\":%.17g,", name, value);
+        fprintf(out, "\"%s\":%.17g,", name, value);
     else
-        printf("\"%s\":null,", name);
+        fprintf(out, "\"%s\":null,", name);
 }
 
-void comparison_print_json(const struct comparison *c, int64_t fast, bool within)
+void comparison_print_json(FILE *out, const struct comparison *c, int64_t fast, bool within)
 {
-    printf("\"pixels\":%zu,\"differing\":%zu,\"identical\":%s,\"not_finite\":%zu,", c->pixels,
-           c->differing, c->differing ? "false" : "true", c->not_finite);
-    print_number("floor", c->floor);
-    print_number("max_error", c->nerrors ? c->max_error : NAN);
+    fprintf(out, "\"pixels\":%zu,\"differing\":%zu,\"identical\":%s,\"not_finite\":%zu,", c->pixels,
+            c->differing, c->differing ? "false" : "true", c->not_finite);
+    print_number(out, "floor", c->floor);
+    print_number(out, "max_error", c->nerrors ? c->max_error : NAN);
     if (fast)
-        printf("\"worst\":[%zu,%zu],", c->worst % (size_t)fast, c->worst / (size_t)fast);
+        fprintf(out, "\"worst\":[%zu,%zu],", c->worst % (size_t)fast, c->worst / (size_t)fast);
     else
-        printf("\"worst\":%zu,", c->worst);
-    print_number("worst_a", c->worst_a);
-    print_number("worst_b", c->worst_b);
+        fprintf(out, "\"worst\":%zu,", c->worst);
+    print_number(out, "worst_a", c->worst_a);
+    print_number(out, "worst_b", c->worst_b);
     for (int i = 0; i < PERCENTS; i++) {
         char name[32];
         (void)snprintf(name, sizeof name, "percentile_%g", percents[i]);
-        print_number(name, comparison_percentile(c, percents[i]));
+        print_number(out, name, comparison_percentile(c, percents[i]));
     }
-    print_number("sum_a", c->sum_a);
-    print_number("sum_b", c->sum_b);
-    print_number("sum_ratio", comparison_sum_ratio(c));
-    print_number("correlation", c->correlation);
-    printf("\"within\":%s", within ? "true" : "false");
+    print_number(out, "sum_a", c->sum_a);
+    print_number(out, "sum_b", c->sum_b);
+    print_number(out, "sum_ratio", comparison_sum_ratio(c));
+    print_number(out, "correlation", c->correlation);
+    fprintf(out, "\"within\":%s", within ? "true" : "false");
 }

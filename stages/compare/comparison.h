@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "base/error.h"
 #include "base/opt.h"
@@ -62,17 +63,18 @@ bool comparison_is_within(const struct comparison *c, const struct compare_optio
 
 void comparison_free(struct comparison *c);
 
-/* Print the result to stdout. `fast` is the number of pixels of a row; 0: not known. The JSON
+/* Print the result. `fast` is the number of pixels of a row; 0: not known. The JSON
  * text has the members of an object, without its braces. */
-void comparison_print_text(const struct comparison *c, int64_t fast, bool within);
-void comparison_print_json(const struct comparison *c, int64_t fast, bool within);
+void comparison_print_text(FILE *out, const struct comparison *c, int64_t fast, bool within);
+void comparison_print_json(FILE *out, const struct comparison *c, int64_t fast, bool within);
 
-/* Compares the frames that have the same number, and prints a line for each.  Detectors that differ
- * are described in a table: size, resolution, photons and overloads.  Frames of detectors with
- * different numbers of pixels are not compared, and *within is false then, or if a frame is in only
- * one of the files.
- * STATUS_INPUT: a file cannot be read, or is not from bragg-write. */
-enum status compare_nxmx(const struct compare_options *o, const struct percentile_limit *limits,
-                         const char *const paths[2], bool *within, struct error *e);
+/* Compares the frames that have the same number, and prints a line for each to `out`.  Detectors
+ * that differ are described in a table: size, resolution, photons and overloads.  Frames of
+ * detectors with different numbers of pixels are not compared, and *within is false then, or if a
+ * frame is in only one of the files. STATUS_INPUT: a file cannot be read, or is not from
+ * bragg-write. */
+enum status compare_nxmx(FILE *out, const struct compare_options *o,
+                         const struct percentile_limit *limits, const char *const paths[2],
+                         bool *within, struct error *e);
 
 #endif

@@ -50,17 +50,15 @@ static bool key_is(const struct eiger_keys *k, const char *name, const char *tex
 /* Refuses settings that the pipeline cannot simulate. */
 static enum status check_settings(const struct eiger_keys *k, struct error *e)
 {
-    static const char *const still[] = {"chi_start",          "chi_increment", "kappa_start",
-                                        "kappa_increment",    "phi_start",     "phi_increment",
-                                        "two_theta_increment"};
     const double images = keys_per_trigger(k) * keys_real(k, "ntrigger");
-    for (size_t i = 0; i < sizeof still / sizeof *still; i++)
-        if (keys_real(k, still[i]) != 0)
-            return error_set(e, STATUS_INPUT,
-                             "arm: %s must be 0 (got %g), because only omega moves the crystal",
-                             still[i], keys_real(k, still[i]));
     if (!(keys_real(k, "detector_distance") > 0))
         return error_set(e, STATUS_INPUT, "arm: detector_distance must be above 0 m (got 0)");
+    if (!(keys_real(k, "detector_distance") * 1e6 > keys_real(k, "braggpipe:config:sample_z")))
+        return error_set(
+            e, STATUS_INPUT,
+            "arm: sample_z moves the sample to the detector (got %g um); expected less "
+            "than detector_distance (%g m)",
+            keys_real(k, "braggpipe:config:sample_z"), keys_real(k, "detector_distance"));
     const bool moves = key_is(k, "braggpipe:config:motors", "trigger");
     if (images > (moves ? MOVED_MAX : FRAMES_MAX))
         return error_set(e, STATUS_INPUT,
@@ -88,9 +86,12 @@ static void add_experiment(struct words *w, const struct eiger *v)
     if (keys_real(k, "two_theta_start") != 0)
         add_word(w, "--set=geometry.twotheta=%.12g", keys_real(k, "two_theta_start"));
     const double x_um = keys_real(k, "braggpipe:config:sample_x"),
-                 y_um = keys_real(k, "braggpipe:config:sample_y");
+                 y_um = keys_real(k, "braggpipe:config:sample_y"),
+                 z_um = keys_real(k, "braggpipe:config:sample_z");
     if (!v->moves && (x_um != 0 || y_um != 0))
         add_word(w, "--set=orient.sample-at=%.12g,%.12g", x_um, y_um);
+    if (z_um != 0)  // the sample moves to the detector as if the detector moved to the sample
+        add_word(w, "--set=orient.coffset=%.12g", -1e-3 * z_um);
     add_word(w, "--set=orient.phi0=%.12g",
              v->start_deg + (v->moves ? 0 : keys_real(k, "braggpipe:config:omega")));
     add_word(w, "--set=orient.osc=%.12g", keys_real(k, "omega_increment"));

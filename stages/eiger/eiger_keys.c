@@ -38,15 +38,19 @@ struct eiger_row {
     enum access access;
     const char *usual;    // default, as JSON
     const char *unit;     // NULL: none
-    double least, most;   // range of numbers; both 0: no range
+    double least, most;   // range of numbers; both 0: no range, see also why_fixed
     const char *allowed;  // texts separated by |; NULL: any value
 };
 
 #define D "detector", "config"
-#define ANGLE(name)                                                     \
-    {D, name "_increment", "float", WRITE, "0.0", "deg", -1e6, 1e6, 0}, \
-    {                                                                   \
-        D, name "_start", "float", WRITE, "0.0", "deg", -1e6, 1e6, 0    \
+#define ANGLE(name, most)                                       \
+    {                                                           \
+        D, name, "float", WRITE, "0.0", "deg", -(most), most, 0 \
+    }
+/* An angle that must be 0: only omega moves the crystal, and the detector stays where it is. */
+#define FIXED(name)                                    \
+    {                                                  \
+        D, name, "float", WRITE, "0.0", "deg", 0, 0, 0 \
     }
 #define ELEMENTS "|Ti|V|Cr|Mn|Fe|Co|Ni|Cu|Zn|Ga|Ge|As|Se|Br|Mo|Ag"
 static const double lines_eV[] = {0,        4510.84, 4952.2,  5414.72,  5898.75, 6403.84,
@@ -55,11 +59,12 @@ static const double lines_eV[] = {0,        4510.84, 4952.2,  5414.72,  5898.75,
 
 static const struct eiger_row rows[] = {
     {D, "auto_summation", "bool", WRITE, "true", 0, 0, 0, 0},
-    {D, "beam_center_x", "float", WRITE, "0.0", "", -1e6, 1e6, 0},
-    {D, "beam_center_y", "float", WRITE, "0.0", "", -1e6, 1e6, 0},
+    {D, "beam_center_x", "float", WRITE, "0.0", "", -9e5, 9e5, 0},
+    {D, "beam_center_y", "float", WRITE, "0.0", "", -9e5, 9e5, 0},
     {D, "bit_depth_image", "uint", READ, "32", 0, 0, 0, 0},
     {D, "bit_depth_readout", "uint", READ, "16", 0, 0, 0, 0},
-    ANGLE("chi"),
+    FIXED("chi_increment"),
+    FIXED("chi_start"),
     {D, "compression", "string", WRITE, "\"bslz4\"", 0, 0, 0, "lz4|bslz4|none"},
     {D, "count_time", "float", WRITE, "0.0999999", "s", 3e-6, 3600, 0},
     {D, "counting_mode", "string", WRITE, "\"normal\"", 0, 0, 0, "normal|retrigger"},
@@ -67,7 +72,7 @@ static const struct eiger_row rows[] = {
     {D, "countrate_correction_count_cutoff", "uint", READ, "0", 0, 0, 0, 0},
     {D, "data_collection_date", "string", READ, "\"\"", 0, 0, 0, 0},
     {D, "description", "string", READ, "\"\"", 0, 0, 0, 0},
-    {D, "detector_distance", "float", WRITE, "0.0", "m", 0, 1e6, 0},
+    {D, "detector_distance", "float", WRITE, "0.0", "m", 0, 1000, 0},
     {D, "detector_number", "string", READ, "\"0\"", 0, 0, 0, 0},
     {D, "detector_readout_time", "float", READ, "1e-7", "s", 0, 0, 0},
     {D, "detector_translation", "float[]", HIDDEN_READ, "[0.0,0.0,0.0]", "m", 0, 0, 0},
@@ -82,15 +87,18 @@ static const struct eiger_row rows[] = {
     {D, "incident_energy", "float", WRITE, "12400.0", "eV", 3500, 40000, 0},
     {D, "incident_particle_type", "string", READ, "\"photons\"", 0, 0, 0, 0},
     {D, "instrument_name", "string", WRITE, "\"\"", 0, 0, 0, 0},
-    ANGLE("kappa"),
+    FIXED("kappa_increment"),
+    FIXED("kappa_start"),
     {D, "mask_to_zero", "bool", WRITE, "false", 0, 0, 0, 0},
-    {D, "nexpi", "uint", READ, "1", 0, 0, 0, 0},
+    {D, "nexpi", "uint", WRITE, "1", "", 1, 1, 0},
     {D, "nimages", "uint", WRITE, "1", "", 1, 1e9, 0},
     {D, "ntrigger", "uint", WRITE, "1", "", 1, 1e9, 0},
     {D, "ntriggers_skipped", "uint", READ, "0", 0, 0, 0, 0},
     {D, "number_of_excluded_pixels", "uint", READ, "0", 0, 0, 0, 0},
-    ANGLE("omega"),
-    ANGLE("phi"),
+    ANGLE("omega_increment", 360.0),
+    ANGLE("omega_start", 180000.0),
+    FIXED("phi_increment"),
+    FIXED("phi_start"),
     {D, "photon_energy", "float", WRITE, "12400.0", "eV", 3500, 40000, 0},
     {D, "pixel_mask_applied", "bool", READ, "true", 0, 0, 0, 0},
     {D, "roi_mode", "string", WRITE, "\"disabled\"", 0, 0, 0, "disabled|4M"},
@@ -112,7 +120,8 @@ static const struct eiger_row rows[] = {
     {D, "total_flux", "float", WRITE, "0.0", "Hz", 0, 1e20, 0},
     {D, "trigger_mode", "string", WRITE, "\"ints\"", 0, 0, 0, "exte|exts|inte|ints"},
     {D, "trigger_start_delay", "float", WRITE, "0.0", "s", 0, 3600, 0},
-    ANGLE("two_theta"),
+    FIXED("two_theta_increment"),
+    ANGLE("two_theta_start", 180.0),
     {D, "virtual_pixel_correction_applied", "bool", WRITE, "true", 0, 0, 0, 0},
     {D, "wavelength", "float", HIDDEN_WRITE, "0.99987", "A", 0.30996, 3.54241, 0},
     {D, "x_pixel_size", "float", READ, "7.5e-5", "m", 0, 0, 0},
@@ -120,12 +129,13 @@ static const struct eiger_row rows[] = {
     {D, "y_pixel_size", "float", READ, "7.5e-5", "m", 0, 0, 0},
     {D, "y_pixels_in_detector", "uint", READ, "0", 0, 0, 0, 0},
     {"braggpipe", "config", "motors", "string", WRITE, "\"arm\"", 0, 0, 0, "arm|trigger"},
-    {"braggpipe", "config", "omega", "float", WRITE, "0.0", "deg", -360000, 360000, 0},
+    {"braggpipe", "config", "omega", "float", WRITE, "0.0", "deg", -180000, 180000, 0},
     {"braggpipe", "config", "pulse_period", "float", WRITE, "0.0", "s", 0, 3600, 0},
     {"braggpipe", "config", "pulses", "string", WRITE, "\"automatic\"", 0, 0, 0,
      "automatic|manual"},
     {"braggpipe", "config", "sample_x", "float", WRITE, "0.0", "um", -1e6, 1e6, 0},
     {"braggpipe", "config", "sample_y", "float", WRITE, "0.0", "um", -1e6, 1e6, 0},
+    {"braggpipe", "config", "sample_z", "float", WRITE, "0.0", "um", -1e6, 1e6, 0},
     {"braggpipe", "config", "truth", "string", WRITE, "\"disabled\"", 0, 0, 0, "enabled|disabled"},
     {"braggpipe", "status", "frames_per_second", "float", READ, "0.0", "Hz", 0, 0, 0},
     {"braggpipe", "status", "late", "uint", READ, "0", 0, 0, 0, 0},
@@ -298,6 +308,16 @@ static double least_of(const struct eiger_keys *keys, const struct eiger_row *ro
     return frame ? keys_view(keys)->fastest_s : row->least;
 }
 
+/* Returns why a number that clients may set has only one value; NULL: it has several. */
+static const char *why_fixed(const struct eiger_row *row)
+{
+    if (strcmp(row->name, "nexpi") == 0)
+        return "only the mode extg, which does not exist here, sums exposures";
+    return row->unit && strcmp(row->unit, "deg") == 0 && !(row->least < row->most)
+               ? "in a series only omega moves"
+               : NULL;
+}
+
 static json_t *limit(const struct eiger_row *row, double value)
 {
     return strcmp(row->type, "uint") == 0 ? json_integer((json_int_t)value) : json_real(value);
@@ -313,7 +333,7 @@ static json_t *describe(const struct eiger_keys *keys, int index)
         list_append_words(list, allowed_of(keys, row), '|');
         (void)json_object_set_new(object, "allowed_values", list);
     }
-    if (row->least < row->most) {
+    if (row->least < row->most || why_fixed(row)) {
         (void)json_object_set_new(object, "max", limit(row, row->most));
         (void)json_object_set_new(object, "min", limit(row, least_of(keys, row)));
     }
@@ -383,6 +403,9 @@ static enum status check_value(const struct eiger_keys *keys, const struct eiger
     else if (!has_type(row, value))
         s = error_set(e, STATUS_INPUT, "%s: the value has the wrong type (got %.100s); expected %s",
                       row->name, given ? given : "", row->type);
+    else if (why_fixed(row) && number != least)
+        s = error_set(e, STATUS_INPUT, "%s: %s (got %.100s); expected %g%s%s", row->name,
+                      why_fixed(row), given ? given : "", least, *row->unit ? " " : "", row->unit);
     else if (row->least < row->most && !(number >= least && number <= row->most))
         s = error_set(e, STATUS_INPUT,
                       "%s: the value is out of range (got %.100s); expected %.9g to %.9g%s%s",

@@ -407,7 +407,7 @@ static const char *intensity_report(void *state)
     at += engine_figures(o->engine, o->plan, o->figures + at, sizeof o->figures - (size_t)at);
     if (o->engine && o->engine->card)
         (void)snprintf(o->figures + at, sizeof o->figures - (size_t)at,
-                       ",\"card_images_given\":%" PRIu64, o->fuse.given);
+                       ",\"gpu_images_given\":%" PRIu64, o->fuse.given);
     if (o->plan && o->engine->unpin)
         o->engine->unpin(o->plan);
     return o->figures;

@@ -148,8 +148,8 @@ const char *gpu_postprocess_report(struct gpu_postprocess *w)
     if (!w->plan)
         return NULL;
     const int at = snprintf(w->figures, sizeof w->figures,
-                            "\"card_images_taken\":%" PRIu64 ",\"card_images_given\":%" PRIu64
-                            ",\"card_images_fetched\":%" PRIu64,
+                            "\"gpu_images_taken\":%" PRIu64 ",\"gpu_images_given\":%" PRIu64
+                            ",\"gpu_images_fetched\":%" PRIu64,
                             w->taken, w->given, w->fetched);
     (void)engine_figures(w->its, w->plan, w->figures + at, sizeof w->figures - (size_t)at);
     w->its->unpin(w->plan);

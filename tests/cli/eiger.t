@@ -151,7 +151,7 @@ printf '%s\n' '0 0' '-100 100' '200 -100' >sites
 scan m_%d.raw --mesh=5,3 --truth=truth.tsv
 hits=$(awk -F'\t' 'NR == 1 { next } { hit[$1] = $2 > 0 } END { for (i = 0; i < 15; i++) printf "%s%d", i ? " " : "", hit[i] }' truth.tsv)
 printf '1 -100 100 %s\n' 10 10.5 20 20.5 >gate
-scan r_%d.raw --frames=4 --phi0=5 --osc=0.5 --gate=gate
+scan r_%d.raw --frames=4 --phi0=5 --osc=0.5 --coffset=-2 --gate=gate
 eiger --initialized --pipeline=sites.yaml
 check 'motors that move between triggers' client raster
 is "a raster scan has the hits of the ground truth: $hits" "$(cat taken)" "$hits"

@@ -133,10 +133,32 @@ def keys():
     put("detector_distance", 0)
     assert "detector_distance" in command("arm", 400) and state() == "idle"
     put("detector_distance", 0.15)
-    put("kappa_start", 5)
-    assert "kappa_start" in command("arm", 400)
+    for axis in "chi", "kappa", "phi", "two_theta":
+        for key in f"{axis}_start", f"{axis}_increment":
+            answer = get("detector/config", key)
+            if key == "two_theta_start":
+                assert (answer["min"], answer["max"]) == (-180, 180), answer
+                continue
+            assert (answer["min"], answer["max"], answer["value"], answer["access_mode"]) == (0, 0, 0, "rw"), answer
+            assert put(key, 5, code=400) == f"{key}: in a series only omega moves (got 5); expected 0 deg"
+            assert put(key, 0) == [key] and value(key) == 0
+    assert put("nexpi", 2, code=400) == "nexpi: only the mode extg, which does not exist here, sums exposures (got 2); expected 1"
+    assert put("nexpi", 1) == ["nexpi"] and get("detector/config", "nexpi")["access_mode"] == "rw"
+    move(sample_z=150000)
+    assert "sample_z" in command("arm", 400) and state() == "idle"
+    move(sample_z=0)
+    # what arm would refuse, because an option has another range, is refused here
+    for key, v, limits in (("omega_start", 180001, "-180000 to 180000 deg"), ("omega_increment", -361, "-360 to 360 deg"),
+                           ("two_theta_start", 181, "-180 to 180 deg"), ("detector_distance", 1001, "0 to 1000 m"),
+                           ("beam_center_x", 1e6, "-900000 to 900000")):
+        assert put(key, v, code=400).endswith(f"; expected {limits}"), key
+    put("omega_start", 180000)
+    move(omega=180000)
+    command("arm")
+    assert state() == "ready"
     command("initialize")
-    assert value("kappa_start") == 0 and value("nimages") == 1
+    move(omega=0)
+    assert value("omega_start") == 0 and value("nimages") == 1
 
 
 def raw(text):
@@ -1006,7 +1028,7 @@ def raster():
     assert [(float(lines[k]["sample_x_um"]), float(lines[k]["sample_y_um"])) for k in (4, 11)] == [(200, -100), (-100, 100)], lines[4]
     print(*hits)
     setup(nimages=2, ntrigger=2, omega_start=5, omega_increment=0.5)
-    move(sample_x=-100, sample_y=100)
+    move(sample_x=-100, sample_y=100, sample_z=2000)
     for number, mode in (2, "ints"), (3, "exts"):
         put("trigger_mode", mode)
         move(pulses="manual", omega=5)

@@ -40,6 +40,17 @@ done
 geometry | bragg-tap --record=geometry.rec
 geometry | orient | bragg-tap --record=recipes.rec
 images | bragg-tap --record=photons.rec
+# a program behind a tap gets no frames and says so, unless the one before it has printed why
+unfed() {
+	: | bragg-write unfed.raw 2>said || true
+	bragg-replay --quiet geometry.rec | bragg-tap --record=unfed.rec | bragg-write unfed.raw 2>>said || true
+	bragg-geometry --distance=-1 2>>said | bragg-orient 2>>said | bragg-intensity 2>>said | bragg-write unfed.raw 2>>said || true
+	rm unfed.rec
+	cut -d';' -f1 said
+}
+is 'a stage without a stage before it, behind a tap, and behind one that failed' "$(unfed)" "bragg-write: stdin: ended without frames
+bragg-write: stdin: ended without frames
+bragg-geometry: --distance: '-1' is out of range"
 is 'three edges are recorded, and nothing else is there' "$(ls ./*.rec*)" './geometry.rec
 ./photons.rec
 ./recipes.rec'

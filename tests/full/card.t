@@ -34,7 +34,7 @@ plain() {
 }
 # count PREFIX STAGE NAME
 count() {
-	sed -n "s/.*\"card_$3\":\([0-9]*\).*/\1/p" "$1.$2.stats"
+	sed -n "s/.*\"gpu_$3\":\([0-9]*\).*/\1/p" "$1.$2.stats"
 }
 body() { # of an SMV file
 	tail -c +$(($(head -c 40 "$1" | sed -n 's/^HEADER_BYTES= *\([0-9]*\);.*/\1/p') + 1)) "$1"

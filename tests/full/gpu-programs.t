@@ -29,7 +29,7 @@ same() {
 	for i in 0 1 2 3; do cmp "$1_$i.raw" "$2_$i.raw" || return 1; done
 }
 count() {
-	sed -n "s/.*\"card_$1\":\([0-9]*\).*/\1/p" stats
+	sed -n "s/.*\"gpu_$1\":\([0-9]*\).*/\1/p" stats
 }
 nothing_left() {
 	grep -q 'blocks 0, events 0, streams 0, places 0 left; most [0-9]*, pinned [0-9]*, opened 0, block [0-9]*, unmapped 0$' report

@@ -83,6 +83,15 @@ interrupt slow.sh grep -aq 'bragg-write: frame 0 of 3, [0-9]* % of the next, [0-
 check 'slow frames: progress before the first one' grep -aq 'bragg-write: frame 0 of 3, [0-9]* % of the next, [0-9:]* left' said
 check 'slow frames: how long finishing them takes' says '^bragg-orient: finishing [123] frames*, about [0-9:]*; Ctrl-C again aborts$'
 
+# --- the percentage is that of the next frame, also when the forecast of the former one comes after it
+cat >four.sh <<'END'
+bragg-geometry --quiet --detpixels=400 --pixel=0.2 --ncells=10 | bragg-orient --quiet --frames=4 --random --mosaic=0.5 --mosaic-domains=3 |
+	bragg-intensity --quiet --engine=reference --threads=1 | bragg-write 'four_%d.raw'
+END
+script -qec 'sh four.sh' /dev/null </dev/null >said
+is 'slow frames: the percentage of a frame does not fall' "$(tr '\r' '\n' <said | sed -n 's/.*bragg-write: frame \([0-9]*\) of 4.*, \([0-9]*\) % of the next.*/\1 \2/p' |
+	awk '$1 in last && $2 < last[$1] { falls++ } { last[$1] = $2 } END { print falls + 0, NR > 4 }')" '0 1'
+
 # what is there after a second Ctrl-C: images of an unfinished data file, and no master
 echo "bragg-geometry --detector=pilatus-300k --distance=100 --energy=12400 --ncells=8 | bragg-orient --frames=100000 --random |
 	bragg-intensity --threads=1 | bragg-write --frames-per-file=10000 half.nxs" >half.sh

@@ -45,7 +45,7 @@ static enum status put_frame(struct hdf5_file *f, struct nxmx_layers *layers,
     if (s == STATUS_OK) {
         nxmx_layers_put(layers, f, i, chunks);
         nxmx_columns_put(columns, f, number, &t);
-        nxmx_peaks_put(peaks, f, &t);
+        s = nxmx_peaks_put(peaks, f, number, &t, e);
     }
     reflection_table_free(&t);
     return s;
@@ -140,6 +140,7 @@ enum status nxmx_write_master(const char *path, const struct nxmx_kind *kind,
 
 struct nxmx_file {
     struct hdf5_file hdf5;
+    const struct nxmx_kind *kind;  // borrowed
     struct nxmx_layers layers;
     char path[NAME_BYTES];
 };
@@ -173,6 +174,7 @@ enum status nxmx_open(const char *path, const struct nxmx_kind *kind, struct nxm
         return STATUS_OK;
     struct nxmx_file *opened = mem_array(1, sizeof *opened);
     (void)snprintf(opened->path, sizeof opened->path, "%s", path);
+    opened->kind = kind;
     if (!hdf5_open(&opened->hdf5, path, nxmx_try, e) && is_of_kind(opened, kind, rows)) {
         *file = opened;
         return STATUS_OK;
@@ -197,6 +199,22 @@ bool nxmx_read_rows(const char *path, const char *lineage, struct nxmx_rows *row
     return good;
 }
 
+/* Compares the checksums of the frame at index `place` with what was read. */
+static enum status check_sums(const struct nxmx_file *file, const struct nxmx_rows *rows,
+                              size_t place, const struct nxmx_chunk *chunks,
+                              const struct reflection_table *t, struct error *e)
+{
+    const struct nxmx_frame *frame = &rows->frames[place];
+    uint32_t sum;
+    if (!frame->summed)
+        return STATUS_OK;
+    const bool images = nxmx_layers_sum(file->kind, chunks, &sum) && sum == frame->images_sum;
+    if (images && nxmx_rows_sum(rows, place, t) == frame->truth_sum)
+        return STATUS_OK;
+    return nxmx_damaged(file->path, images ? "ground truth" : "image", frame->number,
+                        NXMX_REMOVE_FILE, STATUS_FAILED, e);
+}
+
 enum status nxmx_read(struct nxmx_file *file, const struct nxmx_rows *rows, uint64_t frame,
                       struct nxmx_chunk *chunks, struct reflection_table *t, struct error *e)
 {
@@ -204,7 +222,7 @@ enum status nxmx_read(struct nxmx_file *file, const struct nxmx_rows *rows, uint
     if (!nxmx_layers_get(&file->layers, place, chunks) ||
         !nxmx_table_get(&file->hdf5, rows, place, t))
         return error_set(e, STATUS_FAILED, "%s: cannot read image %zu", file->path, place);
-    return STATUS_OK;
+    return check_sums(file, rows, place, chunks, t, e);
 }
 
 void nxmx_close(struct nxmx_file *file)

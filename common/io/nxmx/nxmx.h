@@ -131,6 +131,7 @@ enum status nxmx_write_master(const char *path, const struct nxmx_kind *kind,
 struct nxmx_file;
 
 /* Opens a file of the same kind and reads its rows into *rows.  *file is NULL if there is no file.
+ * *kind must stay valid.
  * The caller calls nxmx_close.  STATUS_FAILED: the file is of another kind. */
 enum status nxmx_open(const char *path, const struct nxmx_kind *kind, struct nxmx_file **file,
                       struct nxmx_rows *rows, struct error *e);
@@ -140,7 +141,8 @@ enum status nxmx_open(const char *path, const struct nxmx_kind *kind, struct nxm
 bool nxmx_read_rows(const char *path, const char *lineage, struct nxmx_rows *rows);
 
 /* Reads the packed images of a frame, in the order of nxmx_source, into chunks[], whose memory is
- * reused.  `rows` are those of the file and must have the frame.  STATUS_FAILED: reading failed. */
+ * reused.  `rows` are those of the file and must have the frame.  STATUS_FAILED: reading failed, or
+ * the frame does not have the checksums with which it was written. */
 enum status nxmx_read(struct nxmx_file *file, const struct nxmx_rows *rows, uint64_t frame,
                       struct nxmx_chunk *chunks, struct reflection_table *t, struct error *e);
 void nxmx_close(struct nxmx_file *file);

@@ -10,6 +10,7 @@
  * The peaks are the true reflections.  A peak position is the index of a pixel: the centre of the
  * first pixel is 0, not 0.5 as in /entry/reflections.  Panels are one below the other.
  */
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -239,19 +240,33 @@ static void put_row(struct hdf5_file *f, hid_t data, hsize_t row, const float *v
     (void)H5Sclose(file);
 }
 
-void nxmx_peaks_put(struct nxmx_peaks *p, struct hdf5_file *f, const struct reflection_table *t)
+/* Checks that the panels of all rows exist: the rows of an existing file that is written again may
+ * be damaged. */
+static enum status check_panels(const struct nxmx_peaks *p, const char *path, uint64_t frame,
+                                const struct reflection_table *t, struct error *e)
+{
+    for (size_t i = 0; i < t->count; i++)
+        if (t->rows[i].panel < 0 || (size_t)t->rows[i].panel >= p->experiment->npanels)
+            return error_set(e, STATUS_FAILED,
+                             "%s: frame %" PRIu64 " has a reflection on panel %" PRId32
+                             "; expected 0 to %zu. " NXMX_REMOVE_FILE,
+                             path, frame, t->rows[i].panel, p->experiment->npanels - 1);
+    return STATUS_OK;
+}
+
+enum status nxmx_peaks_put(struct nxmx_peaks *p, struct hdf5_file *f, uint64_t frame,
+                           const struct reflection_table *t, struct error *e)
 {
     if (!p->written || f->failed)
-        return;
+        return STATUS_OK;
+    const enum status s = check_panels(p, f->path, frame, t, e);
+    if (s)
+        return s;
     const struct reflection_row **order = mem_array(t->count, sizeof *order);
-    bool good = true;  // the rows of an existing file that is written again may be damaged
-    for (size_t i = 0; i < t->count; i++) {
+    for (size_t i = 0; i < t->count; i++)
         order[i] = &t->rows[i];
-        good = good && t->rows[i].panel >= 0 && (size_t)t->rows[i].panel < p->experiment->npanels;
-    }
     qsort(order, t->count, sizeof *order, by_photons);
-    const size_t most = t->count < PEAKS_MAX ? t->count : PEAKS_MAX;
-    const size_t count = hdf5_good(f, good ? 0 : -1) ? most : 0;
+    const size_t count = t->count < PEAKS_MAX ? t->count : PEAKS_MAX;
     for (int column = 0; column < NXMX_PEAK_COLUMNS; column++) {
         memset(p->values, 0, PEAKS_MAX * sizeof *p->values);
         for (size_t i = 0; i < count; i++)
@@ -260,6 +275,7 @@ void nxmx_peaks_put(struct nxmx_peaks *p, struct hdf5_file *f, const struct refl
     }
     p->counts[p->next++] = (int32_t)count;
     mem_free(order);
+    return STATUS_OK;
 }
 
 void nxmx_peaks_close(struct nxmx_peaks *p, struct hdf5_file *f)

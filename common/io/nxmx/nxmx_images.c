@@ -454,6 +454,24 @@ bool nxmx_get_chunk(hid_t data, size_t place, struct nxmx_chunk *chunk)
     return H5Dread_chunk(data, H5P_DEFAULT, at, &mask, chunk->own) >= 0 && !mask;
 }
 
+bool nxmx_layers_sum(const struct nxmx_kind *kind, const struct nxmx_chunk *chunks, uint32_t *sum)
+{
+    hsize_t size[2];
+    bool good = true;
+    nxmx_image_size(kind->experiment, size);
+    const size_t pixels = (size_t)(size[0] * size[1]);
+    void *values = mem_array(pixels, sizeof(uint32_t));
+    *sum = 0;
+    for (size_t k = 0; k < nxmx_layers_count(kind) && good; k++) {
+        struct image image = {.type = type_of(kind, k), .count = pixels, .pixels = values};
+        good = nxmx_unpack(kind->compression, &chunks[k], &image, NULL) == STATUS_OK;
+        if (good)
+            *sum = crc32c(*sum, values, pixels * pixel_size(image.type));
+    }
+    mem_free(values);
+    return good;
+}
+
 bool nxmx_layers_get(const struct nxmx_layers *l, size_t place, struct nxmx_chunk *chunks)
 {
     for (size_t k = 0; k < l->count; k++)

@@ -37,6 +37,14 @@ void nxmx_layout(struct hdf5_file *f, const struct nxmx_kind *kind, const struct
 void nxmx_put_rows(struct hdf5_file *f, const struct nxmx_rows *rows, const struct experiment *x);
 bool nxmx_get_rows(struct hdf5_file *f, struct nxmx_rows *rows);
 
+/* Sets *e to `s` and the line that `what` ("image" or "ground truth") of frame `id` does not have
+ * the checksum with which it was written.  `hint` says what to do.  Returns `s`. */
+#define NXMX_WRITE_AGAIN "Write the frame again"
+#define NXMX_REMOVE_FILE \
+    "Remove the file, and start the run again with --resume, which computes its frames again"
+enum status nxmx_damaged(const char *path, const char *what, uint64_t id, const char *hint,
+                         enum status s, struct error *e);
+
 /* Reads the spectra of frames that have a spectrum of their own.  *rows must have been read from
  * the same file.  Returns false if reading fails. */
 bool nxmx_get_spectra(struct hdf5_file *f, struct nxmx_rows *rows);
@@ -125,6 +133,10 @@ void nxmx_layers_close(struct nxmx_layers *l);
 /* Creates the layers of a master. */
 void nxmx_layers_map(struct hdf5_file *f, const struct nxmx_kind *kind, const struct nxmx_map *map);
 
+/* Computes nxmx_images_sum of the packed images of a frame, one for each layer.  Returns false if a
+ * chunk is corrupt. */
+bool nxmx_layers_sum(const struct nxmx_kind *kind, const struct nxmx_chunk *chunks, uint32_t *sum);
+
 /* Reads the packed image at index `place`.  Returns false if reading fails. */
 bool nxmx_get_chunk(hid_t data, size_t place, struct nxmx_chunk *chunk);
 
@@ -159,6 +171,12 @@ void nxmx_columns_put(struct nxmx_columns *c, struct hdf5_file *f, uint64_t fram
  * them. */
 bool nxmx_columns_get(struct hdf5_file *f, uint64_t first, size_t count,
                       struct reflection_row *rows);
+
+/* Continues *sum, the nxmx_rows_sum of a frame without its reflections, by rows[count] and their
+ * `npixels` pixels, which are read from the file, from pixel `first_pixel` on.  Returns false if
+ * the file does not have these pixels. */
+bool nxmx_columns_sum(struct hdf5_file *f, const struct reflection_row *rows, size_t count,
+                      uint64_t first_pixel, uint64_t npixels, uint32_t *sum);
 
 /* Reads the chunk indexes of the columns.  Used in the trial process. */
 void nxmx_columns_touch(struct hdf5_file *f);
@@ -208,8 +226,10 @@ struct nxmx_peaks {
 void nxmx_peaks_create(struct nxmx_peaks *p, struct hdf5_file *f, const struct nxmx_kind *kind,
                        const struct nxmx_rows *rows);
 
-/* Writes the peaks of the next frame. */
-void nxmx_peaks_put(struct nxmx_peaks *p, struct hdf5_file *f, const struct reflection_table *t);
+/* Writes the peaks of the next frame, which has the number `frame`.  STATUS_FAILED: a reflection is
+ * on a panel that the detector does not have. */
+enum status nxmx_peaks_put(struct nxmx_peaks *p, struct hdf5_file *f, uint64_t frame,
+                           const struct reflection_table *t, struct error *e);
 
 /* Writes the number of peaks of each frame, and frees *p. */
 void nxmx_peaks_close(struct nxmx_peaks *p, struct hdf5_file *f);

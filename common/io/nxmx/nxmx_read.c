@@ -293,6 +293,15 @@ enum status nxmx_one_read(const char *path, uint64_t id, size_t pixels, struct n
     return s || !none[0] ? s : foreign(source, e);
 }
 
+enum status nxmx_damaged(const char *path, const char *what, uint64_t id, const char *hint,
+                         enum status s, struct error *e)
+{
+    return error_set(e, s,
+                     "%s: the %s of frame %" PRIu64
+                     " is damaged: it has another checksum than when it was written. %s",
+                     path, what, id, hint);
+}
+
 enum status nxmx_one_check(const char *path, uint64_t id, const struct nxmx_one *one,
                            const struct nxmx_rows *rows, struct error *e)
 {
@@ -304,11 +313,8 @@ enum status nxmx_one_check(const char *path, uint64_t id, const struct nxmx_one 
         nxmx_images_sum(&one->image, &one->planes, &one->reflections) == frame->images_sum;
     if (images && nxmx_rows_sum(rows, (size_t)place, &one->reflections) == frame->truth_sum)
         return STATUS_OK;
-    return error_set(e, STATUS_INPUT,
-                     "%s: the %s of frame %" PRIu64
-                     " is damaged: it has another checksum than when it was written. Write the "
-                     "frame again",
-                     path, images ? "ground truth" : "image", id);
+    return nxmx_damaged(path, images ? "ground truth" : "image", id, NXMX_WRITE_AGAIN, STATUS_INPUT,
+                        e);
 }
 
 void nxmx_one_free(struct nxmx_one *one)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/hash.h"
 #include "io/hdf5/hdf5_file.h"
 
 #define GROUP "/entry/reflections"
@@ -243,6 +244,23 @@ bool nxmx_columns_get(struct hdf5_file *f, uint64_t first, size_t count,
             memcpy((char *)&rows[k] + c->offset, (const char *)values + k * size, size);
     }
     mem_free(values);
+    return good;
+}
+
+bool nxmx_columns_sum(struct hdf5_file *f, const struct reflection_row *rows, size_t count,
+                      uint64_t first_pixel, uint64_t npixels, uint32_t *sum)
+{
+    const size_t n = (size_t)npixels;
+    *sum = crc32c(*sum, rows, count * sizeof *rows);
+    if (!npixels)
+        return true;
+    uint32_t *pixels = npixels <= UINT32_MAX && hdf5_affords(f, n * sizeof *pixels)
+                           ? mem_try_array(n, sizeof *pixels)
+                           : NULL;
+    const bool good = pixels && get_items(f, PIXELS, H5T_STD_U32LE, first_pixel, n, pixels);
+    if (good)
+        *sum = crc32c(*sum, pixels, n * sizeof *pixels);
+    mem_free(pixels);
     return good;
 }
 
