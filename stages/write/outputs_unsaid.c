@@ -230,7 +230,7 @@ static bool is_truth_cut(const struct unsaid_frame *u, char *value)
     size_t held = 0;
     if (count < 2)
         return false;
-    cbf_header_make(&h, u->kind, u->image, u->f, NULL, 0);
+    cbf_header_make(&h, u->kind, u->image, u->f, 0);
     h.text[h.length < sizeof h.text ? h.length : sizeof h.text - 1] = 0;
     while (held < count) {
         (void)snprintf(key, sizeof key, held ? "BRAGG_RECIPROCAL_%zu " : "BRAGG_RECIPROCAL ", held);

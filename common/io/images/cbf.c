@@ -17,7 +17,7 @@
 
 /* Largest size of the header before that of the binary part.  fabio searches the beginning of the
  * pixels only in the first 8 KiB. */
-enum { CONTENTS_BYTES = 7616 };
+enum { CONTENTS_BYTES = 7680 };
 enum { TIME_SIZE = 32, SECONDS_MAX = 2000000000 };
 /* Thickness for a sensor without depth.  Without the line of the thickness, dxtbx assumes 0.45 mm
  * for an Eiger, and assumes that a Pilatus does not count photons.  With a thickness, dxtbx
@@ -81,25 +81,6 @@ enum cbf_header cbf_header_kind(const char *text)
                                                : CBF_PILATUS;
 }
 
-/* --- Content-MD5 ----------------------------------------------------------- */
-
-enum { BASE64_CHARS = 24 };
-
-/* Computes the MD5 checksum of `size` bytes as text in the form of Content-MD5: base64 of the
- * sixteen bytes. */
-static void md5_text(const uint8_t *bytes, size_t size, char text[BASE64_CHARS + 1])
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    uint8_t sum[MD5_BYTES + 2] = {0};
-    md5_compute(bytes, size, sum);
-    for (int i = 0; i < BASE64_CHARS; i++) {
-        const uint8_t *three = sum + i / 4 * 3;
-        const uint32_t group = (uint32_t)three[0] << 16 | (uint32_t)three[1] << 8 | three[2];
-        text[i] = digits[group >> (18 - 6 * (i % 4)) & 63];
-    }
-    memcpy(text + BASE64_CHARS - 2, "==", 3);
-}
-
 /* --- header -------------------------------------------------------------- */
 
 /* Writes an artificial time of a frame, because some programs need one.  Frames follow one
@@ -156,9 +137,8 @@ static void append_contents(struct header_text *h, enum cbf_header kind, const s
 }
 
 void cbf_header_make(struct header_text *h, enum cbf_header kind, const struct experiment *x,
-                     const struct frame *f, const uint8_t *encoded, size_t bytes)
+                     const struct frame *f, size_t bytes)
 {
-    char sum[BASE64_CHARS + 1];
     h->length = 0;
     header_append(h, "###CBF: VERSION 1.5, braggpipe " BRAGG_VERSION "\r\n\r\n");
     header_append(h, "data_frame_%" PRIu64 "\r\n\r\n", f->recipe.id);
@@ -174,10 +154,6 @@ void cbf_header_make(struct header_text *h, enum cbf_header kind, const struct e
     header_append(h, "X-Binary-Size: %zu\r\nX-Binary-ID: 1\r\n", bytes);
     header_append(h, "X-Binary-Element-Type: \"signed 32-bit integer\"\r\n"
                      "X-Binary-Element-Byte-Order: LITTLE_ENDIAN\r\n");
-    if (encoded) {
-        md5_text(encoded, bytes, sum);
-        header_append(h, "Content-MD5: %s\r\n", sum);
-    }
     header_append(h, "X-Binary-Number-of-Elements: %zu\r\n", f->image.count);
     header_append(h, "X-Binary-Size-Fastest-Dimension: %" PRId64 "\r\n", x->panels->fast_pixels);
     header_append(h, "X-Binary-Size-Second-Dimension: %" PRId64 "\r\n", x->panels->slow_pixels);
@@ -308,12 +284,31 @@ enum status cbf_write(FILE *out, const struct experiment *x, const struct frame 
     }
     if (s)
         return s;
-    cbf_header_make(&h, kind, x, f, scratch->bytes, bytes);
+    cbf_header_make(&h, kind, x, f, bytes);
     if (fwrite(h.text, 1, h.length, out) != h.length ||
         fwrite(scratch->bytes, 1, bytes, out) != bytes ||
         fwrite(padding, 1, sizeof padding, out) != sizeof padding || fputs(end, out) < 0)
         return error_errno(e, STATUS_FAILED, "cannot write a CBF image");
     return STATUS_OK;
+}
+
+/* --- reading: MD5 of the packed pixels ------------------------------------- */
+
+enum { BASE64_CHARS = 24 };
+
+/* Computes the MD5 checksum of `size` bytes as text in the form of Content-MD5: base64 of the
+ * sixteen bytes. */
+static void md5_text(const uint8_t *bytes, size_t size, char text[BASE64_CHARS + 1])
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    uint8_t sum[MD5_BYTES + 2] = {0};
+    md5_compute(bytes, size, sum);
+    for (int i = 0; i < BASE64_CHARS; i++) {
+        const uint8_t *three = sum + i / 4 * 3;
+        const uint32_t group = (uint32_t)three[0] << 16 | (uint32_t)three[1] << 8 | three[2];
+        text[i] = digits[group >> (18 - 6 * (i % 4)) & 63];
+    }
+    memcpy(text + BASE64_CHARS - 2, "==", 3);
 }
 
 /* --- reading: the header of the binary part ------------------------------- */

@@ -4,7 +4,8 @@
  *
  * The header describes one flat panel across the beam, with rows along +x and columns along -y of
  * the laboratory frame.  It does not have the time of day, so that equal frames give equal bytes.
- * Content-MD5 is the checksum of the encoded image, as imgCIF defines it.
+ * It does not have a Content-MD5 either: MD5 takes three times as long as the encoding, readers do
+ * not need it, and the index of bragg-write has the CRC-32C of the pixels.
  *
  * A generic header is for detectors of any size.  With the header of a detector maker, programs
  * treat the frame as an image of that detector: with its gaps, and with a sensor in which photons
@@ -35,10 +36,10 @@ enum status cbf_header_check(enum cbf_header kind, const struct experiment *x, s
 /* Returns the kind of a header from its text.  `text` is the beginning of the file. */
 enum cbf_header cbf_header_kind(const char *text);
 
-/* Makes the part of the file before the encoded image, encoded[bytes].  NULL: the image is not
- * known yet, and the header has no Content-MD5.  cbf_header_check must allow `kind`. */
+/* Makes the part of the file before the encoded image, which has `bytes` bytes.  cbf_header_check
+ * must allow `kind`. */
 void cbf_header_make(struct header_text *h, enum cbf_header kind, const struct experiment *x,
-                     const struct frame *f, const uint8_t *encoded, size_t bytes);
+                     const struct frame *f, size_t bytes);
 
 /* Buffer for the encoded image.  It is reused for the next image, so that memory need not be
  * allocated again.  The caller sets it to zero at first; cbf_scratch_free frees it. */
