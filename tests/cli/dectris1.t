@@ -126,7 +126,7 @@ ended 'threshold: the end' '0 header 0 1 2 3 4 end '
 
 # clients
 count=20
-serve 16
+serve 16 --rate=20  # else all messages may be on their way to the first client when it leaves
 client messages=3
 is 'a client that leaves' "$(tr '\n' ' ' <taken)" 'header 0 1 '
 client

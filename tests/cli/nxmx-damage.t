@@ -1,7 +1,7 @@
 #!/bin/sh
 # NXmx files have a checksum of each frame: bytes that change later are told, wherever they are.
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
-needs 'damaged NXmx files' python:h5py python:numpy
+needs 'damaged NXmx files' python:h5py python:numpy python:zmq python:msgpack
 scratch
 bragg-geometry --quiet --detpixels=64 --pixel=1 --ncells=8 | bragg-orient --quiet --frames=4 --random --spectrum=gauss --bandwidth=0.5 --channels=3 |
 	bragg-intensity --quiet --reflections --labels --derivatives=rot_x | bragg-tap --quiet --record=all.rec

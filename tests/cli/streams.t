@@ -63,7 +63,8 @@ served --protocol=array-1.0 --connect=ipc://"$PWD/s" --rate=3
 check 'a client that leaves after two frames' client array pull bind "ipc://$PWD/s" 0 2
 mv taken first
 check 'the next client gets what was not on its way' client array pull bind "ipc://$PWD/s" 0 1
-wait "$pipe"
+kill "$pipe" 2>/dev/null || true  # else it waits for a client that takes the other frames
+wait "$pipe" || true
 is 'no frame is taken twice' "$(cat first taken | sort | uniq -d)" ''
 
 served --protocol=lclstreamer --connect=ipc://"$PWD/s" --series=12 --socket=pub --topic=run12

@@ -36,7 +36,7 @@ for kind in push pub; do
 		skip "mflow reads array-1.0: $kind" 'mflow is missing: scripts/install-deps full'
 	fi
 done
-if has python:cbor2 python:bitshuffle python:zmq python:numpy; then
+if has python:cbor2 python:bitshuffle python:zmq python:numpy python:msgpack; then
 	for dtype in uint32 uint16; do
 		frames | timeout 60 bragg-serve --protocol=lclstreamer --connect=ipc://"$PWD/l" --dtype=$dtype >endpoint 2>message &
 		pipe=$!
