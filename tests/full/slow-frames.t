@@ -90,7 +90,7 @@ bragg-geometry --quiet --detpixels=400 --pixel=0.2 --ncells=10 | bragg-orient --
 END
 script -qec 'sh four.sh' /dev/null </dev/null >said
 is 'slow frames: the percentage of a frame does not fall' "$(tr '\r' '\n' <said | sed -n 's/.*bragg-write: frame \([0-9]*\) of 4.*, \([0-9]*\) % of the next.*/\1 \2/p' |
-	awk '$1 in last && $2 < last[$1] { falls++ } { last[$1] = $2 } END { print falls + 0, NR > 4 }')" '0 1'
+	awk '$1 in last && $2 < last[$1] { falls++ } { last[$1] = $2 } END { print falls + 0, (NR > 4) }')" '0 1'
 
 # what is there after a second Ctrl-C: images of an unfinished data file, and no master
 echo "bragg-geometry --detector=pilatus-300k --distance=100 --energy=12400 --ncells=8 | bragg-orient --frames=100000 --random |
