@@ -424,7 +424,7 @@ enum status results_folder_next(struct results_folder *f, struct results_files *
     return STATUS_OK;
 }
 
-enum { UNTITLED = 4 };  // number of columns if there is no title line
+enum { UNTITLED_COLUMNS = 4 };  // without a title line: frame, fast, slow, intensity
 enum { FRAME, PANEL, FAST, SLOW, INTENSITY, HIT, TIME, SCORE, DAMAGED };
 static const char *const names[PEAK_COLUMNS] = {"frame", "panel",  "fast",  "slow",   "intensity",
                                                 "hit",   "time_s", "score", "damaged"};
@@ -462,7 +462,7 @@ static enum status read_title(struct peak_table *t, struct error *e)
     static const int untitled[PEAK_COLUMNS] = {0, -1, 1, 2, 3, -1, -1, -1, -1};
     char *words[ITEMS_MAX];
     memcpy(t->at, untitled, sizeof t->at);
-    t->columns = UNTITLED;
+    t->columns = UNTITLED_COLUMNS;
     if (!next_line(t))
         return t->lines.half_line ? lines_end_early(&t->lines, "its first line", e) : STATUS_OK;
     if (strspn(t->lines.line, " \t0123456789") > strspn(t->lines.line, " \t"))

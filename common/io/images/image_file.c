@@ -250,8 +250,8 @@ static enum status parse_cbf_header(const char *path, const char *bytes, struct 
     return text.status;
 }
 
-/* Reads the text of a CBF file up to its binary part.  Reads no more than that, because a series
- * has many files.  Returns false if there is no binary part within CBF_HEADER_MAX bytes. */
+/* Reads the text of a CBF file up to its binary part.  Does not read the pixels, because a
+ * series has many files.  Returns false if there is no binary part within CBF_HEADER_MAX bytes. */
 static bool read_cbf_text(FILE *in, char *text)
 {
     enum { BLOCK = 4096, MARK = 4 };

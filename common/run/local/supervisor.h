@@ -16,8 +16,8 @@
  * Adds processes to a running pipeline, or removes processes from it (--add, --remove).
  *
  * Another bragg-run sends the request of the user to the one that runs.  Requests and answers are
- * files in the private folder of the run.  Only the user of the run can write there, and from every
- * host that shares the folder.
+ * files in the private folder of the run.  Only the user of the run can write there.  The user can
+ * do so from each host that shares the folder.
  *   `wish-ID`  the request: "add STAGE=N" or "remove STAGE=N"
  *   `told-ID`  the answer: "STATUS TEXT"
  */
