@@ -7,6 +7,7 @@
 #include "replay.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -225,6 +226,7 @@ static enum status replay_setup_nxmx(const char *path, const struct nxmx_rows *r
     x->gain = 1;
     x->detector_moves = moves(rows);
     x->sample_moves = rows && rows->has_samples;
+    x->sizes_vary = rows && rows->nlattices && rows->lattices->cells[0] > 0.0;
     if (s == STATUS_OK)
         nxmx_axes(x, axes);
     return s;
@@ -467,6 +469,23 @@ static enum status take_pixels(const char *path, const struct image *from,
     return STATUS_OK;
 }
 
+/* Sets the edges and the size of the crystal of a lattice.  STATUS_INPUT: the file is damaged. */
+static enum status take_cell(const struct experiment *x, const struct nxmx_lattice *l,
+                             struct orientation_request *o, struct error *e)
+{
+    bool good = l->crystal < x->ncrystals;
+    for (int k = 0; k < 3 && good; k++) {
+        o->strain[k] = l->cell[k] / x->crystals[l->crystal].cell_A[k] - 1.0;
+        o->cells[k] = l->cells[k];
+        good = o->strain[k] > -1.0 && isfinite(o->strain[k]);
+    }
+    o->has_cells = x->sizes_vary;
+    return good ? STATUS_OK
+                : error_set(e, STATUS_INPUT,
+                            "frame %" PRIu64 " has a lattice with an impossible crystal or cell",
+                            l->frame);
+}
+
 /* Adds the lattices of a frame of an NXmx file to the recipe, in their orientation at the start
  * of the frame. */
 static enum status take_lattices(const struct replay_images *r, const struct experiment *x,
@@ -474,7 +493,7 @@ static enum status take_lattices(const struct replay_images *r, const struct exp
                                  struct error *e)
 {
     const struct nxmx_rows *rows = &r->rows;
-    const struct orientation_request still = {
+    struct orientation_request still = {
         .phi_rad = deg_to_rad(frame->rotation_start + 0.5 * frame->rotation_width),
         .phi = NO_STEPS};
     if (!x->ncrystals || !frame->lattices || frame->lattices > rows->nlattices)
@@ -493,8 +512,10 @@ static enum status take_lattices(const struct replay_images *r, const struct exp
                 rotation[3 * row + column] = r->axes[row] * l->orientation[column] +
                                              r->axes[3 + row] * l->orientation[3 + column] +
                                              r->axes[6 + row] * l->orientation[6 + column];
-        s = setup_lattice_rotated(x, (uint32_t)l->crystal, rotation, &still,
-                                  &recipe->lattices[recipe->nlattices++], e);
+        s = take_cell(x, l, &still, e);
+        s = s ? s
+              : setup_lattice_rotated(x, (uint32_t)l->crystal, rotation, &still,
+                                      &recipe->lattices[recipe->nlattices++], e);
     }
     return s;
 }

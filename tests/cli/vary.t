@@ -107,6 +107,16 @@ if has python:h5py; then
 	is 'NXmx files have the cells of each lattice' "$(column spots.tsv cells_b | paste -s -d' ')" "$(/usr/bin/python3 -c '
 import h5py
 print(*(int(n) for n in h5py.File("spots.nxs")["entry/braggpipe/lattice_cells_along_axes"][:, 1]))')"
+	bragg-geometry --quiet --detpixels=64 --pixel=1 --cell=80,70,60 --default-F=100 --ncells=9 |
+		bragg-orient --quiet --random --frames=3 --vary=size=uniform:20,50 --vary=a=uniform:76,84 |
+		bragg-intensity --quiet | bragg-noise --quiet | bragg-write --quiet first.nxs
+	bragg-replay --quiet first.nxs | bragg-write --quiet again.nxs
+	check 'a replayed NXmx file has the cells and the edges of each lattice' /usr/bin/python3 -c '
+import h5py
+first, again = (h5py.File(name)["entry/braggpipe"] for name in ("first.nxs", "again.nxs"))
+assert (first["lattice_cells_along_axes"][:] == again["lattice_cells_along_axes"][:]).all()
+assert abs(first["lattices"]["cell"] - again["lattices"]["cell"]).max() < 1e-9
+assert len(set(first["lattices"]["cell"][:, 0])) == 3'
 else
 	skip 'NXmx files have the cells of each lattice' "$lack is missing"
 fi
