@@ -439,7 +439,8 @@ enum { MORE_SIZE = 256 };  // bytes for the optional columns of the table
 /* --- orientations from a file ----------------------------------------------- */
 
 /* Sets the number of frames, unless --frames, --only or --scan gives it, to the number of
- * orientations in the list divided by `lattices`, the number of orientations per frame.
+ * orientations in the list divided by `lattices`, the number of orientations per frame.  In a
+ * rotation the list of one frame is enough: the same crystals turn with the spindle.
  * STATUS_INPUT: the list has too few orientations, or the last frame is incomplete. */
 static enum status count_listed(struct orient *o, uint64_t lattices, struct error *e)
 {
@@ -452,13 +453,15 @@ static enum status count_listed(struct orient *o, uint64_t lattices, struct erro
                          p->orientations, o->nlisted, lattices);
     if (!known)
         p->frames = (int64_t)(o->nlisted / lattices);
-    if ((uint64_t)p->frames * lattices > o->nlisted)
-        return error_set(e, STATUS_INPUT,
-                         "%s: has %zu orientations, but %" PRId64 " frames need %" PRIu64
-                         ", one per %s. Use --misset to give all frames the same orientation",
-                         p->orientations, o->nlisted, p->frames, (uint64_t)p->frames * lattices,
-                         lattices == 1 ? "frame" : "lattice of a frame");
-    return STATUS_OK;
+    o->same_crystals = known && p->osc_deg != 0 && o->nlisted == lattices;
+    if (o->same_crystals || (uint64_t)p->frames * lattices <= o->nlisted)
+        return STATUS_OK;
+    return error_set(e, STATUS_INPUT,
+                     "%s: has %zu orientations, but %" PRId64 " frames need %" PRIu64
+                     ", one per %s. %s to give all frames the same orientation",
+                     p->orientations, o->nlisted, p->frames, (uint64_t)p->frames * lattices,
+                     lattices == 1 ? "frame" : "lattice of a frame",
+                     lattices == 1 ? "Use --misset" : "Use --osc, and a line for each lattice,");
 }
 
 /* Warns of each value of a scan that an option replaces by another one. */

@@ -284,8 +284,9 @@ static size_t count_lattices(const struct orient *o, const struct population *p,
 static size_t place_of(const struct orient *o, const struct population *p, uint64_t id,
                        uint32_t index)
 {
-    return o->stream.nframes ? find_frame(&o->stream, id)->first + index
-                             : id * (uint64_t)p->lattices + index;
+    if (o->stream.nframes)
+        return find_frame(&o->stream, id)->first + index;
+    return o->same_crystals ? index : id * (uint64_t)p->lattices + index;
 }
 
 /* --- one lattice ---------------------------------------------------------------------- */

@@ -167,6 +167,12 @@ phi quaternion --orientations=quaternions.txt
 check 'the identity matrix changes nothing' cmp plain_0.raw matrix_0.raw
 check 'the identity quaternion changes nothing' cmp plain_0.raw quaternion_0.raw
 check 'a matrix turns the crystal' test "$(sha256sum < matrix_0.raw)" != "$(sha256sum < matrix_1.raw)"
+cat matrices.txt matrices.txt matrices.txt > thrice.txt
+phi turning --frames=3 --osc=0.5 --lattices=2 --orientations=matrices.txt
+phi listed --frames=3 --osc=0.5 --lattices=2 --orientations=thrice.txt
+check 'in a rotation, the orientations of one frame are those of all' cmp turning_2.raw listed_2.raw
+check 'the crystals turn' test "$(sha256sum < turning_0.raw)" != "$(sha256sum < turning_2.raw)"
+check_status 'stills need orientations for all frames' 1 sh -c "$geometry | bragg-orient --quiet --frames=3 --lattices=2 --orientations=matrices.txt | bragg-tap"
 
 # The lineage follows what a file holds, not its name.
 lineage() { # FILE NAME
