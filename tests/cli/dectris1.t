@@ -10,13 +10,13 @@ figure() {
 	sed -n "s/.*\"$1\":\([0-9]*\).*/\1/p" stats
 }
 count=5
-# frames BITS OPTION...: $count images of 50 x 37 pixels, which fill no whole number of blocks; options are bragg-geometry's
+# frames BITS: $count images of 50 x 37 pixels, which fill no whole number of blocks; they are computed once
 frames() {
-	bits=$1
-	shift
-	bragg-geometry --detpixels=50,37 --pixel=2 --distance=120 --ncells=5 "$@" |
+	frames_file=$count.$1.rec
+	[ -e "$frames_file" ] || bragg-geometry --detpixels=50,37 --pixel=2 --distance=120 --ncells=5 |
 		bragg-orient --frames=$count --seed=7 --phi0=10 --osc=0.5 --phi-steps=4 | bragg-intensity --threads=1 |
-		bragg-noise --seed=9 --bits="$bits" --adc-offset=0
+		bragg-noise --seed=9 --bits="$1" --adc-offset=0 | bragg-tap --record="$frames_file" >recorded
+	bragg-replay "$frames_file"
 }
 # serve BITS OPTION...: frames for clients in the background; the file `made` says that all stages before have ended
 serve() {
@@ -93,9 +93,10 @@ more[:] = 2
 more.tofile("all.raw")
 EOF
 mkdir roi
+bragg-geometry --detpixels=50,37 --pixel=2 --distance=120 --ncells=5 --roi=10,39,5,30 | bragg-orient --frames=2 |
+	bragg-intensity --threads=1 | bragg-noise --adc-offset=0 --bits=32 | bragg-tap --record=roi.rec >recorded
 roi() {
-	bragg-geometry --detpixels=50,37 --pixel=2 --distance=120 --ncells=5 --roi=10,39,5,30 | bragg-orient --frames=2 |
-		bragg-intensity --threads=1 | bragg-noise --adc-offset=0 --bits=32
+	bragg-replay roi.rec
 }
 roi | bragg-write roi/a_%d.raw
 for blank in 4294967295 0; do

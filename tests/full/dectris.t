@@ -41,7 +41,7 @@ pipeline json 16 --header-detail=basic --header-appendix='{"scan":[1,2.5]}' --im
 check 'an appendix in JSON' client bslz4 16 json 1 '{"scan":[1,2.5]}'
 wait
 
-frames=2
+frames=1
 for panels in modules image; do
 	detector="--detector=jungfrau-4m --panels=$panels"
 	pipeline $panels 16 --compression=none

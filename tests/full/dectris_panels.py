@@ -12,7 +12,7 @@ import numpy
 import zmq
 
 endpoint, folder = sys.argv[1:]
-FRAMES, MODULES, SIZE, GAPS = 2, (4, 2), (514, 1030), (36, 8)  # slow, fast
+FRAMES, MODULES, SIZE, GAPS = 1, (4, 2), (514, 1030), (36, 8)  # slow, fast
 SHAPE = tuple(n * (size + gap) - gap for n, size, gap in zip(MODULES, SIZE, GAPS))
 
 

@@ -39,12 +39,12 @@ put() {
 if has curl dials.import python:bitshuffle python:numpy python:zmq; then
 	sed 's/--ncells=15,/--ncells=15, --shape=gauss, --layers=1,/' "$BRAGG_TESTS/../pipelines/eiger.yaml" >plain.yaml # no side lobes
 	eiger --initialized --detector=eiger2-1m --pipeline=plain.yaml
-	for pair in nimages=30 frame_time=0.005 photon_energy=13000 detector_distance=0.12 beam_center_x=400 beam_center_y=700 \
+	for pair in nimages=16 frame_time=0.005 photon_energy=13000 detector_distance=0.12 beam_center_x=400 beam_center_y=700 \
 		omega_start=10 omega_increment=0.5 mask_to_zero=true total_flux=1e13; do
 		put "detector/api/1.8.0/config/${pair%%=*}" "${pair#*=}"
 	done
 	put filewriter/api/1.8.0/config/mode '"enabled"'
-	put filewriter/api/1.8.0/config/nimages_per_file 20
+	put filewriter/api/1.8.0/config/nimages_per_file 10
 	timeout 200 /usr/bin/python3 "$BRAGG_TESTS/full/dectris1_smv.py" "tcp://127.0.0.1:$v1" >smv.log 2>&1 &
 	smv=$!
 	check 'arm' put detector/api/1.8.0/command/arm

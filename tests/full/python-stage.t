@@ -84,7 +84,7 @@ is 'nobody is there' "$? $(grep -c "ipc://$PWD/i: no process binds this endpoint
 
 # --- alive as long as it works
 python slow 'time.sleep(0.2); return image'
-small='bragg-geometry --detpixels=64 --pixel=1.6'
+small='bragg-geometry --detpixels=64 --pixel=1.6 --distance=120 --ncells=5'
 check 'a slow function is not presumed dead' sh -c "$small | bragg-orient --frames=40 --random --hang=2 |
 	bragg-intensity --threads=1 | ./slow.py | bragg-write s_%d.raw"
 is 'all frames of the slow function are written' "$(ls s_*.raw | wc -l)" 40
@@ -202,8 +202,8 @@ set -- $(free_ports 1)
 at=tcp://127.0.0.1:$1
 fresh
 stage first first --out="@ipc://$d/g" &
-stage source source --in="ipc://$d/g" --out="@ipc://$d/s" --frames=2500 &  # longer than all thieves
-stage make make --in="ipc://$d/s" --out="@ipc://$d/m" --sleep=10 &
+stage source source --in="ipc://$d/g" --out="@ipc://$d/s" --frames=850 &  # longer than all thieves
+stage make make --in="ipc://$d/s" --out="@ipc://$d/m" --sleep=30 &
 stage upper env ./work.py --in="ipc://$d/m" --out="@$at" --keys=ours &
 stage lower env ./work.py --in="$at" --out="@ipc://$d/x" --keys=ours &
 stage sink sink out --in="ipc://$d/x" &
@@ -226,7 +226,7 @@ stage thief env ./work.py --in="$at" --out="@ipc://$d/t" --keys=mixed
 is 'keys that others can read' "$(statuses thief) $(grep -c 'other users can read or change this file. Run: chmod go-rwx' errors.thief)" '2 1'
 settle
 is 'keys: all end well' "$(statuses first source make upper lower sink)" '0 0 0 0 0 0'
-is 'keys: all frames are there' "$(find out -type f | wc -l)" 2500
+is 'keys: all frames are there' "$(find out -type f | wc -l)" 850
 check 'keys: refused connections are counted' grep -q '^work: warning: [1-9][0-9]* connections were refused' errors.upper
 
 bragg-run --make-keys="$PWD/made"

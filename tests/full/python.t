@@ -47,7 +47,7 @@ loop 'frames pass between processes: multiprocessing, PyTorch, by fork and by sp
 loop 'Ctrl-C ends what a source in Python started' source
 
 # ratios to a plain copy, with room for other programs on this machine: half of what is reached there and less
-for row in '1024 2000 0.8 0.12 0.03' '2048 500 0.8 0.25 0.05'; do
+for row in '1024 400 0.8 0.12 0.03' '2048 120 0.8 0.25 0.05'; do
 	# shellcheck disable=SC2086 # words
 	check "frames of ${row%% *} x ${row%% *} come fast enough" sh -c 'timeout 200 /usr/bin/python3 "$@" >speed' sh "$BRAGG_TESTS/python/speed.py" $row
 	cat speed

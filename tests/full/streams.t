@@ -6,7 +6,7 @@ top=$(cd "$BRAGG_TESTS/.." && pwd)
 python=$top/build/pypi-eiger/bin/python3 streams=$top/build/pypi-streams/bin/python3
 scratch
 bragg-geometry --detector=jungfrau-1m --distance=120 --ncells=10 |
-	bragg-orient --frames=12 --random --seed=7 --hit-rate=0.8 --wavelength-jitter=0.2 --truth=truth.tsv | bragg-intensity |
+	bragg-orient --frames=6 --random --seed=7 --hit-rate=0.8 --wavelength-jitter=0.2 --truth=truth.tsv | bragg-intensity |
 	bragg-noise --seed=9 --bits=32 --adc-offset=0 | bragg-tap --record=frames.rec >/dev/null
 frames() {
 	bragg-replay frames.rec

@@ -1,4 +1,4 @@
-"""streams_clients.py CLIENT push|pub|pull ENDPOINT: receives twelve images, whose pixels must be those of a_N.raw.
+"""streams_clients.py CLIENT push|pub|pull ENDPOINT: receives six images, whose pixels must be those of a_N.raw.
 
 CLIENT is mflow (psi-mflow, array-1.0), bsread (psi-bsread), p4p (PV Access; the endpoint is a channel), or
 lclstreamer and jungfraujoch (bitshuffle and cbor2; lclstreamer binds the endpoint).
@@ -13,7 +13,7 @@ import numpy
 client, kind, endpoint = sys.argv[1:]
 
 
-FRAMES, SHAPE, HC_EV_A = 12, (1028, 1030), 12398.419843320026
+FRAMES, SHAPE, HC_EV_A = 6, (1028, 1030), 12398.419843320026
 names, *rows = (line.rstrip("\n").split("\t") for line in open("truth.tsv"))
 TRUTH = {int(row[0]): dict(zip(names, row)) for row in reversed(rows)}  # of the first lattice of each frame
 

@@ -182,8 +182,10 @@ def processes():
         if not os.path.exists(source):
             continue
         for what in (braggpipe.open(source), list(braggpipe.open(source))):
-            for method in ("fork", "spawn"):
-                loaded = [batch[0].numpy() for batch in DataLoader(Images(what), num_workers=2, multiprocessing_context=method)]
+            for method, workers in (("fork", 2), ("spawn", 1)):  # a worker that is spawned imports PyTorch, which takes seconds
+                if method == "spawn" and source == "x.nxs" and isinstance(what, list):
+                    continue  # its frames are pickled like those of x.rec
+                loaded = [batch[0].numpy() for batch in DataLoader(Images(what), num_workers=workers, multiprocessing_context=method)]
                 assert [int(one.sum()) for one in loaded] == [expected[number][0] for number in range(3)], (source, method)
 
 
@@ -661,13 +663,13 @@ def strangers():
         else:
             raise AssertionError(name)
     endpoint = f"ipc://{os.getcwd()}/others"
-    others = subprocess.Popen(SMALL.format(3000, "") + f" --out=@{endpoint} & bragg-tap --quiet --record=others.rec --in={endpoint}; wait",
+    others = subprocess.Popen(SMALL.format(600, "") + f" | teststage pass --quiet --sleep=5 --out=@{endpoint} & bragg-tap --quiet --record=others.rec --in={endpoint}; wait",
                               shell=True)
     for frame in zip(range(5), braggpipe.open(endpoint, hold=False)):
         pass
     rest = sum(1 for _ in braggpipe.open(endpoint, hold=False))
-    assert 100 < rest <= 3000, rest
-    assert others.wait() == 0 and len(list(braggpipe.open("others.rec"))) == 3000
+    assert 100 < rest <= 600, rest
+    assert others.wait() == 0 and len(list(braggpipe.open("others.rec"))) == 600
 
 
 if __name__ == "__main__":
