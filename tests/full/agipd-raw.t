@@ -1,9 +1,10 @@
 #!/bin/sh
-# pipelines/agipd-raw.yaml as it is shipped: h5py corrects its words by its constants, and finds whole photons.
+# pipelines/agipd-raw.yaml as it is shipped, but with one subpixel, which is faster: h5py corrects its words by its constants, and finds whole photons.
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
 scratch
 needs 'raw words of an AGIPD' python:numpy python:h5py
-check 'the pipeline runs' bragg-run --quiet --workdir=. "$BRAGG_TESTS/../pipelines/agipd-raw.yaml"
+sed 's/--ncells=40/&, --oversample=1/' "$BRAGG_TESTS/../pipelines/agipd-raw.yaml" >agipd-raw.yaml
+check 'the pipeline runs' bragg-run --quiet --workdir=. agipd-raw.yaml
 cat >photons.py <<'E2'
 import h5py
 import numpy

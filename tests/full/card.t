@@ -184,8 +184,8 @@ STANDIN_CAPABILITY=61 refused 'an old GPU' 2 '--engine=cuda: a stand-in has comp
 STANDIN_CARDS=2 refused 'a GPU that is not there' 2 '--device: this machine has no GPU 2; expected 0 to 1' --device=2
 STANDIN_MEMORY=1000 refused 'no memory' 1 '* MB do not fit into the memory of the GPU, 0 MB free'
 
-# --- the shipped pipeline, of a small detector
-sed "s|--detector=eiger-4m|--detpixels=300, --pixel=0.3|; s|--frames=100|--frames=40|; s|lyso.nxs|$tap_scratch/run_%d.img|
+# --- the shipped pipeline, of a small detector.  Eight frames with one subpixel are enough: the stand-in is slow.
+sed "s|--detector=eiger-4m|--detpixels=300, --pixel=0.3, --oversample=1|; s|--frames=100|--frames=8|; s|lyso.nxs|$tap_scratch/run_%d.img|
 	s#^  - name: \(intensity\|background\|noise\)\$#&\n    program: $standin/bragg-\1#" "$BRAGG_TESTS/../pipelines/gpu.yaml" >gpu.yaml
 rm -f report
 check 'the shipped pipeline' bragg-run --quiet --workdir=run --stats gpu.yaml
@@ -193,7 +193,7 @@ is 'images stay on the card there' "$(grep -c 'opened [1-9]' report)" 2
 sed 's/--engine=cuda, //; s/--engine=cuda//; /program:/d; s|run_%d|cpu_%d|' gpu.yaml >cpu.yaml
 check 'the shipped pipeline runs on the CPU' bragg-run --quiet --workdir=cpu cpu.yaml
 same_run() {
-	for i in $(seq 0 39); do body run_$i.img >one && body cpu_$i.img >other && cmp one other || return 1; done
+	for i in $(seq 0 7); do body run_$i.img >one && body cpu_$i.img >other && cmp one other || return 1; done
 }
 check 'pixels of the shipped pipeline are those of the CPU' same_run
 # --- what is run where there is a card

@@ -8,7 +8,7 @@ import sys
 import numpy
 
 GEOMETRY = [  # how often, and one of these
-    (1.0, ["--detpixels=96", "--detpixels=80,130", "--detpixels=128"]),
+    (1.0, ["--detpixels=72", "--detpixels=72,96", "--detpixels=80"]),
     (1.0, ["--distance=60", "--distance=120"]),
     (1.0, ["--ncells=1", "--ncells=3", "--ncells=12", "--ncells=40", "--ncells=5,9,14"]),
     (1.0, ["--oversample=1", "--oversample=2"]),
@@ -84,7 +84,7 @@ def main(seed, count):
     frames = reflections = wrong = 0
     for _ in range(count):
         geometry, orient = choose(GEOMETRY), f"--random --seed={random.randrange(1000)} " + choose(ORIENT)
-        line = f"bragg-geometry --pixel=0.4 {geometry} | bragg-orient --quiet --frames={FRAMES} {orient}"
+        line = f"bragg-geometry --pixel=0.5 {geometry} | bragg-orient --quiet --frames={FRAMES} {orient}"
         refused = run(f"{line} | bragg-tap --quiet --overwrite --record=recipes.brg")
         if refused:
             print(f"# refused: {refused}")

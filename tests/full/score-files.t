@@ -6,7 +6,7 @@ needs 'scores of tables made from ground truth' python:h5py python:numpy
 scratch
 
 # four frames, of which one is empty
-bragg-geometry --quiet --detpixels=256 --pixel=0.4 --distance=120 --ncells=20 |
+bragg-geometry --quiet --detpixels=256 --pixel=0.4 --distance=120 --ncells=20 --oversample=1 |
 	bragg-orient --quiet --random --hit-rate=0.75 --frames=4 --seed=5 |
 	bragg-intensity --quiet --threads=1 --reflections=5 |
 	bragg-write --quiet --reflections='r_%04d.refl' truth.nxs
@@ -96,7 +96,7 @@ refused 'pixels of another size' 3 'pixels.refl: the pixels of panel 0 are 0.3 m
 refused 'a place that is no number' 3 'the position in row 3 is not a number' truth.nxs "nan_$one.refl"
 refused 'a row of no experiment' 3 "row 2 belongs to experiment 5, which row_$one.expt does not have" truth.nxs "row_$one.refl"
 refused 'the same frame twice' 3 'has two results' truth.nxs "r_$one.refl" "turned_$one.refl"
-bragg-geometry --quiet --detpixels=64 --pixel=1.6 --distance=120 --ncells=20 --cut=2,1 | bragg-orient --quiet --frames=3 --osc=0.5 |
+bragg-geometry --quiet --detpixels=64 --pixel=1.6 --distance=120 --ncells=20 --oversample=1 --cut=2,1 | bragg-orient --quiet --frames=3 --osc=0.5 |
 	bragg-intensity --quiet --threads=1 --reflections=1 | bragg-write --quiet --reflections=sweep.refl sweep.nxs
 cp sweep.refl wide.refl
 sed 's/"oscillation": \[0, 0.5[0-9]*\]/"oscillation": [0, 1]/' sweep.expt >wide.expt
@@ -109,7 +109,7 @@ list_["scan"][0]["image_range"][1] += 1
 json.dump(list_, open("long.expt", "w"))
 E2
 cp sweep.refl long.refl
-bragg-geometry --quiet --detpixels=64 --pixel=1.6 --distance=120 --ncells=20 --cut=2,1 | bragg-orient --quiet --frames=3 --osc=0.5 |
+bragg-geometry --quiet --detpixels=64 --pixel=1.6 --distance=120 --ncells=20 --oversample=1 --cut=2,1 | bragg-orient --quiet --frames=3 --osc=0.5 |
 	bragg-intensity --quiet --threads=1 --reflections=1e30 | bragg-write --quiet --reflections=half.refl half.nxs
 /usr/bin/python3 - <<'E2'
 import json
@@ -170,7 +170,7 @@ known 'a text table needs no names of columns' truth.nxs plain.txt '' frames=3 s
 known 'hits alone' truth.nxs hits.tsv '' frames=4 spots.found=0 hits.roc_area=0.5
 # --- the table of a run as ground truth
 run() {
-	bragg-geometry --quiet --detpixels=256 --pixel=0.4 --distance=120 --ncells=20 | bragg-orient --quiet "$@" |
+	bragg-geometry --quiet --detpixels=256 --pixel=0.4 --distance=120 --ncells=20 --oversample=1 | bragg-orient --quiet "$@" |
 		bragg-intensity --quiet --threads=1 --reflections=5
 }
 run --random --hit-rate=0.75 --frames=4 --seed=5 | bragg-write --quiet --reflections=run.refl 'run_%d.raw'
@@ -315,7 +315,7 @@ refused 'a folder without results' 3 'empty: no results found' truth.nxs empty
 refused 'a file that stays empty is refused' 3 'empty: no results found' --follow=0.2 truth.nxs empty
 rm "all/r_$one.expt"
 refused 'a table without its list in a folder' 3 "all/r_$one.refl: the experiment list is missing; expected all/r_$one.expt" truth.nxs all
-bragg-geometry --quiet --detpixels=20 --pixel=0.5 --ncells=3 --cell=70,80,90,90,90,90 --default-F=100 |
+bragg-geometry --quiet --detpixels=20 --pixel=0.5 --ncells=3 --oversample=1 --cell=70,80,90,90,90,90 --default-F=100 |
 	bragg-orient --quiet --frames=4000 2>many | bragg-intensity --quiet --reflections=1 2>many | bragg-tap --record=many.rec
 mkdir many.peaks
 seq 0 3999 | awk '{ file = "many.peaks/" $1 ".tsv"; printf "frame\tfast\tslow\n%d\t10\t12\n", $1 >file; close(file) }'

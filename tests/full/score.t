@@ -13,7 +13,7 @@ figure() {
 sed 1d "$golden/figures.tsv" >figures
 while IFS=$tab read -r name chunks right true found wrong median p90 max a b c fast slow error geometry orient; do
 	# shellcheck disable=SC2086 # options are meant to split
-	bragg-geometry --quiet $geometry | bragg-orient --quiet $orient | bragg-intensity --quiet --reflections | bragg-write --quiet "$name.nxs"
+	bragg-geometry --quiet --oversample=2 $geometry | bragg-orient --quiet $orient | bragg-intensity --quiet --reflections | bragg-write --quiet "$name.nxs"
 	xz -dc "$golden/$name.stream.xz" >"$name.stream"
 	set -- frames="$chunks" lattices.true="$true" lattices.found="$found" lattices.wrong="$wrong" lattices.missed=0 \
 		angle_deg.median="$median~0.0006" angle_deg.max="$max~0.0006"
