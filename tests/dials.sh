@@ -32,9 +32,44 @@ find_spots() {
 	quiet dials.find_spots imported.expt nproc=2 filter.min_spot_size=3 filter.max_spot_size=1000 "$@"
 }
 
+# preload MODULE...: from now on, quiet and measure run programs in forks of one Python that has loaded these modules
+# of DIALS.
+preloaded=
+preload() {
+	mkfifo dials.requests dials.answers
+	/usr/bin/python3 "$BRAGG_TESTS/full/dials_server.py" "$@" >preload.log 2>&1 &
+	preloader=$!
+	preloaded=$PWD
+}
+# unload: ends it, and its time counts as that of the test
+unload() {
+	[ "$preloaded" ] || return 0
+	kill "$preloader"
+	wait "$preloader" 2>/dev/null
+	preloaded=
+}
+# python OUTPUT ERRORS PROGRAM ARGUMENT...: of Python
+python() {
+	if [ "$preloaded" ]; then
+		printf '%s\0' "$PWD" "$@" >"$preloaded/dials.requests"
+		read -r python_status <"$preloaded/dials.answers"
+		return "$python_status"
+	fi
+	python_output=$1 python_errors=$2
+	shift 2
+	/usr/bin/python3 "$@" >"$python_output" 2>"$python_errors"
+}
+
 quiet() {
-	"$@" >"$1.log" 2>&1 || {
-		tail -n 20 "$1.log" | sed 's/^/# /'
+	if [ "$preloaded" ]; then
+		quiet_name=$1
+		shift
+		python "$quiet_name.log" "$quiet_name.log" "$(command -v "$quiet_name")" "$@"
+	else
+		quiet_name=$1
+		"$@" >"$1.log" 2>&1
+	fi || {
+		tail -n 20 "$quiet_name.log" | sed 's/^/# /'
 		return 1
 	}
 }
@@ -45,7 +80,7 @@ export PYTHONDONTWRITEBYTECODE=1 # no files beside the scripts
 measure() {
 	script=$1
 	shift
-	/usr/bin/python3 "$BRAGG_TESTS/full/$script" "$@" >figures 2>figures.log || true
+	python figures figures.log "$BRAGG_TESTS/full/$script" "$@" || true
 	sed 's/^/# /' figures
 	tail -n 3 figures.log | sed 's/^/# /'
 }

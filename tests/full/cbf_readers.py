@@ -1,13 +1,15 @@
 """Compares CBF frames, as third-party programs read them, with SMV images of the same frames.
 
-    cbf_readers.py NAME CLASS [THICKNESS]
+    cbf_readers.py NAME:CLASS[:THICKNESS]...
 
 The frames are NAME_*.cbf and NAME_*.img; dxtbx is known to read the SMV images rightly.  dxtbx must
 choose its class CLASS for the CBF frames, with a sensor of THICKNESS mm and its parallax, as in
-NAME.nxs.  The beam centre must be right in every convention of SMV.
+NAME.nxs.  The beam centre must be right in every convention of SMV.  Prints "NAME agrees" of each whose
+readers agree, and ends with an error if one does not.
 """
 import glob
 import sys
+import traceback
 
 import dxtbx
 import fabio
@@ -57,36 +59,48 @@ def smv_centres(path):
     ]
 
 
-name = sys.argv[1]
-paths = sorted(glob.glob(name + "_*.cbf"))
-assert len(paths) == 3, paths
-for path in paths:
-    smv = dxtbx.load(path.replace(".cbf", ".img"))
-    cbf = dxtbx.load(path)
-    assert type(cbf).__name__ == sys.argv[2], type(cbf)
-    expected = smv.get_raw_data().as_numpy_array()
-    if name == "masked":
-        excluded = (np.arange(expected.size) % 37 == 5).reshape(expected.shape)
-        expected = np.where(excluded, -2, expected)
-        assert not cbf.get_detector()[0].is_value_in_trusted_range(-2)
-    assert expected.max() > 100, "an empty frame"
-    panel = cbf.get_detector()[0]
-    centres = smv_centres(path.replace(".cbf", ".img"))
-    assert np.allclose(centres, panel.get_beam_centre(cbf.get_beam().get_s0()), atol=1e-6), centres
-    if len(sys.argv) > 3:
-        thickness = float(sys.argv[3])
-        far = panel.pixel_to_millimeter((0.0, 0.0))
-        assert abs(panel.get_thickness() - thickness) < 1e-5, panel.get_thickness()
-        assert (abs(far[0]) > 0.01) == (thickness > 0.01), far
-        other = dxtbx.load(name + ".nxs").get_detector(0)[0]
-        assert abs(other.get_thickness() - panel.get_thickness()) < 1e-9, other.get_thickness()
-        assert np.allclose(other.pixel_to_millimeter((0.0, 0.0)), far, atol=1e-6), far
-        for fast, slow, fast_end, slow_end in panel.get_mask() if name == "thick" else []:
-            gap = (slice(slow, slow_end), slice(fast, fast_end))
-            assert (cbf.get_raw_data().as_numpy_array()[gap] == -2).all(), "counts in a gap"
-            expected[gap] = -2  # where SMV has 0
-    assert np.array_equal(cbf.get_raw_data().as_numpy_array(), expected), "dxtbx"
-    assert np.array_equal(fabio.open(path).data, expected), "fabio"
-    assert np.array_equal(by_cbflib(path), expected.ravel()), "CBFlib"
-    assert np.allclose(geometry(cbf), geometry(smv), atol=1e-6), (geometry(cbf), geometry(smv))
-    assert cbf.get_detector()[0].get_trusted_range()[1] == (65534 if name == "thick" else 65535)
+def compare(name, kind, thickness=None):
+    paths = sorted(glob.glob(name + "_*.cbf"))
+    assert len(paths) == 3, paths
+    for path in paths:
+        smv = dxtbx.load(path.replace(".cbf", ".img"))
+        cbf = dxtbx.load(path)
+        assert type(cbf).__name__ == kind, type(cbf)
+        expected = smv.get_raw_data().as_numpy_array()
+        if name == "masked":
+            excluded = (np.arange(expected.size) % 37 == 5).reshape(expected.shape)
+            expected = np.where(excluded, -2, expected)
+            assert not cbf.get_detector()[0].is_value_in_trusted_range(-2)
+        assert expected.max() > 100, "an empty frame"
+        panel = cbf.get_detector()[0]
+        centres = smv_centres(path.replace(".cbf", ".img"))
+        assert np.allclose(centres, panel.get_beam_centre(cbf.get_beam().get_s0()), atol=1e-6), centres
+        if thickness is not None:
+            far = panel.pixel_to_millimeter((0.0, 0.0))
+            assert abs(panel.get_thickness() - thickness) < 1e-5, panel.get_thickness()
+            assert (abs(far[0]) > 0.01) == (thickness > 0.01), far
+            other = dxtbx.load(name + ".nxs").get_detector(0)[0]
+            assert abs(other.get_thickness() - panel.get_thickness()) < 1e-9, other.get_thickness()
+            assert np.allclose(other.pixel_to_millimeter((0.0, 0.0)), far, atol=1e-6), far
+            for fast, slow, fast_end, slow_end in panel.get_mask() if name == "thick" else []:
+                gap = (slice(slow, slow_end), slice(fast, fast_end))
+                assert (cbf.get_raw_data().as_numpy_array()[gap] == -2).all(), "counts in a gap"
+                expected[gap] = -2  # where SMV has 0
+        assert np.array_equal(cbf.get_raw_data().as_numpy_array(), expected), "dxtbx"
+        assert np.array_equal(fabio.open(path).data, expected), "fabio"
+        assert np.array_equal(by_cbflib(path), expected.ravel()), "CBFlib"
+        assert np.allclose(geometry(cbf), geometry(smv), atol=1e-6), (geometry(cbf), geometry(smv))
+        assert cbf.get_detector()[0].get_trusted_range()[1] == (65534 if name == "thick" else 65535)
+
+
+failed = 0
+for argument in sys.argv[1:]:
+    name, kind, *thickness = argument.split(":")
+    try:
+        compare(name, kind, *map(float, thickness))
+        print(name, "agrees", flush=True)
+    except Exception:
+        print(name, file=sys.stderr)
+        traceback.print_exc()
+        failed = 1
+sys.exit(failed)

@@ -7,6 +7,7 @@ scratch
 needs DIALS dials.import python:bitshuffle.h5 python:h5py
 crystal --fluence=3e26 | bragg-orient --frames=12 --phi0=10 --osc=0.5 --phi-steps=10 --misset=10,5,3 --truth=truth.tsv |
 	images --frames-per-file=5 rot.nxs 'rot_%04d.cbf' 'rot_%04d.img'
+preload dials_import find_spots
 is 'a master and three data files' "$(ls rot*.nxs rot_data_*.h5 | tr '\n' ' ')" \
 	'rot.nxs rot_data_000001.h5 rot_data_000002.h5 rot_data_000003.h5 '
 check 'dxtbx reads the same frames from all formats' /usr/bin/python3 "$BRAGG_TESTS/full/nxmx_readers.py" rot
@@ -31,10 +32,13 @@ is 'DIALS finds as many spots in SMV as in NXmx' "$found" "$as_nxmx"
 # Two writers of one series: files that take turns are one sweep of the same pixels.
 mkdir run two
 bragg-replay --quiet rot.nxs --out="@ipc://$tap_scratch/run/r" &
+others=$!
 for i in 1 2; do
 	bragg-write --quiet --frames-per-file=3 two/rot.nxs --in="ipc://$tap_scratch/run/r" &
+	others="$others $!"
 done
-wait
+# shellcheck disable=SC2086 # not of the Python of preload, which does not end
+wait $others
 spots shared "$PWD/two/rot.nxs"
 is 'DIALS finds as many spots in a series of two writers' "$found" "$as_nxmx"
 check 'DIALS reads the same pixels from all files' /usr/bin/python3 -c '
@@ -63,7 +67,8 @@ done
 check 'detectors that count: no pedestal, all that they count is trusted, gaps are masked' \
 	/usr/bin/python3 "$BRAGG_TESTS/full/dials_counters.py" eiger-1m:65534:16 pilatus-300k:1048575:32
 
-/usr/bin/python3 "$BRAGG_TESTS/full/dials_mutant.py" cbf/imported.expt mutant.expt half-pixel
+python mutated mutated "$BRAGG_TESTS/full/dials_mutant.py" cbf/imported.expt mutant.expt half-pixel
 measure dials_formats.py nxmx/imported.expt mutant.expt
 beyond 'a header half a pixel off is seen' largest_px 0 0.4
+unload
 finish

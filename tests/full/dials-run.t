@@ -4,13 +4,14 @@
 . "$BRAGG_TESTS/dials.sh"
 scratch
 needs DIALS dials.merge dials.scale dials.reindex
+preload dials_import report merge scale reindex
 crystal --fluence=3e26 | bragg-orient --frames=60 --phi0=10 --osc=0.5 --phi-steps=10 --misset=10,5,3 |
 	bragg-intensity --reflections=1 | bragg-noise --seed=3 --adc-offset=0 |
 	bragg-write --reflections=run.refl 'run_%04d.cbf' 2>write.log || complain "$(cat write.log)"
 check 'dials.show shows it, with its images' \
 	sh -c 'dials.show run.expt run.refl >shown && grep -q "number of images:   60" shown'
 check 'dials.report reports it' quiet dials.report run.expt run.refl
-check 'dials.image_viewer reads it' quiet /usr/bin/python3 "$BRAGG_TESTS/full/dials_viewer.py" run.expt run.refl
+check 'dials.image_viewer reads it' python viewed viewed "$BRAGG_TESTS/full/dials_viewer.py" run.expt run.refl
 check 'corrections of the table are those that DIALS computes' /usr/bin/python3 -c '
 from dials.array_family import flex
 from dxtbx.model.experiment_list import ExperimentListFactory
@@ -83,4 +84,5 @@ for i, experiment in enumerate(experiments):
     assert experiment.imageset.size() == 1 and len(seen) > 3 and sum(v > 100 for v in seen) >= 0.9 * len(seen), (i, seen)
 '
 check 'dials.show shows them' sh -c 'dials.show stills/all.expt stills/all.refl >shown && grep -q "Experiment 7" shown'
+unload
 finish

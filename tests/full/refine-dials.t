@@ -13,6 +13,7 @@ check 'DIALS imports them' quiet dials.import still.nxs output.experiments=impor
 check 'DIALS finds spots' find_spots
 check 'DIALS indexes the spots' quiet dials.index imported.expt strong.refl indexing.stills.indexer=sequences joint_indexing=False \
 	indexing.known_symmetry.unit_cell=59.062,68.451,30.517,90,90,90 indexing.known_symmetry.space_group=P212121 \
+	indexing.method=fft1d indexing.basis_vector_combinations.max_refine=4 indexing.refinement_protocol.n_macro_cycles=2 \
 	detector.fix=all beam.fix=all
 
 # from one still of the crystal that lies anywhere
