@@ -21,8 +21,8 @@ expanded() {
 	gemmi sg "$2" | sed '1,/symmetry operations:/d; /^[^ ]/,$d' | sed 's/ //g; /^$/d' >operators
 	while read -r operator; do
 		gemmi convert --apply-symop="$operator" "$1" moved.pdb
-		grep '^ATOM\|^HETATM\|^ANISOU' moved.pdb
-	done <operators
+		cat moved.pdb
+	done <operators | grep '^ATOM\|^HETATM\|^ANISOU'
 }
 
 # image FILE OPTION...: a frame
@@ -41,13 +41,16 @@ differ() {
 		for (0 .. $n - 1) { $apart += abs($x[$_] - $x[$_ + $n]); $sum += $x[$_ + $n] } printf "%.4f\n", $sum > 0 ? $apart / $sum : 1'
 }
 
-# alike SPACE-GROUP A B C ALPHA BETA GAMMA [OPTION]: with --anomalous, or --light of another model
-alike() {
+# atoms SPACE-GROUP A B C ALPHA BETA GAMMA: one.pdb, and the same crystal in P 1, all.pdb
+atoms() {
 	group=$1
 	rm -f one.pdb all.pdb
-	model "$1" "$2" "$3" "$4" "$5" "$6" "$7" >one.pdb
+	model "$@" >one.pdb
 	expanded one.pdb "$group" >all.pdb
-	set -- "$8"
+}
+
+# same_image [OPTION]: of both, with --anomalous, or --light of another model
+same_image() {
 	for file in one all; do
 		case $1 in
 		--light)
@@ -59,4 +62,32 @@ alike() {
 	done
 	check "$group ${1:-alone}: the image of its atoms in P 1 (apart $(differ one.raw all.raw))" \
 		[ "$(differ one.raw all.raw | tr -d .)" -lt 00100 ]
+}
+
+# alike SPACE-GROUP A B C ALPHA BETA GAMMA [OPTION]: both
+alike() {
+	atoms "$1" "$2" "$3" "$4" "$5" "$6" "$7"
+	same_image "$8"
+}
+
+# laue_classes: a space group of each Laue class and setting, as lines of A B C ALPHA BETA GAMMA SPACE-GROUP
+laue_classes() {
+	cat <<-'END'
+		30 34 38 80 97 105 P 1
+		60 40 45 90 108 90 C 1 2 1
+		35 40 45 90 90 90 P 21 21 21
+		45 45 50 90 90 90 P 41
+		60 60 70 90 90 90 I 4 2 2
+		40 40 60 90 90 120 P 32
+		60 60 50 90 90 120 R 3 :H
+		45 45 45 80 80 80 R 3 :R
+		40 40 60 90 90 120 P 32 1 2
+		40 40 60 90 90 120 P 31 2 1
+		60 60 60 90 90 120 R 3 2 :H
+		50 50 50 110 110 110 R 3 2 :R
+		45 45 70 90 90 120 P 61
+		50 50 70 90 90 120 P 63 2 2
+		60 60 60 90 90 90 P 21 3
+		110 110 110 90 90 90 F 4 3 2
+	END
 }

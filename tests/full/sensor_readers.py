@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 """Compares the positions of spots on a thick sensor with positions that dxtbx predicts for a rotation frame.
 
-Usage: sensor_readers.py FILE HEADER: FILE is read by dxtbx, HEADER is a CBF of the same frame
+Usage: sensor_readers.py HEADER FILE...: dxtbx reads each FILE, HEADER is a CBF of the same frame
 whose comments tell orientation, rotation and sensor.  Spots between 33 and 37 degrees count.
-Prints: thickness_mm, material, mu_ratio (dxtbx's mu over the simulation's), spots, and
+Prints for each: file, thickness_mm, material, mu_ratio (dxtbx's mu over the simulation's), spots, and
 along the radius, in pixels, observed less predicted: plain (without parallax), dxtbx (as it
 corrects), caught (the same for the photons that are caught alone).
 
@@ -11,6 +11,7 @@ dxtbx takes the mean depth over all photons, those that go through at depth 0:
 1/mu - (t + 1/mu) exp(-mu t) for a path t through the sensor.  What is caught is less by
 exp(-mu t), and its mean depth larger by as much.
 """
+import functools
 import sys
 
 import dxtbx
@@ -29,8 +30,10 @@ def header(path):
     return found
 
 
+@functools.lru_cache
 def crossings(reciprocal, phi, osc, wavelength):
     """s1 of all reflections that cross the Ewald sphere well within the frame, at 30 to 40 deg."""
+    reciprocal = np.array(reciprocal, float).reshape(3, 3) @ TO_DIALS.T
     s0 = np.array([0, 0, -1]) / wavelength
     most = int(1 / (0.9 * wavelength) / np.linalg.norm(reciprocal, axis=1).min()) + 1
     grid = np.arange(-most, most + 1)
@@ -67,19 +70,17 @@ def centroid(pixels, fast, slow):
     return np.array([f + (box.sum(0) @ at) / box.sum(), s + (box.sum(1) @ at) / box.sum()])
 
 
-def main():
-    image = dxtbx.load(sys.argv[1])
-    said = header(sys.argv[2])
+def read(path, said):
+    image = dxtbx.load(path)
     panel = image.get_detector()[0]
-    data = image.get_raw_data(0) if sys.argv[1].endswith(".nxs") else image.get_raw_data()
+    data = image.get_raw_data(0) if path.endswith(".nxs") else image.get_raw_data()
     pixels = (data[0] if isinstance(data, tuple) else data).as_numpy_array()
     mask = image.get_static_mask()
     if mask:
         pixels[~mask[0].as_numpy_array()] = -1  # gaps
     wavelength = image.get_beam().get_wavelength()
     phi, osc = (float(said[k][0]) for k in ("Start_angle", "Angle_increment"))
-    reciprocal = np.array(said["BRAGG_RECIPROCAL"], float).reshape(3, 3) @ TO_DIALS.T
-    s1, inside, near = crossings(reciprocal, phi, osc, wavelength)
+    s1, inside, near = crossings(tuple(said["BRAGG_RECIPROCAL"]), phi, osc, round(wavelength, 9))
     mu, thickness = panel.get_mu(), panel.get_thickness()
     pixel = panel.get_pixel_size()[0]
     plain = []
@@ -105,6 +106,7 @@ def main():
         out /= np.hypot(*out)
         rows.append([(seen - at) @ out for at in (plain[i], corrected, caught)])
     rows = np.array(rows).reshape(-1, 3)
+    print("file", path)
     print("thickness_mm %g\nmaterial %s" % (thickness, panel.get_material()))
     print("mu_ratio %.4f\nspots %d" % (mu / float(said.get("BRAGG_SENSOR", ["", "", "nan"])[2]), len(rows)))
     for name, mean in zip(("plain", "dxtbx", "caught"), rows.mean(0)):
@@ -112,4 +114,5 @@ def main():
     print("spread %.3f" % rows.std(0)[2])
 
 
-main()
+for name in sys.argv[2:]:
+    read(name, header(sys.argv[1]))

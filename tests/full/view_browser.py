@@ -14,7 +14,7 @@ from browser import Browser
 
 RECORDING, FILES, PANELS = sys.argv[1:4]
 PICTURES = sys.argv[4] if len(sys.argv) > 4 else None
-SECONDS = float(os.environ.get('BRAGG_VIEW_SECONDS', 60))  # of a long stream
+SECONDS = float(os.environ.get('BRAGG_VIEW_SECONDS', 15))  # of a long stream; make soak has 600
 checks = failed = 0
 
 
