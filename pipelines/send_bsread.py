@@ -10,11 +10,8 @@ bragg-geometry | bragg-orient --frames=20 --random | bragg-intensity | bragg-noi
 import logging
 import sys
 
-import numpy
-
 import braggpipe
 
-HC_EV_A = 12398.419843320026  # energy times wavelength
 PROGRAM, LINGER_MS = "send_bsread.py", 5000
 
 parser = braggpipe.parser(__doc__)
@@ -37,16 +34,9 @@ sender = Sender(address=address, port=int(port), mode=PUSH, queue_size=4, block=
                 data_compression=None if options.compression == "none" else options.compression)
 
 
-def slab(frame):
-    widths = {panel.shape[1] for panel in frame.experiment.panels}
-    if len(widths) > 1:
-        raise ValueError(f"panels have widths of {sorted(widths)} pixels; expected one width, because all panels become one array")
-    return numpy.ascontiguousarray(frame.pixels.reshape(-1, *widths))
-
-
 def send(frame):
-    sender.send(pulse_id=frame.number, data={f"{options.name}:FPICTURE": slab(frame),
-                                             f"{options.name}:ENERGY": HC_EV_A / frame.truth.wavelength_A,
+    sender.send(pulse_id=frame.number, data={f"{options.name}:FPICTURE": frame.stacked,
+                                             f"{options.name}:ENERGY": frame.truth.energy_eV,
                                              f"{options.name}:HIT": int(bool(frame.truth.lattices))})
 
 

@@ -16,7 +16,6 @@ import numpy
 
 import braggpipe
 
-HC_EV_A = 12398.419843320026  # energy times wavelength
 PROGRAM, LINGER_S = "send_pva.py", 1.0
 
 parser = braggpipe.parser(__doc__)
@@ -47,17 +46,10 @@ def distance_m(frame):
     return abs(float((panel.origin_m + frame.truth.shift_m) @ numpy.cross(panel.fast, panel.slow)))
 
 
-def slab(frame):
-    widths = {panel.shape[1] for panel in frame.experiment.panels}
-    if len(widths) > 1:
-        raise ValueError(f"panels have widths of {sorted(widths)} pixels; expected one width, because all panels become one array")
-    return numpy.ascontiguousarray(frame.pixels.reshape(-1, *widths))
-
-
 def post(frame):
-    about = {"ColorMode": 0, "incident_energy": HC_EV_A / frame.truth.wavelength_A, "wavelength_A": frame.truth.wavelength_A,
+    about = {"ColorMode": 0, "incident_energy": frame.truth.energy_eV, "wavelength_A": frame.truth.wavelength_A,
              "hit": int(bool(frame.truth.lattices)), "detector_distance_m": distance_m(frame)}
-    value = NTNDArray().wrap(slab(frame), attrib=about, timestamp=time.time())
+    value = NTNDArray().wrap(frame.stacked, attrib=about, timestamp=time.time())
     value.uniqueId = frame.number
     if channel.isOpen():
         channel.post(value)

@@ -22,6 +22,7 @@ WIRE_ROW = numpy.dtype([*((name, "<f8") for name in ("fast", "slow", "photons", 
 _NAMES: list[str] = [*(WIRE_ROW.names or ())][:-1]
 ROW = numpy.dtype([*((name, WIRE_ROW[name]) for name in _NAMES[:-1]), ("background", "<f8")])  #: type of a row of Frame.reflections
 _WORD_OF_REASONS = numpy.array([1] + [2 * (k & 1) + 8 * (k & 2) + 64 * (k & 4) for k in range(1, 8)], "<u4")  # see Experiment.mask
+_HC_EV_A = 12398.419843320026  # photon energy in eV times wavelength in A (CODATA 2018, exact)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -122,6 +123,11 @@ class Truth:
     lattices: list[Lattice]
     shift_m: Array
     cell: int | None = None
+
+    @property
+    def energy_eV(self) -> float:
+        """Mean photon energy of this frame, eV: h c / wavelength_A."""
+        return _HC_EV_A / self.wavelength_A
 
 
 def _matrix(numbers: Sequence[float]) -> Array:
@@ -426,6 +432,18 @@ class Frame:
         whole = numpy.zeros(shape[0] * shape[1], self.pixels.dtype)
         whole[places] = self.pixels
         return whole.reshape(shape)
+
+    @property
+    def stacked(self) -> Array:
+        """All panels in one image (slow, fast), one below the other, without a copy.
+
+        Raises:
+            ValueError: the panels have different widths.
+        """
+        widths = {panel.shape[1] for panel in self.experiment.panels}
+        if len(widths) > 1:
+            raise ValueError(f"panels have widths of {sorted(widths)} pixels; expected one width, because all panels become one array")
+        return self.pixels.reshape(-1, *widths)
 
     @cached_property
     def truth(self) -> Truth:

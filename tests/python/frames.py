@@ -471,6 +471,8 @@ def panels():
     (whole,) = braggpipe.simulate(detector="pilatus-300k", panels="image", ncells=3, noise=False)
     assert frame.image.shape == (3, 195, 487) and [panel.shape for panel in frame.panels] == [(195, 487)] * 3
     assert numpy.array_equal(frame.assembled, whole.image) and whole.assembled.shape == (619, 487)
+    assert frame.stacked.shape == (3 * 195, 487) and numpy.array_equal(frame.stacked[195:390], frame.image[1])
+    assert numpy.array_equal(whole.stacked, whole.image) and abs(whole.truth.energy_eV * whole.truth.wavelength_A - 12398.41984) < 1e-5
     panel = whole.experiment.panels[0]
     middle = panel.origin_m + panel.pixel_m * (487 / 2 * panel.fast + 619 / 2 * panel.slow)
     assert numpy.allclose(middle, 0.1 * whole.experiment.beam, atol=1e-3), middle
