@@ -97,6 +97,26 @@ enum status geometry_crystal(const struct geometry_options *o, struct crystal_re
 void geometry_take_panels(struct geom_panel *panels, size_t count, struct request *r,
                           struct geometry_panels *p);
 
+/* Sets the wavelength of the file `path`, unless an option gives it.  If the file has none
+ * (wavelength_m 0), the default is kept and a warning is printed. */
+void geometry_take_wavelength(const struct geometry_options *o, const char *path,
+                              double wavelength_m, struct request *r);
+
+/* Sets the sensor to silicon with the thickness in the file, unless --thickness replaces it.  Warns
+ * of other materials, whose absorption is not in the files. */
+void geometry_take_sensor(const struct geometry_options *o, double thickness_m,
+                          const char *material, struct request *r);
+
+/* Returns true if the file `path` is an image with a header (SMV, CBF). */
+bool geometry_is_image(const char *path);
+
+/* Takes the detector, its position and the wavelength from the header of the image o->detector.
+ * Pixels below 0 of a CBF image are masked, as are the gaps of a built-in detector of this size.
+ * STATUS_INPUT: the header lacks the pixel size, the distance or the beam position; the detector
+ * arm is turned; or modules are asked for and not known. */
+enum status geometry_image_detector(const struct geometry_options *o, struct request *r,
+                                    struct geometry_panels *p, struct error *e);
+
 /* What a file says about its detector. */
 struct geometry_file_detector {
     const char *name;  // names of the detector and its panels; "": not in the file

@@ -1,10 +1,10 @@
 /*
  * The detector of bragg-geometry, from files and built-in detectors.
  *
- * --detector names a built-in detector, or a file of pyFAI or NXmx, which also has the position.
- * --geom (CrystFEL) and --expt (DIALS) are files with several panels, and --cut divides a panel.
- * All of them fill the detector and a part of the beam of a request; options that the user gave
- * have precedence.
+ * --detector names a built-in detector, a file of pyFAI or NXmx, or an image.  Such a file also has
+ * the position.  --geom (CrystFEL) and --expt (DIALS) are files with several panels, and --cut
+ * divides a panel. All of them fill the detector and a part of the beam of a request; options that
+ * the user gave have precedence.
  */
 #include <ctype.h>
 #include <inttypes.h>
@@ -25,41 +25,6 @@
 #include "io/nxmx/nxmx_geometry.h"
 #include "physics/detector/detector.h"
 #include "physics/detector/sensor.h"
-
-void geometry_take_panels(struct geom_panel *panels, size_t count, struct request *r,
-                          struct geometry_panels *p)
-{
-    p->places = mem_array(count, sizeof *p->places);
-    for (size_t i = 0; i < count; i++) {
-        struct geom_panel *from = &panels[i];
-        struct place *to = &p->places[i];
-        *to = (struct place){.pixels = {from->fast_pixels, from->slow_pixels},
-                             .pixel_m = from->pixel_m,
-                             .mask = from->mask};
-        from->mask = NULL;
-        memcpy(to->fast, from->fast, sizeof to->fast);
-        memcpy(to->slow, from->slow, sizeof to->slow);
-        memcpy(to->corner_m, from->corner_m, sizeof to->corner_m);
-    }
-    r->detector.nplaces = count;
-    r->detector.pixel_m = p->places[0].pixel_m;
-    r->detector.pixels[0] = r->detector.pixels[1] = 1;
-}
-
-/* Sets the wavelength of the file `path`, unless an option gives it.  If the file has none
- * (wavelength_m 0), the default is kept and a warning is printed. */
-static void geometry_take_wavelength(const struct geometry_options *o, const char *path,
-                                     double wavelength_m, struct request *r)
-{
-    if (geometry_given(o, "wavelength|energy"))
-        return;
-    if (wavelength_m > 0)
-        r->beam.wavelength_m = wavelength_m;
-    else
-        log_line(LOG_WARNING,
-                 "%s: the file has no wavelength; %g A is used. Give --wavelength or --energy",
-                 path, m_to_angstrom(r->beam.wavelength_m));
-}
 
 /* Prints a warning that the settings `unused` of a file have no effect; nothing if `unused` is "".
  */
@@ -248,22 +213,6 @@ static void use_preset(const struct geometry_options *o, const struct preset_det
         layout_mask(&d->layout, &panel->mask);
 }
 
-/* Sets the sensor to silicon with the thickness in the file. Warns of other materials, whose
- * absorption is not in the files. */
-static void take_sensor(const struct geometry_options *o, double thickness_m, const char *material,
-                        struct request *r)
-{
-    if (geometry_given(o, "thickness") || !(thickness_m > 0))
-        return;
-    if (strcmp(material, "Si") == 0)
-        r->detector.thickness.range = thickness_m;
-    else
-        log_line(LOG_WARNING,
-                 "%s: the absorption of a sensor of '%s' is not known, so the sensor detects all "
-                 "photons. Give --thickness and --absorption",
-                 o->detector, material);
-}
-
 static enum status set_poni(const struct geometry_options *o, struct request *r,
                             struct geometry_panels *p, struct error *e)
 {
@@ -286,7 +235,7 @@ static enum status set_poni(const struct geometry_options *o, struct request *r,
     if (!s)
         geometry_take_panels(&panel, 1, r, p);
     mem_free(panel.mask);
-    take_sensor(o, f.thickness_m, f.material, r);
+    geometry_take_sensor(o, f.thickness_m, f.material, r);
     geometry_take_wavelength(o, o->detector, f.wavelength_m, r);
     return s;
 }
@@ -326,7 +275,7 @@ static enum status set_nxmx(const struct geometry_options *o, struct request *r,
         geometry_take_panels(g.panels, g.npanels, r, p);
         p->saturation = g.saturation;
         geometry_take_wavelength(o, o->detector, g.wavelength_m, r);
-        take_sensor(o, g.thickness_m, g.material, r);
+        geometry_take_sensor(o, g.thickness_m, g.material, r);
     }
     nxmx_geometry_free(&g);
     return s;
@@ -338,22 +287,24 @@ static enum status set_file(const struct geometry_options *given, struct request
                             struct geometry_panels *p, struct error *e)
 {
     struct geometry_options o = *given;
-    const bool nxmx = nxmx_is_hdf5(o.detector);
+    const bool nxmx = nxmx_is_hdf5(o.detector), image = geometry_is_image(o.detector);
     if (geometry_given(given, "distance"))
         return error_set(e, STATUS_USAGE,
                          "--detector=FILE and --distance cannot be used together, because the file "
                          "contains the distance");
     /* --detpixels is allowed with a .poni file, which may not contain the number of pixels */
-    if (!nxmx)
+    if (!nxmx && !image)
         opt_mark(opt_find(geometry_table, "detpixels", strlen("detpixels")), &o, false);
     const enum status s = opt_exclude(geometry_table, &o, "detector", GEOMETRY_PLACED, e);
     if (s)
         return s;
+    if (image)
+        return geometry_image_detector(given, r, p, e);
     return nxmx ? set_nxmx(given, r, p, e) : set_poni(given, r, p, e);
 }
 
-/* Applies --detector: a built-in detector, or a file of pyFAI or NXmx. The content of the file
- * shows its format. */
+/* Applies --detector: a built-in detector, a file of pyFAI or NXmx, or an image. The content of the
+ * file shows its format. */
 static enum status geometry_detector(const struct geometry_options *given, struct request *r,
                                      struct geometry_panels *p, struct error *e)
 {
@@ -555,72 +506,4 @@ void geometry_panels_free(struct geometry_panels *p, size_t nplaces)
         mem_free(p->places[i].mask);
     mem_free(p->places);
     *p = (struct geometry_panels){0};
-}
-
-/*
- * Whether the detector of a file counts photons.
- *
- * A photon-counting detector has no pedestal, and its pixels get enough bits for its largest
- * count.  A file of DIALS or NXmx has no field for this.  The answer follows from the gain, the
- * pedestal, the names and the sizes in the file.  If these leave it open, a warning says so.
- */
-
-enum answer { OPEN, COUNTS, INTEGRATES };
-
-/* Answers from the words of a name, in upper or lower case. */
-static enum answer answer_from_name(const char *name)
-{
-    static const char *const counting[] = {"pilatus", "eiger"};
-    static const char *const integrating[] = {"jungfrau", "agipd", "cspad", "epix",
-                                              "rayonix",  "mpccd", "adsc"};
-    for (size_t i = 0; i < sizeof integrating / sizeof *integrating; i++)
-        if (strcasestr(name, integrating[i]))
-            return INTEGRATES;
-    for (size_t i = 0; i < sizeof counting / sizeof *counting; i++)
-        if (strcasestr(name, counting[i]))
-            return COUNTS;
-    return OPEN;
-}
-
-/* Returns true if a panel, or the image that all panels cover, is this detector as one image or
- * one of its modules. */
-static bool has_size(const struct preset_detector *d, const int64_t pixels[2], bool module)
-{
-    const bool whole = pixels[0] == layout_pixels(&d->layout, 0) &&
-                       pixels[1] == layout_pixels(&d->layout, 1) && !d->nplaces;
-    return module ? pixels[0] == d->layout.pixels[0] && pixels[1] == d->layout.pixels[1] : whole;
-}
-
-/* Answers from the number and the size of the pixels, if these belong to built-in detectors of one
- * kind only. */
-static enum answer answer_from_size(const int64_t pixels[2], double pixel_m, bool module)
-{
-    const struct preset_detector *d;
-    enum answer found = OPEN;
-    for (size_t i = 0; (d = preset_at(i)); i++) {
-        if (!has_size(d, pixels, module) || !(fabs(pixel_m / d->pixel_m - 1) < 1e-3))
-            continue;
-        const enum answer answer = d->counts ? COUNTS : INTEGRATES;
-        if (found != OPEN && found != answer)
-            return OPEN;
-        found = answer;
-    }
-    return found;
-}
-
-void geometry_take_counting(const char *path, const struct geometry_file_detector *file,
-                            struct geometry_panels *p)
-{
-    enum answer answer = file->scaled ? INTEGRATES : answer_from_name(file->name);
-    if (answer == OPEN && (strstr(file->type, "CCD") || strstr(file->type, "PLATE")))
-        answer = INTEGRATES;
-    for (int module = 0; module < 2 && answer == OPEN; module++)
-        answer = answer_from_size(module ? file->panel : file->image, file->pixel_m, module);
-    p->counts = answer == COUNTS;
-    if (answer == OPEN && strcmp(file->type, "SENSOR_PAD") == 0)
-        log_line(LOG_WARNING,
-                 "%s: the file does not say whether the detector counts photons, so its pixels get "
-                 "a pedestal. For a photon-counting detector give bragg-noise --adc-offset=0 "
-                 "--bits=32",
-                 path);
 }

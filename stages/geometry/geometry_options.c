@@ -56,8 +56,8 @@ const struct opt geometry_table[] = {
            "Axes and meaning of the beam centre, as in the program of that name",
            DETECTOR(convention)),
     TEXT("detector", "NAME|FILE|list",
-         "Built-in detector, or a file with detector and position (pyFAI .poni or NXmx); list "
-         "prints the names",
+         "Built-in detector, or a file with detector and position (pyFAI .poni, NXmx, or a CBF or "
+         "SMV image); list prints the names",
          detector, OPT_CONTENT, .excludes = "geom expt cut detsize pixel mask",
          .needs = "physics=physical", .first = true),
     CHOICE("panels", "image|modules",

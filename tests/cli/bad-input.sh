@@ -217,6 +217,7 @@ printf '\211HDF\r\n\032\n\0\0\0\0\0\0\0\0' > kind.h5
 head -c 400 /dev/zero > hundred.raw
 printf '###CBF: VERSION 1.5\n\0\0' > kind.cbf
 printf '{\nHEADER_BYTES=  512;\nDIM=2;\n}' > kind.img
+printf 'II*\0\010\0\0\0\0\0\0\0\0\0\0\0' > kind.tif
 printf '!FORMAT=XDS_ASCII    MERGE=FALSE\n' > kind.HKL
 printf 'CrystFEL reflection list version 2.0\n' > crystfel.hkl
 printf 'Detector: Detector\nDistance: 0.1\nPoni1: 0.1\nPoni2: 0.1\n' > kind.poni

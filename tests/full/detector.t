@@ -43,13 +43,14 @@ photons() {
 bragg-geometry --detector=eiger-1m --energy=12000 --distance=150 --twotheta=20 --rotate=5,-10,15 --ncells=5 --oversample=1 2>>log |
 	bragg-orient --osc=0.1 2>>log | bragg-intensity 2>>log | bragg-noise --adc-offset=0 2>>log | bragg-write one.nxs 2>>log
 /usr/bin/python3 "$BRAGG_TESTS/cli/nxmx_chains.py" arm one.nxs arm.nxs
-for file in one arm; do
-	check "DIALS imports $file.nxs" quiet dials.import $file.nxs output.experiments=$file.expt
-	photons ours --detector=$file.nxs
+/usr/bin/python3 "$BRAGG_TESTS/cli/foreign_images.py"
+for file in one.nxs arm.nxs pilatus_0001.cbf adsc_0001.img; do
+	check "DIALS imports $file" quiet dials.import $file output.experiments=$file.expt
+	photons ours --detector=$file
 	photons theirs --expt=$file.expt
 	# gaps are masks of images, which experiment lists do not have
 	measure detector_truth.py same
-	check "$file.nxs: DIALS and we put pixels in the same places, within 1e-4 of each pixel" awk -v x="$(value error)" 'BEGIN { exit !(x != "" && x < 1e-4) }'
+	check "$file: DIALS and we put pixels in the same places, within 1e-4 of each pixel" awk -v x="$(value error)" 'BEGIN { exit !(x != "" && x < 1e-4) }'
 done
 
 # --- masks as detectors pack them, in HDF5 by the plugins

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 #include "base/alloc.h"
@@ -230,6 +231,32 @@ static double find_cbf_pixel(struct header *text)
     return edge_m[0];
 }
 
+/* Reads the sensor of a mini-CBF header: `# MATERIAL sensor, thickness T m`. */
+static void find_cbf_sensor(struct header *text, struct image_header *h)
+{
+    static const char begin[] = "# ", end[] = " sensor, thickness";
+    const char *at = strstr(text->text, end), *name = at, *behind;
+    while (name && name > text->text && name[-1] != '\n' && name[-1] != ' ')
+        name--;
+    if (!at || name - text->text < 2 || strncmp(name - 2, begin, 2) != 0)
+        return;
+    const char *value = at + sizeof end - 1 + strspn(at + sizeof end - 1, ":= \t");
+    if (!parse_quantity(value, metres, &h->thickness_m, &behind) || h->thickness_m < 0.0)
+        refuse_value(text, "sensor, thickness", value, "is not a length");
+    const int length = (int)(at - name);
+    (void)snprintf(h->material, sizeof h->material, "%.*s", length, name);
+    if (strcasecmp(h->material, "silicon") == 0)
+        (void)snprintf(h->material, sizeof h->material, "Si");
+}
+
+/* Reads the name of the detector from a mini-CBF header: `# Detector: NAME, S/N NUMBER`. */
+static void find_cbf_name(struct header *text, struct image_header *h)
+{
+    const char *value = find_value(text, text->text, "# Detector");
+    if (value)
+        (void)snprintf(h->detector, sizeof h->detector, "%.*s", (int)strcspn(value, "\r\n"), value);
+}
+
 static enum status parse_cbf_header(const char *path, const char *bytes, struct image_header *h,
                                     struct error *e)
 {
@@ -247,6 +274,8 @@ static enum status parse_cbf_header(const char *path, const char *bytes, struct 
         .saturation = real_of(&text, "# Count_cutoff", none),
     };
     find_cbf_beam(&text, h);
+    find_cbf_sensor(&text, h);
+    find_cbf_name(&text, h);
     return text.status;
 }
 

@@ -40,6 +40,10 @@ struct image_header {
     double twotheta_rad;
     double adc_offset;  // value of a pixel without photons
     double saturation;  // largest value that is trusted
+    /* in mini-CBF only */
+    double thickness_m;  // of the sensor
+    char material[16];   // of the sensor, such as Si; "": not in the header
+    char detector[64];   // name and serial number; "": not in the header
 };
 
 /* Reads the header of `path`, an image of one panel.
