@@ -110,6 +110,14 @@ void geometry_take_sensor(const struct geometry_options *o, double thickness_m,
 /* Returns true if the file `path` is an image with a header (SMV, CBF). */
 bool geometry_is_image(const char *path);
 
+struct image_header;
+
+/* Sets *panel to the one that the header *h of the image `path` describes: across the beam, with
+ * rows along the fast axis.  Pixels below 0, which are gaps and defective pixels in CBF, are
+ * masked. The caller frees panel->mask with mem_free, also after an error. */
+enum status geometry_image_panel(const char *path, const struct image_header *h,
+                                 struct geom_panel *panel, struct error *e);
+
 /* Takes the detector, its position and the wavelength from the header of the image o->detector.
  * Pixels below 0 of a CBF image are masked, as are the gaps of a built-in detector of this size.
  * STATUS_INPUT: the header lacks the pixel size, the distance or the beam position; the detector

@@ -184,11 +184,16 @@ static const struct preset_detector *find_preset(const struct image_header *h)
     return NULL;
 }
 
-/* Masks the pixels of a CBF image that are below 0: gaps and defective pixels.  *mask stays NULL if
- * there are none, and for other images. */
-static enum status mask_negative(const char *path, uint8_t **mask, struct error *e)
+enum status geometry_image_panel(const char *path, const struct image_header *h,
+                                 struct geom_panel *panel, struct error *e)
 {
     struct image_file f;
+    *panel = (struct geom_panel){.fast_pixels = h->fast,
+                                 .slow_pixels = h->slow,
+                                 .pixel_m = h->pixel_m,
+                                 .fast = {1, 0, 0},
+                                 .slow = {0, 1, 0},
+                                 .corner_m = {-h->beam_fast_m, -h->beam_slow_m, h->distance_m}};
     const enum status s = image_file_read(path, &f, e);
     if (s)
         return s;
@@ -196,11 +201,11 @@ static enum status mask_negative(const char *path, uint8_t **mask, struct error 
     for (size_t i = 0; f.image.type == PIXEL_I32 && i < f.image.count; i++) {
         if (pixels[i] >= 0)
             continue;
-        if (!*mask) {
-            *mask = mem_array(f.image.count, 1);
-            memset(*mask, 1, f.image.count);
+        if (!panel->mask) {
+            panel->mask = mem_array(f.image.count, 1);
+            memset(panel->mask, 1, f.image.count);
         }
-        (*mask)[i] = 0;
+        panel->mask[i] = 0;
     }
     image_free(&f.image);
     return STATUS_OK;
@@ -243,13 +248,8 @@ enum status geometry_image_detector(const struct geometry_options *o, struct req
     if (s)
         return s;
     const struct preset_detector *d = find_preset(&h);
-    struct geom_panel panel = {.fast_pixels = h.fast,
-                               .slow_pixels = h.slow,
-                               .pixel_m = h.pixel_m,
-                               .fast = {1, 0, 0},
-                               .slow = {0, 1, 0},
-                               .corner_m = {-h.beam_fast_m, -h.beam_slow_m, h.distance_m}};
-    s = mask_negative(o->detector, &panel.mask, e);
+    struct geom_panel panel;
+    s = geometry_image_panel(o->detector, &h, &panel, e);
     s = s ? s : take_modules(o, d, &panel, p, e);
     if (!s) {
         geometry_take_counting(o->detector,

@@ -43,47 +43,21 @@ static struct request plain_request(void)
     return q;
 }
 
-/* Makes a mask of the pixels below 0 in the first image, which are gaps and dead pixels in CBF.
- * Leaves *mask unchanged if there are none. */
-static enum status take_mask(const struct image_file *f, uint8_t **mask, struct error *e)
-{
-    const int32_t *pixels = f->image.pixels;
-    size_t bad = 0;
-    for (size_t i = 0; f->image.type == PIXEL_I32 && i < f->image.count; i++)
-        bad += pixels[i] < 0;
-    if (!bad)
-        return STATUS_OK;
-    *mask = mem_try_array(f->image.count, 1);
-    if (!*mask)
-        return error_memory(e, "the mask");
-    for (size_t i = 0; i < f->image.count; i++)
-        (*mask)[i] = pixels[i] >= 0;
-    return STATUS_OK;
-}
-
-/* Makes the panel that the header of an image describes.  The panel is perpendicular to the
- * beam. */
+/* Makes the panel that the header of an image describes, with plain values for missing ones. */
 static enum status place_header(const char *path, struct image_header *h, struct request *q,
                                 struct geometry_panels *p, struct error *e)
 {
-    struct image_file first = {0};
-    enum status s = image_file_read(path, &first, e);
-    struct geom_panel panel = {.fast_pixels = h->fast,
-                               .slow_pixels = h->slow,
-                               .pixel_m = h->pixel_m > 0 ? h->pixel_m : 1e-4,
-                               .fast = {1, 0, 0},
-                               .slow = {0, 1, 0}};
+    static const double PIXEL_M = 1e-4;
+    struct geom_panel panel;
+    h->pixel_m = h->pixel_m > 0 ? h->pixel_m : PIXEL_M;
+    h->distance_m = h->distance_m > 0 ? h->distance_m : DISTANCE_M;
     if (!h->has_beam) {
-        h->beam_fast_m = 0.5 * (double)h->fast * panel.pixel_m;
-        h->beam_slow_m = 0.5 * (double)h->slow * panel.pixel_m;
+        h->beam_fast_m = 0.5 * (double)h->fast * h->pixel_m;
+        h->beam_slow_m = 0.5 * (double)h->slow * h->pixel_m;
     }
-    panel.corner_m[0] = -h->beam_fast_m;
-    panel.corner_m[1] = -h->beam_slow_m;
-    panel.corner_m[2] = h->distance_m > 0 ? h->distance_m : DISTANCE_M;
-    s = s ? s : take_mask(&first, &panel.mask, e);
+    const enum status s = geometry_image_panel(path, h, &panel, e);
     if (!s)
         geometry_take_panels(&panel, 1, q, p);
-    image_free(&first.image);
     mem_free(panel.mask);
     return s;
 }
