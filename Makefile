@@ -67,8 +67,8 @@ UNITS    := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%.t,$(wildcard tests/u
 # Tests that take 5 seconds of CPU and more, and test what others reach in part: `make check-slow` runs them, and
 # with it make check-full and scripts/check-bare.  `make check` keeps to 5 minutes without them.
 SLOW_UNITS := $(patsubst %,$(BUILD)/tests/unit/%.t,cuda_after cuda_go_on footprint_points derive derive_cpu reflections)
-SLOW_CLI   := $(patsubst %,tests/cli/%.t,anomalous coffset crystals cuda detector diffuse disk gather harmonic in-memory machines models nxmx-damage nxmx-fields \
-	order panels recover refine-statistics run-blame run-table score-merged shared simulate steps strangers transmission)
+SLOW_CLI   := $(patsubst %,tests/cli/%.t,anomalous coffset cpu crystals cuda dectris1 detector diffuse disk eiger gather harmonic in-memory machines models \
+	nxmx-damage nxmx-fields order panels recover refine-statistics reflections run-blame run-table score score-merged shared simulate steps strangers streams transmission)
 LIBRARIES := $(SHARED_LIBRARY) $(patsubst %,$(BUILD)/lib/libbragg-%.a,$(LAYERS))
 
 # sources LAYERS: what is in their folders, and in folders of these.
@@ -345,7 +345,7 @@ check: deps  ## build everything and run the core tests
 	@$(MAKE) --no-print-directory -j$(JOBS) all units
 	@scripts/run-tests $(BUILD) $(filter-out $(SLOW_UNITS),$(UNITS)) $(filter-out $(SLOW_CLI),$(sort $(wildcard tests/cli/*.t)))
 
-check-slow: deps  ## the tests of tests/unit and tests/cli that make check leaves out: 3 minutes more
+check-slow: deps  ## the tests of tests/unit and tests/cli that make check leaves out: 4 minutes more
 	@$(MAKE) --no-print-directory -j$(JOBS) all units
 	@scripts/run-tests $(BUILD) $(SLOW_UNITS) $(SLOW_CLI)
 
