@@ -107,7 +107,7 @@ void geometry_take_wavelength(const struct geometry_options *o, const char *path
 void geometry_take_sensor(const struct geometry_options *o, double thickness_m,
                           const char *material, struct request *r);
 
-/* Returns true if the file `path` is an image with a header (SMV, CBF). */
+/* Returns true if `path` is a regular file and an image with a header (SMV, CBF). */
 bool geometry_is_image(const char *path);
 
 struct image_header;

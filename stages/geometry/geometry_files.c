@@ -76,8 +76,9 @@ void geometry_take_sensor(const struct geometry_options *o, double thickness_m,
  * Whether the detector of a file counts photons.
  *
  * A photon-counting detector has no pedestal, and its pixels get enough bits for its largest
- * count.  A file of DIALS or NXmx has no field for this.  The answer follows from the gain, the
- * pedestal, the names and the sizes in the file.  If these leave it open, a warning says so.
+ * count.  A file of DIALS or NXmx, or an image, has no field for this.  The answer follows from
+ * the gain, the pedestal, the names and the sizes in the file.  If these leave it open, a warning
+ * says so.
  */
 
 enum answer { OPEN, COUNTS, INTEGRATES };
@@ -144,7 +145,8 @@ void geometry_take_counting(const char *path, const struct geometry_file_detecto
 
 bool geometry_is_image(const char *path)
 {
-    FILE *in = fopen(path, "rbe");
+    struct stat st;
+    FILE *in = stat(path, &st) || !S_ISREG(st.st_mode) ? NULL : fopen(path, "rbe");
     if (!in)
         return false;
     const enum filetype type = filetype_of_file(in);
