@@ -1,7 +1,7 @@
 #!/bin/sh
 # bragg-geometry --detector=IMAGE: detector, position, mask and wavelength are those of a CBF or SMV image.
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
-needs 'images of other programs' python
+needs 'images of other programs' /usr/bin/python3
 scratch
 
 # frames DETECTOR-OPTION...: two frames of a rotation on this detector
