@@ -4,7 +4,8 @@
 # other, and all frames are there.  That stage sleeps, and the system wakes it late while strangers
 # use the processors.  So its sleep is not counted, but only its time for messages and its waiting
 # for frames.  The source handles the messages of the strangers in at most a quarter of one
-# processor (11 to 14 % were measured), compared with its CPU time in a run without them.
+# processor (11 to 14 % were measured), compared with its CPU time in a run without them.  The times
+# are those of a machine that nothing else uses, which CI is not.
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
 scratch
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/faults.sh"
