@@ -120,8 +120,8 @@ enum status geometry_image_panel(const char *path, const struct image_header *h,
 
 /* Takes the detector, its position and the wavelength from the header of the image o->detector.
  * Pixels below 0 of a CBF image are masked, as are the gaps of a built-in detector of this size.
- * STATUS_INPUT: the header lacks the pixel size, the distance or the beam position; the detector
- * arm is turned; or modules are asked for and not known. */
+ * STATUS_INPUT: the header does not have the pixel size, the distance or the beam position; the
+ * detector arm is turned; or modules are asked for and not known. */
 enum status geometry_image_detector(const struct geometry_options *o, struct request *r,
                                     struct geometry_panels *p, struct error *e);
 

@@ -232,8 +232,8 @@ static enum status take_modules(const struct geometry_options *o, const struct p
     return STATUS_OK;
 }
 
-/* Tells the rotation of the image, which is an option of another program. */
-static void tell_rotation(const char *path, const struct image_header *h)
+/* Reports the rotation of the image, which is an option of another program. */
+static void report_rotation(const char *path, const struct image_header *h)
 {
     if (h->osc_rad != 0)
         log_line(LOG_INFO, "%s: the rotation is that of bragg-orient --phi0=%.9g --osc=%.9g", path,
@@ -269,7 +269,7 @@ enum status geometry_image_detector(const struct geometry_options *o, struct req
             geometry_take_sensor(o, d->silicon_m, "Si", r);
         else if (h.thickness_m > SENSOR_LEAST_M)
             geometry_take_sensor(o, h.thickness_m, h.material, r);
-        tell_rotation(o->detector, &h);
+        report_rotation(o->detector, &h);
     }
     mem_free(panel.mask);
     return s;
