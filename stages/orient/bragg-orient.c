@@ -453,15 +453,17 @@ static enum status count_listed(struct orient *o, uint64_t lattices, struct erro
                          p->orientations, o->nlisted, lattices);
     if (!known)
         p->frames = (int64_t)(o->nlisted / lattices);
-    o->same_crystals = known && p->osc_deg != 0 && o->nlisted == lattices;
-    if (o->same_crystals || (uint64_t)p->frames * lattices <= o->nlisted)
+    const bool same_crystals = p->osc_deg != 0 && o->nlisted == lattices;
+    if (same_crystals || (uint64_t)p->frames * lattices <= o->nlisted)
         return STATUS_OK;
-    return error_set(e, STATUS_INPUT,
-                     "%s: has %zu orientations, but %" PRId64 " frames need %" PRIu64
-                     ", one per %s. %s to give all frames the same orientation",
-                     p->orientations, o->nlisted, p->frames, (uint64_t)p->frames * lattices,
-                     lattices == 1 ? "frame" : "lattice of a frame",
-                     lattices == 1 ? "Use --misset" : "Use --osc, and a line for each lattice,");
+    return error_set(
+        e, STATUS_INPUT,
+        "%s: has %zu orientations, but %" PRId64 " frames need %" PRIu64 ", one per %s. %s",
+        p->orientations, o->nlisted, p->frames, (uint64_t)p->frames * lattices,
+        lattices == 1 ? "frame" : "lattice of a frame",
+        lattices == 1     ? "Use --misset to give all frames the same orientation"
+        : p->osc_deg != 0 ? "If the same crystals turn in all frames, give the lines of one frame"
+                          : "Repeat the lines to give all frames the same orientations");
 }
 
 /* Warns of each value of a scan that an option replaces by another one. */
@@ -580,9 +582,12 @@ static enum status open_orient(void *state, const char **operands, int noperands
         return s;
     if (filetype_begins(p->orientations, STREAM_BEGIN, strlen(STREAM_BEGIN)))
         return open_stream(o, e);
-    /* this is a first check, which `begin` repeats when the number of crystals is known */
-    const uint64_t lattices = p->population.asked ? (uint64_t)p->population.asked : 1;
     s = orientations_read(p->orientations, &o->listed, &o->nlisted, e);
+    /* In a rotation, the list can be that of one frame, with a lattice of each crystal: only
+     * `begin` knows how many crystals there are.  This is a first check, which `begin` repeats. */
+    if (!p->population.asked && p->osc_deg != 0)
+        return s;
+    const uint64_t lattices = p->population.asked ? (uint64_t)p->population.asked : 1;
     return s ? s : count_listed(o, lattices, e);
 }
 

@@ -198,9 +198,7 @@ struct orient {
     struct orient_stream stream;  // --orientations, if it is a stream
     double (*listed)[9];          // rotations of --orientations, owned; NULL: none
     size_t nlisted;
-    bool
-        same_crystals;  // the list has the lattices of one frame, and all frames have the same ones
-    char digest[17];    // hash of `listed`, for the lineage
+    char digest[17];     // hash of `listed`, for the lineage
     struct pulse pulse;  // options of the pulse, with the spectra of --spectra
     char spectra[17];    // hash of the spectra
     struct shift shift;  // options of the detector position; the list is owned

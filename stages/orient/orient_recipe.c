@@ -280,13 +280,14 @@ static size_t count_lattices(const struct orient *o, const struct population *p,
     return f ? f->count : 0;
 }
 
-/* Returns the place in o->listed of the rotation of a lattice. */
+/* Returns the place in o->listed of the rotation of a lattice.  A list of one frame is that of all
+ * frames. */
 static size_t place_of(const struct orient *o, const struct population *p, uint64_t id,
                        uint32_t index)
 {
     if (o->stream.nframes)
         return find_frame(&o->stream, id)->first + index;
-    return o->same_crystals ? index : id * (uint64_t)p->lattices + index;
+    return (id * (uint64_t)p->lattices + index) % o->nlisted;
 }
 
 /* --- one lattice ---------------------------------------------------------------------- */

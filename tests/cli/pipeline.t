@@ -172,6 +172,17 @@ phi turning --frames=3 --osc=0.5 --lattices=2 --orientations=matrices.txt
 phi listed --frames=3 --osc=0.5 --lattices=2 --orientations=thrice.txt
 check 'in a rotation, the orientations of one frame are those of all' cmp turning_2.raw listed_2.raw
 check 'the crystals turn' test "$(sha256sum < turning_0.raw)" != "$(sha256sum < turning_2.raw)"
+geometry="$geometry --crystal=ncells=8 --crystal=ncells=8 --fluence=1e26"
+phi each --frames=3 --osc=0.5 --orientations=matrices.txt
+phi both --frames=3 --osc=0.5 --orientations=thrice.txt
+check 'so are those of one lattice of each crystal' cmp each_2.raw both_2.raw
+check 'lists of other lengths are refused' sh -c '
+	for n in 1 3 5; do
+		grep -v "^#" thrice.txt | head -n $n >some.txt
+		! sh -c "$1 | bragg-orient --quiet --frames=3 --osc=0.5 --orientations=some.txt | bragg-tap" >printed 2>said || exit 1
+		grep "some.txt: has $n orientations, but 3 frames need 6" said || exit 1
+	done' sh "$geometry"
+geometry=${geometry%% --crystal*}
 check_status 'stills need orientations for all frames' 1 sh -c "$geometry | bragg-orient --quiet --frames=3 --lattices=2 --orientations=matrices.txt | bragg-tap"
 
 # The lineage follows what a file holds, not its name.
