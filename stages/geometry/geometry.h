@@ -102,8 +102,9 @@ void geometry_take_panels(struct geom_panel *panels, size_t count, struct reques
 void geometry_take_wavelength(const struct geometry_options *o, const char *path,
                               double wavelength_m, struct request *r);
 
-/* Sets the sensor to silicon with the thickness in the file, unless --thickness replaces it.  Warns
- * of other materials, whose absorption is not in the files. */
+/* Sets the sensor to silicon of the thickness in the file, unless --thickness replaces it.  If the
+ * file names another material, prints a warning: its absorption is not known, so the sensor is
+ * not simulated. */
 void geometry_take_sensor(const struct geometry_options *o, double thickness_m,
                           const char *material, struct request *r);
 
@@ -119,9 +120,9 @@ enum status geometry_image_panel(const char *path, const struct image_header *h,
                                  struct geom_panel *panel, struct error *e);
 
 /* Takes the detector, its position and the wavelength from the header of the image o->detector.
- * Pixels below 0 of a CBF image are masked, as are the gaps of a built-in detector of this size.
- * STATUS_INPUT: the header does not have the pixel size, the distance or the beam position; the
- * detector arm is turned; or modules are asked for and not known. */
+ * Pixels below 0 are masked.  If there are none, the gaps of the built-in detector of this size
+ * are. STATUS_INPUT: the header does not have the pixel size, the distance or the beam position;
+ * the detector arm is turned; or modules are asked for and not known. */
 enum status geometry_image_detector(const struct geometry_options *o, struct request *r,
                                     struct geometry_panels *p, struct error *e);
 

@@ -1,7 +1,7 @@
 /*
- * What bragg-geometry takes from files that have a detector: what all formats have in common, the
- * detector of an image (--detector=FILE), and a comparison of an experiment list of DIALS with the
- * first image that it names.
+ * Files with a detector, for bragg-geometry.  The functions take panels, wavelength and sensor from
+ * any format, read the detector of an image (--detector=FILE), and compare an experiment list of
+ * DIALS with the first image that the list names.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -222,7 +222,7 @@ static enum status take_modules(const struct geometry_options *o, const struct p
     if (!d && modules)
         return error_set(e, STATUS_INPUT,
                          "%s: --panels=modules: no built-in detector has %" PRId64 " x %" PRId64
-                         " pixels of %g mm. Use --cut for modules without gaps",
+                         " pixels of %g mm. Remove --panels",
                          o->detector, panel->fast_pixels, panel->slow_pixels,
                          m_to_mm(panel->pixel_m));
     if (modules)
@@ -265,10 +265,10 @@ enum status geometry_image_detector(const struct geometry_options *o, struct req
         geometry_take_panels(&panel, 1, r, p);
         p->saturation = p->counts && h.saturation < INT32_MAX ? h.saturation : 0;
         geometry_take_wavelength(o, o->detector, h.wavelength_m, r);
-        if (!*h.material && d)
-            geometry_take_sensor(o, d->silicon_m, "Si", r);
-        else if (h.thickness_m > SENSOR_LEAST_M)
+        if (h.thickness_m > SENSOR_LEAST_M)
             geometry_take_sensor(o, h.thickness_m, h.material, r);
+        else if (!*h.material && d)
+            geometry_take_sensor(o, d->silicon_m, "Si", r);
         report_rotation(o->detector, &h);
     }
     mem_free(panel.mask);

@@ -21,7 +21,7 @@ frames --detpixels=200,150 --pixel=0.4 --distance=110 --wavelength=1.1 --beam-ce
 	bragg-write --quiet s_%d.img
 frames --detector=s_0.img | bragg-write --quiet agains_%d.img
 is_same 'SMV' s_0.img
-is 'the rotation is told' "$(bragg-geometry --verbose --detector=p_1.cbf --ncells=3 2>&1 >none | grep -o 'p_1.cbf: the rotation is .*')" \
+is '--verbose prints the rotation of the image as options of bragg-orient' "$(bragg-geometry --verbose --detector=p_1.cbf --ncells=3 2>&1 >none | grep -o 'p_1.cbf: the rotation is .*')" \
 	'p_1.cbf: the rotation is that of bragg-orient --phi0=3.2 --osc=0.2'
 
 # Images that other programs could have written: a small one, with a mask in its pixels, and one of an ADSC.
@@ -59,6 +59,7 @@ is 'gaps and bad pixels are masked' "$(/usr/bin/python3 masked.py masked_0.cbf)"
 is 'an image without them masks nothing' "$(geom whole.cbf | grep -c '^bad')" 0
 is 'the sensor is taken' "$(strings masked_0.cbf | grep sensor)" '# Silicon sensor, thickness 0.000320000 m'
 is 'another material: one line' "$(bragg-geometry --detector=cdte.cbf --ncells=3 2>&1 >none | grep -o "a sensor of .* is not known")" "a sensor of 'CdTe' is not known"
+is 'a material of two words: one line' "$(bragg-geometry --detector=words.cbf --ncells=3 2>&1 >none | grep -o "a sensor of .* is not known")" "a sensor of 'Cadmium' is not known"
 is 'an option replaces the wavelength' "$(geom small.cbf --energy=9000 | grep -o '^photon_energy = 9000')" 'photon_energy = 9000'
 
 refused() { # WHAT OPTION...
@@ -68,9 +69,10 @@ refused() { # WHAT OPTION...
 	is "refused: $*" "$? $(wc -l <refused) $(grep -c -e "$wanted" refused)" "$status 1 1"
 }
 status=3
+refused 'twice.cbf: header: sensor, thickness .*contradicts another value' --detector=twice.cbf
 refused 'turned.cbf: the detector arm is turned by 5 deg' --detector=turned.cbf
 refused 'blind.cbf: the header does not have the beam position' --detector=blind.cbf
-refused 'odd.cbf: header: .*thin: is not a length' --detector=odd.cbf
+refused 'odd.cbf: header: sensor, thickness thin: is not a number with a known unit' --detector=odd.cbf
 refused 'small.cbf: --panels=modules: no built-in detector has 30 x 20 pixels' --detector=small.cbf --panels=modules
 head -c 1400 small.cbf >cut.cbf
 refused 'cut.cbf' --detector=cut.cbf

@@ -186,6 +186,8 @@ static enum status read_smv_header(const char *path, struct image_header *h, str
 /* ---- headers of mini-CBF
  * ------------------------------------------------------------------------- */
 
+static const char CBF_SENSOR[] = "sensor, thickness";
+
 /* Reads the beam position from a mini-CBF header: `# Beam_xy (FAST, SLOW) pixels`. */
 static void find_cbf_beam(struct header *text, struct image_header *h)
 {
@@ -231,20 +233,20 @@ static double find_cbf_pixel(struct header *text)
     return edge_m[0];
 }
 
-/* Reads the sensor of a mini-CBF header: `# MATERIAL sensor, thickness T m`. */
-static void find_cbf_sensor(struct header *text, struct image_header *h)
+/* Reads the material of the sensor from a mini-CBF header: `# MATERIAL sensor, thickness T m`. */
+static void find_cbf_material(struct header *text, struct image_header *h)
 {
-    static const char begin[] = "# ", end[] = " sensor, thickness";
-    const char *at = strstr(text->text, end), *name = at, *behind;
-    while (name && name > text->text && name[-1] != '\n' && name[-1] != ' ')
-        name--;
-    if (!at || name - text->text < 2 || strncmp(name - 2, begin, 2) != 0)
+    const char *end = find_value(text, text->text, CBF_SENSOR);
+    if (!end)
         return;
-    const char *value = at + sizeof end - 1 + strspn(at + sizeof end - 1, ":= \t");
-    if (!parse_quantity(value, metres, &h->thickness_m, &behind) || h->thickness_m < 0.0)
-        refuse_value(text, "sensor, thickness", value, "is not a length");
-    const int length = (int)(at - name);
-    (void)snprintf(h->material, sizeof h->material, "%.*s", length, name);
+    while (strncmp(end, CBF_SENSOR, sizeof CBF_SENSOR - 1) != 0)
+        end--;
+    const char *begin = end;
+    while (begin > text->text && begin[-1] != '\n')
+        begin--;
+    begin += strspn(begin, "# \t");
+    (void)snprintf(h->material, sizeof h->material, "%.*s", (int)(end - begin), begin);
+    h->material[strcspn(h->material, " \t")] = '\0';
     if (strcasecmp(h->material, "silicon") == 0)
         (void)snprintf(h->material, sizeof h->material, "Si");
 }
@@ -272,9 +274,10 @@ static enum status parse_cbf_header(const char *path, const char *bytes, struct 
         .twotheta_rad = real_of(&text, "# Detector_2theta", degrees),
         .adc_offset = real_of(&text, "# ADC_offset", none),
         .saturation = real_of(&text, "# Count_cutoff", none),
+        .thickness_m = real_of(&text, CBF_SENSOR, metres),
     };
     find_cbf_beam(&text, h);
-    find_cbf_sensor(&text, h);
+    find_cbf_material(&text, h);
     find_cbf_name(&text, h);
     return text.status;
 }
@@ -328,6 +331,7 @@ static enum status check_header(const char *path, const struct image_header *h, 
         {"rotation, rad", h->osc_rad, -1e3, 1e3},
         {"start of the rotation, rad", h->phi_rad, -1e6, 1e6},
         {"saturation", h->saturation, 0, 1e12},
+        {"thickness of the sensor, m", h->thickness_m, 0, 1},
         {"offset", h->adc_offset, -1e12, 1e12},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)

@@ -42,7 +42,7 @@ struct image_header {
     double saturation;  // largest value that is trusted
     /* in mini-CBF only */
     double thickness_m;  // of the sensor
-    char material[16];   // of the sensor, such as Si; "": not in the header
+    char material[16];   // first word of the sensor, such as Si or CdTe; "": not in the header
     char detector[64];   // name and serial number; "": not in the header
 };
 
