@@ -31,6 +31,7 @@ if has dials.import; then
 		"$(column stills/truth.tsv wavelength_A | xargs printf '%.9f\n' | sort)"
 else
 	skip 'DIALS imports them' "$lack is missing"
+	skip 'with the wavelengths of the table' "$lack is missing"
 fi
 
 set_of shifts --frames=3

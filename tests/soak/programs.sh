@@ -140,7 +140,8 @@ part_long() {
 	tested "$tests/full/cuda.t" CUDA_ARCHS=all
 }
 
-# As in make check-full, but for a minute in place of a second; --seed gives the same damage.
+# Runs tests/full/mutate.t, which damages files at random.  make check-full has less than a second for each kind of file,
+# and this part has a minute.  The same --seed gives the same damage.
 part_mutate() {
 	row_start=$(date +%s) row_result=pass
 	BRAGG_TESTS=$tests MUTATE_SEED=$seed MUTATE_SECONDS=$(scaled 60 2) "$tests/full/mutate.t" >mutate.log 2>&1 ||
