@@ -341,9 +341,11 @@ deps:  ## install the Debian packages that are missing
 # Recipes below call make again, so that what deps installed is seen.
 JOBS  ?= 2
 
+# make check CLI= runs unit tests only.
+CLI := $(filter-out $(SLOW_CLI),$(sort $(wildcard tests/cli/*.t)))
 check: deps  ## build everything and run the core tests
 	@$(MAKE) --no-print-directory -j$(JOBS) all units
-	@scripts/run-tests $(BUILD) $(filter-out $(SLOW_UNITS),$(UNITS)) $(filter-out $(SLOW_CLI),$(sort $(wildcard tests/cli/*.t)))
+	@scripts/run-tests $(BUILD) $(filter-out $(SLOW_UNITS),$(UNITS)) $(CLI)
 
 check-slow: deps  ## the tests of tests/unit and tests/cli that make check leaves out: 4 minutes more
 	@$(MAKE) --no-print-directory -j$(JOBS) all units
