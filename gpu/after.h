@@ -33,8 +33,8 @@ HD void gpu_background_thread(const struct gpu_frame *f, const struct background
 }
 
 /* Processes item i of the arrays, which is pixel number `pixel` of the frame: adds photons[i] and
- * background[i], and converts the sum to counts if there is noise.  Returns the verdict on this
- * pixel. */
+ * background[i], and stores the sum, or converts it to counts if there is noise.  Returns the
+ * verdict on this pixel. */
 HD struct gpu_verdict gpu_after_pixel(const struct gpu_after *a, int64_t i, uint32_t pixel)
 {
     struct gpu_verdict v = {GPU_GOOD, 0, 0};
@@ -53,7 +53,7 @@ HD struct gpu_verdict gpu_after_pixel(const struct gpu_after *a, int64_t i, uint
             ((uint32_t *)a->counts)[i] = adu;
         v.saturated = noise_saturates(value, a->noise.largest_adu);
         v.below = noise_is_below(value);
-    } else if (a->background) {
+    } else if (a->background || a->sum != a->photons) {
         a->sum[i] = photons;
     }
     return v;

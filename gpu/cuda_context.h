@@ -82,6 +82,8 @@ enum status cuda_slopes_wait(void *context, int place, struct error *e);
 
 enum status cuda_closed(void *context, const struct gpu_closed *frame,
                         const struct gpu_closed_batch *batch, float *to, struct error *e);
+enum status cuda_smear(void *context, const struct gpu_smear *smear, size_t nbands,
+                       const struct gpu_smear_band *here, double *ms, struct error *e);
 enum status cuda_shares(void *context, const struct gpu_shares *frame,
                         const struct gpu_shares_batch *all, const struct gpu_pieces *there,
                         struct gpu_pieces_here *here, struct error *e);

@@ -287,6 +287,7 @@ const struct gpu_device gpu_device_cuda = {
     .slopes = cuda_slopes,
     .slopes_wait = cuda_slopes_wait,
     .closed = cuda_closed,
+    .smear = cuda_smear,
     .shares = cuda_shares,
 };
 

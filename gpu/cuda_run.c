@@ -9,6 +9,7 @@
  */
 #include <string.h>
 
+#include "base/clock.h"
 #include "gpu/cuda_context.h"
 #include "gpu/kernel.h"
 
@@ -363,6 +364,22 @@ enum status cuda_slopes_wait(void *context, int place, struct error *e)
         (void)cudaStreamSynchronize(c->copies);
     }
     return cuda_failed(code, "derivatives", e);
+}
+
+enum status cuda_smear(void *context, const struct gpu_smear *smear, size_t nbands,
+                       const struct gpu_smear_band *here, double *ms, struct error *e)
+{
+    struct cuda *c = context;
+    const uint64_t start = clock_ns();
+    cudaError_t code = cudaSuccess;
+    range_begin("smear");
+    for (size_t i = 0; i < nbands && code == cudaSuccess; i++)
+        code = (cudaError_t)gpu_smear_launch(smear, i, &here[i], c->stream);
+    if (code == cudaSuccess)
+        code = cudaStreamSynchronize(c->stream);
+    range_end();
+    *ms += (double)(clock_ns() - start) * 1e-6;
+    return cuda_failed(code, "the smear of the sensor", e);
 }
 
 enum status cuda_closed(void *context, const struct gpu_closed *frame,

@@ -110,6 +110,11 @@ struct gpu_device {
     enum status (*closed)(void *context, const struct gpu_closed *frame,
                           const struct gpu_closed_batch *batch, float *to, struct error *e);
 
+    /* Computes the pixels of bands from their thin images, and returns when they are there.  here[]
+     * is a copy of smear->bands in host memory.  Adds the time to *ms. */
+    enum status (*smear)(void *context, const struct gpu_smear *smear, size_t nbands,
+                         const struct gpu_smear_band *here, double *ms, struct error *e);
+
     /* Computes what each reflection adds to each of any number of pixels.  Counts the results in
      * here->used.  If all pieces fit into *there, the other members of *here describe a copy of
      * them in host memory. */

@@ -153,6 +153,7 @@ static void plan_destroy(struct plan **plan)
     if (!p)
         return;
     if (p->context) {
+        gpu_smear_close(p);
         gpu_drop_out(p);
         gpu_apart_close(p);
         p->device->release(p->context, p->afterwards.resident);
@@ -206,23 +207,39 @@ static void open_panels(struct plan *p)
     }
 }
 
-enum status gpu_plan_create(struct plan **plan, const struct gpu_device *device,
-                            const struct experiment *x, const struct engine_options *options,
-                            struct error *e)
+/* Refuses what the engine does not compute. */
+static enum status check_experiment(const struct experiment *x,
+                                    const struct engine_options *options, struct error *e)
 {
-    *plan = NULL;
-    const bool closed = !options->after && closed_wanted(x);
-    if (!options->after &&
-        (diffuse_refuse(x, "the cuda engine does", e) ||
-         smear_refuse(x, "the cuda engine does", e) || (closed && closed_check(x, e))))
+    const bool closed = closed_wanted(x);
+    if (diffuse_refuse(x, "the cuda engine does", e) || (closed && closed_check(x, e)) ||
+        (options->reflections && smear_refuse(x, "reflections do", e)))
         return STATUS_INPUT;
-    if (!options->after && options->faint > 0.0)
+    if (closed && x->sampling.smears)
+        return error_set(e, STATUS_INPUT,
+                         "the cuda engine does not support --sensor=smear with "
+                         "--mosaic-model=gauss. Give --engine=cpu");
+    if (options->faint > 0.0)
         return error_set(e, STATUS_INPUT,
                          "the cuda engine does not support --faint. Give --engine=cpu");
+    return STATUS_OK;
+}
+
+static const struct gpu_thin_plans thin_plans;
+
+/* Creates a plan.  `thin`: see struct plan. */
+static enum status create_plan(struct plan **plan, const struct gpu_device *device,
+                               const struct experiment *x, const struct engine_options *options,
+                               bool thin, struct error *e)
+{
+    *plan = NULL;
+    if (!options->after && check_experiment(x, options, e))
+        return STATUS_INPUT;
     struct plan *p = mem_array(1, sizeof *p);
     p->device = device;
-    p->closed = closed;
+    p->closed = !options->after && closed_wanted(x);
     p->after = options->after;
+    p->thin = thin;
     p->experiment = &p->moved.x;
     p->precision = options->precision;
     p->threads = options->threads < 1 ? 1 : options->threads;
@@ -235,16 +252,25 @@ enum status gpu_plan_create(struct plan **plan, const struct gpu_device *device,
         open_panels(p);
     if (!status)
         status = cpu_tables_open(&p->tables, p->experiment, p->precision, e);
-    if (!status && !p->after)
+    if (!status && !p->after && !thin)
         footprint_create(&p->footprint, p->experiment, options->threads);
     if (!status && !p->after)
         gpu_dense_open(p);
     if (!status)
         status = upload_experiment(p, e);
+    if (!status && !p->after)
+        status = gpu_smear_open(p, options, &thin_plans, e);
     if (status)
         plan_destroy(&p);
     *plan = p;
     return status;
+}
+
+enum status gpu_plan_create(struct plan **plan, const struct gpu_device *device,
+                            const struct experiment *x, const struct engine_options *options,
+                            struct error *e)
+{
+    return create_plan(plan, device, x, options, false, e);
 }
 
 static const char *plan_identity(const struct plan *plan)
@@ -288,14 +314,53 @@ static enum status upload_recipe(struct plan *p, const struct cpu_job *job, stru
     return uploaded;
 }
 
+/* Uploads the sources of the recipe, if the background depends on them. */
+static enum status upload_sources(struct plan *p, const struct recipe *recipe, struct error *e)
+{
+    struct gpu_pack count = {0};
+    enum status status = gpu_after_recipe(p, &count, recipe, e);
+    if (status || !count.bytes)
+        return status;
+    if ((status = gpu_grow_recipe(p, count.bytes, e)))
+        return status;
+    struct gpu_pack pack = gpu_pack_into(p, BLOCK_RECIPE, p->packed, p->recipe);
+    status = gpu_after_recipe(p, &pack, recipe, e);
+    return status ? status : gpu_pack_send(p, &pack, e);
+}
+
+/* Does what follows the photons, which the task or a smeared sensor provides. */
+static enum status follow_photons(struct plan *p, struct gpu_task t, struct error *e)
+{
+    p->times = (struct gpu_times){0};
+    if (!p->rows || !p->widest)
+        return STATUS_OK;
+    (void)moved_to(&p->moved, t.recipe);
+    enum status status = gpu_move_panels(p, e);
+    if (!status && p->smeared && !t.photons.here && !t.photons.there)
+        status = gpu_smear_run(p, t.recipe, &t.photons, e);
+    if (!status)
+        status = upload_sources(p, t.recipe, e);
+    if (!status)
+        status = gpu_open_out(p, e);
+    return status ? status : gpu_run_rows(p, &p->frame, &t, e);
+}
+
+static bool is_dark(const struct plan *p, const struct gpu_task *t)
+{
+    return !t->seed && t->to.here && recipe_is_dark(p->experiment, t->recipe);
+}
+
 static enum status perform(struct plan *p, const struct gpu_task *t, struct error *e)
 {
     struct cpu_job job;
     struct gpu_frame frame = p->frame;
+    if (p->smeared && !is_dark(p, t))
+        return follow_photons(p, *t, e);
     p->times = (struct gpu_times){0};
-    (void)moved_to(&p->moved, t->recipe);
+    if (!p->thin)  // panels of thin images are at their place
+        (void)moved_to(&p->moved, t->recipe);
     enum status status = cpu_job_open(&job, p->experiment, p->tables, t->recipe, e);
-    if (!status && !t->seed && recipe_is_dark(p->experiment, t->recipe)) {
+    if (!status && is_dark(p, t)) {
         recipe_run_dark(p->experiment, (float *)(void *)t->to.here, t->done);
     } else if (!status && p->rows && p->widest) {
         status = gpu_dense_choose(p, &job, e);
@@ -311,6 +376,15 @@ static enum status perform(struct plan *p, const struct gpu_task *t, struct erro
     cpu_job_close(&job);
     return status;
 }
+
+static enum status create_thin(struct plan **plan, const struct gpu_device *device,
+                               const struct experiment *x, const struct engine_options *options,
+                               struct error *e)
+{
+    return create_plan(plan, device, x, options, true, e);
+}
+
+static const struct gpu_thin_plans thin_plans = {create_thin, perform, plan_destroy};
 
 static enum status plan_run(struct plan *p, const struct recipe *recipe, float *pixels,
                             atomic_uint_fast64_t *done, struct error *e)
@@ -349,20 +423,6 @@ static const struct card *plan_card(struct plan *p)
 
 /* ---- background and noise only, from photons of a previous stage ------------------------ */
 
-/* Uploads the sources of the recipe, if the background depends on them. */
-static enum status upload_sources(struct plan *p, const struct recipe *recipe, struct error *e)
-{
-    struct gpu_pack count = {0};
-    enum status status = gpu_after_recipe(p, &count, recipe, e);
-    if (status || !count.bytes)
-        return status;
-    if ((status = gpu_grow_recipe(p, count.bytes, e)))
-        return status;
-    struct gpu_pack pack = gpu_pack_into(p, BLOCK_RECIPE, p->packed, p->recipe);
-    status = gpu_after_recipe(p, &pack, recipe, e);
-    return status ? status : gpu_pack_send(p, &pack, e);
-}
-
 static struct gpu_image place_of(const struct image *image)
 {
     return image->card ? (struct gpu_image){.there = image->card}
@@ -374,16 +434,7 @@ static enum status plan_go_on(struct plan *p, const struct recipe *recipe, uint6
 {
     const struct gpu_task task = {
         .recipe = recipe, .seed = &seed, .photons = place_of(photons), .to = place_of(to)};
-    p->times = (struct gpu_times){0};
-    if (!p->rows || !p->widest)
-        return STATUS_OK;
-    (void)moved_to(&p->moved, recipe);
-    enum status status = gpu_move_panels(p, e);
-    if (!status)
-        status = upload_sources(p, recipe, e);
-    if (!status)
-        status = gpu_open_out(p, e);
-    return status ? status : gpu_run_rows(p, &p->frame, &task, e);
+    return follow_photons(p, task, e);
 }
 
 /* ---------------------------------------------------------------------------------------- */
@@ -391,6 +442,8 @@ static enum status plan_go_on(struct plan *p, const struct recipe *recipe, uint6
 static enum status plan_trace(struct plan *p, const struct recipe *recipe,
                               const struct pixel_trace *trace, struct error *e)
 {
+    if (p->smeared)
+        return smear_refuse(p->experiment, "--trace-pixel does", e);
     if (p->closed)
         return error_set(e, STATUS_INPUT, "--trace-pixel does not work with --mosaic-model=gauss");
     const struct cpu_kernels *kernels = cpu_kernels_choose(NULL, p->precision, NULL);

@@ -41,6 +41,36 @@ int gpu_dense_launch(const struct gpu_frame *frame, const struct gpu_rows *rows,
 int gpu_closed_launch(const struct gpu_closed *frame, const struct gpu_closed_batch *batch,
                       void *stream);
 
+/* ---- smeared sensors ---- */
+
+/* Some rows of a panel, and where their thin image is: see struct smear_band, whose members have
+ * the same meaning. */
+struct gpu_smear_band {
+    int64_t begin[2], end[2], first[2], size[2], offset;
+    int64_t cells[2];       // first cell, along fast and slow, counted from the corner of the plane
+    int64_t columns, rows;  // of cells
+    int64_t cell;           // number of the first cell among those of all bands
+    int32_t oversample, node;  // of struct smear
+    int32_t panel;             // index in the panels of a frame
+};
+
+/* Bands that are computed together. */
+struct gpu_smear {
+    const struct gpu_panel *panels;  // of the frame
+    const struct gpu_smear_band *bands;
+    const uint64_t *begin;  // [cells + 1]: index in taps[] of the first tap of each cell
+    const struct smear_tap *taps;
+    const float *thin;  // thin images
+    float *sums;        // sums of oversample x oversample subpixels, one for each subpixel
+    float *photons;     // the photons of the frame
+};
+
+/* Starts the kernels of sums and of pixels of a band on `stream` (a cudaStream_t).  The arrays of
+ * *smear are in device memory; *here is a copy of the band in host memory.  Returns a cudaError_t.
+ */
+int gpu_smear_launch(const struct gpu_smear *smear, size_t band, const struct gpu_smear_band *here,
+                     void *stream);
+
 /* ---- reflections ---- */
 
 /* Starts the kernel of shares and then the kernel of pieces on `stream` (a cudaStream_t).  The
@@ -128,6 +158,9 @@ SIZE_IS(gpu_closed_spot, 168);
 SIZE_IS(gpu_closed_place, 12);
 SIZE_IS(gpu_closed, 312);
 SIZE_IS(gpu_closed_batch, 24);
+SIZE_IS(smear_tap, 40);
+SIZE_IS(gpu_smear_band, 128);
+SIZE_IS(gpu_smear, 56);
 #undef SIZE_IS
 
 #endif

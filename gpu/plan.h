@@ -171,12 +171,14 @@ struct plan {
     bool as_cpu;                      // frames have the same bytes as with the CPU engine
     struct dense_table *padded;       // one per crystal; NULL: no dense form for this plan
     struct gpu_padded *padded_there;  // the same with F_sqr in GPU memory
-    struct footprint *footprint;      // applied on the host, after the copy; NULL: point-like spots
-    struct gpu_frame frame;           // the members that depend on the experiment
-    void *resident;                   // GPU memory: panels and tables
-    void *recipe;                     // GPU memory: sources and lattices
-    unsigned char *packed;            // host memory: the same, before the copy to the GPU
-    size_t recipe_bytes;              // size of `recipe` and of `packed`
+    struct gpu_smeared *smeared;  // owned, see smear_run.c; NULL: sensors are thin or have layers
+    bool thin;                    // the plan serves the thin images of another plan
+    struct footprint *footprint;  // applied on the host, after the copy; NULL: point-like spots
+    struct gpu_frame frame;       // the members that depend on the experiment
+    void *resident;               // GPU memory: panels and tables
+    void *recipe;                 // GPU memory: sources and lattices
+    unsigned char *packed;        // host memory: the same, before the copy to the GPU
+    size_t recipe_bytes;          // size of `recipe` and of `packed`
     struct gpu_apart apart[GPU_BLOCKS];
     void *batch[GPU_BATCHES];  // GPU memory: pixels of a batch and their results, in separate
                                // allocations like out[]
@@ -267,6 +269,33 @@ void gpu_apart_close(struct plan *p);
  * is the counter of finished rows, as in struct engine. */
 enum status gpu_closed_run(struct plan *p, const struct recipe *recipe, float *photons,
                            atomic_uint_fast64_t *rows, struct error *e);
+
+/* How plans for the thin images of a smeared sensor are made and used. */
+struct gpu_thin_plans {
+    /* Creates a plan with these options: the experiment *x has the panels of smear_bands_thin, at
+     * their place in the frame.  Errors are those of gpu_plan_create. */
+    enum status (*create)(struct plan **plan, const struct gpu_device *device,
+                          const struct experiment *x, const struct engine_options *options,
+                          struct error *e);
+    /* Computes a frame as *t asks, without checks of the recipe. */
+    enum status (*perform)(struct plan *p, const struct gpu_task *t, struct error *e);
+    /* Frees a plan and sets the pointer to NULL. */
+    void (*destroy)(struct plan **plan);
+};
+
+/* Prepares p->smeared, if the sensor of p->experiment is smeared.  *plans must outlive it.
+ * STATUS_INPUT: see smear_bands_check. */
+enum status gpu_smear_open(struct plan *p, const struct engine_options *options,
+                           const struct gpu_thin_plans *plans, struct error *e);
+
+/* Computes the photons of a frame of a smeared sensor.  *photons becomes their GPU address.  The
+ * panels must be at their place in the frame, in host memory and on the GPU.  STATUS_INPUT: see
+ * smear_check_wavelengths, or photons that are not finite. */
+enum status gpu_smear_run(struct plan *p, const struct recipe *r, struct gpu_image *photons,
+                          struct error *e);
+
+/* Frees p->smeared. */
+void gpu_smear_close(struct plan *p);
 
 /* Member `derive` of struct engine for the engines of this folder. */
 enum status gpu_derive(struct plan *p, const struct recipe *recipe,

@@ -98,4 +98,23 @@ struct dense_lattice {
     uint32_t box;        // items of the boxes of the lattices before, modulo 2^32
 };
 
+/* A part of the smear of a thick sensor, see reflections/smear_bands.h: a sum of oversample x
+ * oversample subpixels that is added to each pixel of a cell: it begins `fast` and `slow` subpixels
+ * after the first subpixel of the pixel.  Its weights are those at the four nodes around the cell:
+ * the nearer row of nodes, then the farther one; in each the nearer column first. */
+struct smear_tap {
+    int fast, slow;
+    double weight[4];
+};
+
+/* Sets the weight of a tap for the first pixel of a row of a cell, and how much it grows from pixel
+ * to pixel.  `down` is the place of the middle of the row between the nodes, 0 to 1.  `step` is 1
+ * divided by the number of pixels between nodes. */
+HD void smear_tap_weight(const double w[4], double down, double step, float *weight, float *slope)
+{
+    const double left = w[0] + down * (w[2] - w[0]), right = w[1] + down * (w[3] - w[1]);
+    *weight = (float)(left + 0.5 * step * (right - left));
+    *slope = (float)(step * (right - left));
+}
+
 #endif

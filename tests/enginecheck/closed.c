@@ -105,6 +105,7 @@ enum status check_closed(struct run *run, const int64_t *numbers, struct error *
     for (int i = 0; i < NCASES && !s; i++) {
         struct engine_case c = cases[i];
         c.shape = SHAPE_GAUSS;
+        c.smears = false;
         s = compare_case(run, c, e);
     }
     return s ? s : take_time(run, numbers[0], e);

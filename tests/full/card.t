@@ -105,6 +105,9 @@ is 'planes: photons leave the card, and the sum is fetched' "$(count both intens
 unset suffix
 intensity='' noise='' geometry=--roi=20,200,3,250
 alike 'a part of the detector'
+geometry='--sensor=smear --thickness=450 --twotheta=30 --oversample=2'
+alike 'a smeared sensor'
+check 'a smeared sensor: images stay on the card' stayed both
 
 # --- what a GPU does not do: one line says so
 # left NAME STAGE WHAT

@@ -12,6 +12,7 @@
 #include "gpu/after.h"
 #include "gpu/closed.h"
 #include "gpu/device.h"
+#include "gpu/smear.h"
 #include "host_engine.h"
 #include "host_loop.h"
 #include "model/frame.h"
@@ -104,6 +105,20 @@ void gpu_host_closed(const struct gpu_closed *frame, const struct gpu_closed_bat
 #pragma omp parallel for schedule(dynamic, GPU_THREADS) num_threads(threads)
     for (size_t i = 0; i < batch->count; i++)
         gpu_closed_thread(frame, batch, i);
+}
+
+void gpu_host_smear(const struct gpu_smear *smear, const struct gpu_smear_band *b, int threads)
+{
+#pragma omp parallel for num_threads(threads)
+    for (int64_t row = 0; row < b->size[1]; row++)
+        for (int64_t block = 0; block * GPU_THREADS < b->size[0]; block++)
+            for (int thread = 0; thread < GPU_THREADS; thread++)
+                gpu_smear_sum_thread(smear, b, row, block, thread);
+#pragma omp parallel for num_threads(threads)
+    for (int64_t row = 0; row < b->end[1] - b->begin[1]; row++)
+        for (int64_t block = 0; block * GPU_THREADS < b->end[0] - b->begin[0]; block++)
+            for (int thread = 0; thread < GPU_THREADS; thread++)
+                gpu_smear_pixel_thread(smear, b, row, block, thread);
 }
 
 size_t gpu_host_memory = SIZE_MAX;
@@ -329,6 +344,19 @@ static enum status host_closed(void *context, const struct gpu_closed *frame,
     return STATUS_OK;
 }
 
+static enum status host_smear(void *context, const struct gpu_smear *smear, size_t nbands,
+                              const struct gpu_smear_band *here, double *ms, struct error *e)
+{
+    const struct host *h = context;
+    uint64_t start = clock_ns();
+    (void)here;
+    (void)e;
+    for (size_t i = 0; i < nbands; i++)
+        gpu_host_smear(smear, &smear->bands[i], h->threads);
+    lap(&start, ms);
+    return STATUS_OK;
+}
+
 static enum status host_shares(void *context, const struct gpu_shares *frame,
                                const struct gpu_shares_batch *all, const struct gpu_pieces *there,
                                struct gpu_pieces_here *here, struct error *e)
@@ -370,6 +398,7 @@ static const struct gpu_device gpu_device_host = {
     .slopes = host_slopes,
     .slopes_wait = host_slopes_wait,
     .closed = host_closed,
+    .smear = host_smear,
     .shares = host_shares,
 };
 

@@ -60,6 +60,8 @@ static const struct engine_case cases[] = {
     {.name = "two panels", .cells = {10}, .panels = 2},
     {.name = "dmin", .cells = {5}, .dmin_A = 3, .oversample = 2, .wavelengths = 3},
     {.name = "water", .cells = {5}, .water_um = 0.1, .layers = 2, .wavelengths = 2},
+    {.name = "smeared sensor", .cells = {10}, .pixels = 100, .pixel_mm = 0.2, .oversample = 3, .twotheta_deg = 40, .mosaic_deg = 0.5, .domains = 5, .smears = true},
+    {.name = "smeared sensor, ROI, mask, two panels", .cells = {5}, .pixels = 90, .pixel_mm = 0.2, .oversample = 2, .twotheta_deg = 20, .panels = 2, .roi = true, .mask = true, .smears = true},
 };
 enum { NCASES = sizeof cases / sizeof *cases };
 // clang-format on

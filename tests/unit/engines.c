@@ -151,6 +151,8 @@ static void engines_agree_with_the_reference(void **state)
     static const char *const isas[] = {"avx512", "avx2", "baseline"};
     for (int i = 0; i < NCASES; i++) {
         struct held h;
+        if (cases[i].smears)
+            continue;  // the oracle does not smear: see tests/unit/smear.c
         hold_case(&h, &cases[i]);
         check_unmoved(&h, &cases[i]);
         check_mixed(&h, &cases[i]);

@@ -1,5 +1,6 @@
 /* The smear of a thick sensor: its kernel is compared with integrals along a ray, and its images
- * with 64 layers.  Some experiments are refused. */
+ * with 64 layers.  The CUDA engine has the bytes of the CPU engine.  Some experiments are
+ * refused. */
 #include "../hostgpu/host_engine.h"
 #include "unit.h"
 
@@ -238,6 +239,91 @@ static void a_part_of_a_panel_has_the_pixels_of_the_whole(void **state)
     experiment_free(&x);
 }
 
+/* ---- the CUDA engine ------------------------------------------------------------------------- */
+
+/* Compares two frames of one plan of the CUDA engine, on this CPU, with those of the CPU engine. */
+static void check_gpu(const char *name, const struct experiment *x, const struct recipe *r,
+                      bool same_bytes)
+{
+    const size_t count = (size_t)experiment_pixels(x);
+    const struct engine_options options = {.threads = 2};
+    struct recipe moved = *r;
+    struct plan *plan;
+    struct error e = {0};
+    float *gpu = mem_array(count, sizeof *gpu);
+    if (engine_cuda_host.create(&plan, x, &options, &e))
+        fail_msg("%s: %s", name, e.text);
+    for (int i = 0; i < 4; i++) {  // the second frame has another place of the detector
+        moved.has_shift = i == 1 || i == 2;
+        moved.shift_m[0] = 3.3e-4;
+        moved.shift_m[2] = -1e-4;
+        float *cpu = run_engine(&engine_cpu, x, &moved, NULL, 1);
+        memset(gpu, 0xff, count * sizeof *gpu);
+        if (engine_cuda_host.run(plan, &moved, gpu, NULL, &e))
+            fail_msg("%s: %s", name, e.text);
+        double most = 0.0, worst = 0.0;
+        for (size_t k = 0; k < count; k++) {
+            most = fmax(most, (double)cpu[k]);
+            worst = fmax(worst, fabs((double)gpu[k] - (double)cpu[k]));
+        }
+        print_message("# %-36s worst %.1e of %.1e\n", name, worst, most);
+        assert_true(most > 0.0);
+        assert_true(worst <= (same_bytes ? 0.0 : 2e-6 * most));
+        mem_free(cpu);
+    }
+    engine_cuda_host.destroy(&plan);
+    mem_free(gpu);
+}
+
+static void the_gpu_smears_alike(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof scenes / sizeof *scenes; i++) {
+        struct experiment x;
+        struct recipe r;
+        build(&scenes[i], true, &x, &r);
+        const bool square = scenes[i].shape == SHAPE_SQUARE;
+        check_gpu(scenes[i].name, &x, &r, square);
+        x.panels[0].roi = (struct roi){17, 36, 20, 30};
+        x.panels[0].mask = case_mask(SIDE);
+        check_gpu("a part of it", &x, &r, square);
+        recipe_free(&r);
+        experiment_free(&x);
+    }
+}
+
+/* If GPU memory is short, the thin image is computed in several parts, or an error says so. */
+static void a_small_gpu_smears_in_parts(void **state)
+{
+    (void)state;
+    struct experiment x;
+    struct recipe r;
+    int small = 0, enough = 0;
+    build(&scenes[0], true, &x, &r);
+    float *cpu = run_engine(&engine_cpu, &x, &r, NULL, 2), gpu[SIDE * SIDE];
+    for (gpu_host_memory = 1 << 15; gpu_host_memory < 1 << 22; gpu_host_memory += 1 << 16) {
+        const struct engine_options options = {.threads = 2};
+        struct plan *plan;
+        struct error e = {0};
+        enum status s = engine_cuda_host.create(&plan, &x, &options, &e);
+        for (int i = 0; i < 2 && !s; i++) {
+            s = engine_cuda_host.run(plan, &r, gpu, NULL, &e);
+            if (!s)
+                assert_memory_equal(gpu, cpu, sizeof gpu);
+        }
+        assert_true(!s || strstr(e.text, "memory"));
+        small += s != 0;
+        enough += s == 0;
+        engine_cuda_host.destroy(&plan);
+    }
+    gpu_host_memory = SIZE_MAX;
+    print_message("# %d sizes too small, %d large enough\n", small, enough);
+    assert_true(small > 0 && enough > 10);
+    mem_free(cpu);
+    recipe_free(&r);
+    experiment_free(&x);
+}
+
 /* ---- what is refused ------------------------------------------------------------------------ */
 
 static void refused(const struct engine_case *c, const char *text)
@@ -256,11 +342,11 @@ static void what_the_smear_cannot_do_is_refused(void **state)
     (void)state;
     refused(&(struct engine_case){.smears = true, .curved = true}, "--curved");
     refused(&(struct engine_case){.smears = true, .shape = SHAPE_TOPHAT}, "--shape=tophat");
-    const struct engine *const engines[] = {&engine_cpu, &engine_reference};
+    const struct engine *const engines[] = {&engine_cpu, &engine_reference, &engine_cuda_host};
     struct experiment x;
     struct recipe r;
     build(&scenes[0], true, &x, &r);
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 3; i++) {
         struct error e = {0};
         struct plan *plan;
         assert_int_equal(
@@ -283,11 +369,6 @@ static void what_the_smear_cannot_do_is_refused(void **state)
         x.beam.sources[0].wavelength_m /= 1.02;
         engines[i]->destroy(&plan);
     }
-    struct error e = {0};
-    struct plan *plan;
-    assert_int_equal(engine_cuda_host.create(&plan, &x, &(struct engine_options){.threads = 1}, &e),
-                     STATUS_INPUT);
-    assert_non_null(strstr(e.text, "the cuda engine does not support --sensor=smear"));
     recipe_free(&r);
     experiment_free(&x);
 }
@@ -299,6 +380,8 @@ int main(void)
         cmocka_unit_test(the_smear_is_as_right_as_64_layers),
         cmocka_unit_test(the_reference_engine_smears_alike),
         cmocka_unit_test(a_part_of_a_panel_has_the_pixels_of_the_whole),
+        cmocka_unit_test(the_gpu_smears_alike),
+        cmocka_unit_test(a_small_gpu_smears_in_parts),
         cmocka_unit_test(what_the_smear_cannot_do_is_refused),
     };
     return unit_run(tests);

@@ -1,0 +1,334 @@
+/* Frames of a smeared sensor (engine/reflections/smear_bands.h).  A second plan computes the thin
+ * images, which stay on the GPU.  Kernels add their subpixels to pixels.  What follows the photons
+ * is done by the plan of the frame, as if a previous stage had computed them. */
+#include <string.h>
+
+#include "engine/reference/recipe_check.h"
+#include "engine/reflections/smear_bands.h"
+#include "gpu/plan.h"
+#include "model/frame.h"
+
+/* Thin images are computed together if they have at most this number of subpixels, and fit into
+ * this part of the free GPU memory. */
+static const int64_t AT_ONCE = INT64_C(1) << 28;
+enum { PART_OF_MEMORY = 4 };
+
+/* Bands that are computed together. */
+struct group {
+    struct plan *thin;            // owned
+    struct smear_bands *bands;    // owned
+    struct gpu_smear_band *here;  // owned: [bands->count]
+    struct gpu_smear there;       // with GPU addresses
+    void *memory;                 // GPU memory of its arrays
+};
+
+struct gpu_smeared {
+    const struct gpu_thin_plans *plans;
+    struct engine_options options;
+    double by_m[3];  // displacement of the panels for which the groups were made
+    bool made;
+    size_t count, capacity;
+    struct group *groups;  // owned
+    float *photons;        // GPU memory: the photons of the frame
+    float *sums;           // GPU memory: sums of subpixels
+    int64_t subpixels;     // of `sums`
+};
+
+/* ---- taps ------------------------------------------------------------------------------------ */
+
+/* The taps of a row of cells. */
+struct cell_row {
+    size_t *end;             // owned: number of taps up to the end of each cell
+    struct smear_tap *taps;  // owned
+};
+
+/* Computes the kernels of two rows of nodes.  *weights becomes their memory; the caller frees it.
+ */
+static void make_kernels(const struct smear *v, const int64_t node[2], int64_t nodes,
+                         struct smear_kernel *kernel, double **weights)
+{
+    const int64_t step = (int64_t)v->node * v->oversample;
+    const int64_t end[2] = {node[0] + nodes - 1, node[1] + 1};
+    size_t room = 1;
+    for (int axis = 0; axis < 2; axis++)
+        room *=
+            (size_t)smear_room(v, axis, (double)(node[axis] * step), (double)(end[axis] * step));
+    *weights = mem_array(2 * (size_t)nodes * room, sizeof **weights);
+    for (int64_t i = 0; i < 2 * nodes; i++) {
+        const double at[2] = {(double)((node[0] + i % nodes) * step),
+                              (double)((node[1] + i / nodes) * step)};
+        kernel[i].weight = *weights + (size_t)i * room;
+        smear_kernel(v, at, &kernel[i]);
+    }
+}
+
+static void list_row(const struct smear_band *b, const struct gpu_smear_band *g, int64_t row,
+                     struct cell_row *to)
+{
+    const int64_t nodes = g->columns + 1, node[2] = {g->cells[0], g->cells[1] + row};
+    struct smear_kernel *kernel = mem_array(2 * (size_t)nodes, sizeof *kernel);
+    double *weights;
+    make_kernels(&b->view, node, nodes, kernel, &weights);
+    to->end = mem_array((size_t)g->columns, sizeof *to->end);
+    for (int filling = 0; filling < 2; filling++) {
+        size_t count = 0;
+        for (int64_t i = 0; i < g->columns; i++) {
+            const struct smear_kernel *around[4] = {&kernel[i], &kernel[i + 1], &kernel[nodes + i],
+                                                    &kernel[nodes + i + 1]};
+            count += smear_taps(around, filling ? to->taps + count : NULL);
+            to->end[i] = count;
+        }
+        if (!filling)
+            to->taps = mem_array(count + 1, sizeof *to->taps);
+    }
+    mem_free(weights);
+    mem_free(kernel);
+}
+
+/* ---- groups ---------------------------------------------------------------------------------- */
+
+static void describe_band(const struct experiment *x, const struct smear_band *from, int64_t cell,
+                          struct gpu_smear_band *to)
+{
+    const int64_t node = from->view.node;
+    *to = (struct gpu_smear_band){.offset = from->offset,
+                                  .cell = cell,
+                                  .columns = (from->end[0] - 1) / node - from->begin[0] / node + 1,
+                                  .rows = (from->end[1] - 1) / node - from->begin[1] / node + 1,
+                                  .oversample = from->view.oversample,
+                                  .node = from->view.node,
+                                  .panel = (int32_t)gpu_panel_rank(x, from->panel)};
+    for (int axis = 0; axis < 2; axis++) {
+        to->begin[axis] = from->begin[axis];
+        to->end[axis] = from->end[axis];
+        to->first[axis] = from->first[axis];
+        to->size[axis] = from->size[axis];
+        to->cells[axis] = from->begin[axis] / node;
+    }
+}
+
+/* Packs the bands and the taps of their cells.  rows[] has the rows of cells of all bands. */
+static void pack_group(struct gpu_pack *pack, const struct cell_row *rows, struct group *g)
+{
+    const struct gpu_smear_band *last = &g->here[g->bands->count - 1];
+    const size_t cells = (size_t)(last->cell + last->columns * last->rows);
+    size_t count = 0;
+    void *memory[2];
+    for (size_t i = 0, row = 0; i < g->bands->count; i++)
+        for (int64_t k = 0; k < g->here[i].rows; k++)
+            count += rows[row++].end[g->here[i].columns - 1];
+    g->there.bands = gpu_pack_add(pack, g->here, g->bands->count, sizeof *g->here);
+    g->there.begin = gpu_pack_room(pack, (cells + 1) * sizeof *g->there.begin, &memory[0]);
+    g->there.taps = gpu_pack_room(pack, count * sizeof *g->there.taps, &memory[1]);
+    uint64_t *begin = memory[0];
+    struct smear_tap *taps = memory[1];
+    if (!begin)
+        return;
+    count = 0;
+    for (size_t i = 0, row = 0; i < g->bands->count; i++)
+        for (int64_t k = 0; k < g->here[i].rows; k++, row++) {
+            const int64_t columns = g->here[i].columns;
+            *begin++ = count;
+            for (int64_t c = 0; c + 1 < columns; c++)
+                *begin++ = count + rows[row].end[c];
+            memcpy(taps + count, rows[row].taps, rows[row].end[columns - 1] * sizeof *taps);
+            count += rows[row].end[columns - 1];
+        }
+    *begin = count;
+}
+
+/* Lists the taps of all cells, and copies them to the GPU. */
+static enum status upload_taps(struct plan *p, struct group *g, struct error *e)
+{
+    size_t count = 0, row = 0;
+    for (size_t i = 0; i < g->bands->count; i++)
+        count += (size_t)g->here[i].rows;
+    struct cell_row *rows = mem_array(count, sizeof *rows);
+    for (size_t i = 0; i < g->bands->count; row += (size_t)g->here[i++].rows)
+#pragma omp parallel for schedule(dynamic) num_threads(p->threads)
+        for (int64_t k = 0; k < g->here[i].rows; k++)
+            list_row(&g->bands->band[i], &g->here[i], k, &rows[row + (size_t)k]);
+    struct gpu_pack pack = {0};
+    pack_group(&pack, rows, g);
+    enum status s = gpu_reserve(p, pack.bytes, &g->memory, e);
+    if (!s) {
+        /* The plan of thin images has no steps after the photons: their block is free. */
+        pack = gpu_pack_into(g->thin, BLOCK_AFTER, mem_array(pack.bytes, 1), g->memory);
+        pack_group(&pack, rows, g);
+        s = gpu_pack_send(g->thin, &pack, e);
+        mem_free(pack.to);
+    }
+    for (size_t i = 0; i < count; i++) {
+        mem_free(rows[i].end);
+        mem_free(rows[i].taps);
+    }
+    mem_free(rows);
+    return s;
+}
+
+/* Adds a group with these bands, see smear_compute. */
+static enum status add_group(void *context, const struct smear_bands *bands, struct error *e)
+{
+    struct plan *p = context;
+    struct gpu_smeared *s = p->smeared;
+    s->groups = mem_grow(s->groups, s->count, 1, sizeof *s->groups, &s->capacity);
+    struct group *g = &s->groups[s->count++];
+    *g = (struct group){.bands = mem_copy(bands, 1, sizeof *bands),
+                        .here = mem_array(bands->count, sizeof *g->here)};
+    int64_t cell = 0;
+    for (size_t i = 0; i < bands->count; i++) {
+        describe_band(p->experiment, &g->bands->band[i], cell, &g->here[i]);
+        cell += g->here[i].columns * g->here[i].rows;
+    }
+    s->subpixels = larger(s->subpixels, bands->subpixels);
+    const struct experiment thin = smear_bands_thin(g->bands, p->experiment);
+    const enum status status = s->plans->create(&g->thin, p->device, &thin, &s->options, e);
+    return status ? status : upload_taps(p, g, e);
+}
+
+static void drop_groups(struct plan *p)
+{
+    struct gpu_smeared *s = p->smeared;
+    for (size_t i = 0; i < s->count; i++) {
+        struct group *g = &s->groups[i];
+        p->device->release(p->context, g->memory);
+        s->plans->destroy(&g->thin);
+        mem_free(g->bands);
+        mem_free(g->here);
+    }
+    mem_free(s->groups);
+    p->device->release(p->context, s->sums);
+    s->groups = NULL;
+    s->sums = NULL;
+    s->count = s->capacity = 0;
+    s->subpixels = 0;
+    s->made = false;
+}
+
+/* Makes the groups for the present place of the panels, if they are not made. */
+static enum status make_groups(struct plan *p, struct error *e)
+{
+    struct gpu_smeared *s = p->smeared;
+    size_t room;
+    if (s->made && memcmp(s->by_m, p->moved.by_m, sizeof s->by_m) == 0)
+        return STATUS_OK;
+    drop_groups(p);
+    memcpy(s->by_m, p->moved.by_m, sizeof s->by_m);
+    enum status status = p->device->room(p->context, &room, e);
+    if (status)
+        return status;
+    struct smear_bands *bands = mem_array(1, sizeof *bands);
+    /* a thin image and its sums */
+    bands->at_once =
+        larger(1, smaller(AT_ONCE, (int64_t)(room / PART_OF_MEMORY / (2 * sizeof(float)))));
+    status = smear_bands_each(bands, p->experiment, add_group, p, e);
+    mem_free(bands);
+    void *sums = NULL;
+    if (!status && s->count)
+        status = gpu_reserve(p, (size_t)s->subpixels * sizeof *s->sums, &sums, e);
+    s->sums = sums;
+    s->made = !status;
+    return status;
+}
+
+/* ---- frames ---------------------------------------------------------------------------------- */
+
+/* Refuses a thin image with photons that are not finite. */
+static enum status refuse(const struct plan *p, const struct group *g, const struct recipe *r,
+                          struct error *e)
+{
+    const size_t bytes = (size_t)g->bands->subpixels * sizeof(float);
+    const struct card *card = p->device->card(p->context);
+    float *thin = mem_array(bytes, 1);
+    enum status s = card->fetch(card, thin, g->thin->out[OUT_PHOTONS], bytes, e);
+    if (!s)
+        s = smear_bands_refuse(g->bands, p->experiment, r, thin, STATUS_INPUT, e);
+    mem_free(thin);
+    return s;
+}
+
+static void add_times(struct gpu_times *to, const struct gpu_times *from, double smear_ms)
+{
+    to->upload += from->upload;
+    to->kernels += from->kernels + smear_ms;
+    to->photons += from->photons + smear_ms;
+}
+
+/* Computes the pixels of a group. */
+static enum status run_group(struct plan *p, struct group *g, const struct recipe *r,
+                             struct error *e)
+{
+    struct gpu_smeared *s = p->smeared;
+    const struct gpu_task task = {.recipe = r};
+    double ms = 0.0;
+    enum status status = gpu_open_out(g->thin, e);
+    if (!status && g->thin->out_rows < g->thin->rows)
+        status = error_set(e, STATUS_FAILED,
+                           "the GPU has too little memory for a thin image of %lld subpixels. Give "
+                           "--engine=cpu",
+                           (long long)g->bands->subpixels);
+    if (status)
+        return status;
+    g->thin->timed = p->timed;
+    g->thin->apart_times = p->apart_times;
+    status = s->plans->perform(g->thin, &task, e);
+    if (status == STATUS_INPUT)
+        return refuse(p, g, r, e);
+    g->there.panels = p->frame.panels;
+    g->there.thin = g->thin->out[OUT_PHOTONS];
+    g->there.sums = s->sums;
+    g->there.photons = s->photons;
+    if (!status)
+        status = p->device->smear(p->context, &g->there, g->bands->count, g->here, &ms, e);
+    add_times(&p->times, &g->thin->times, ms);
+    if (s->count > 1)
+        gpu_drop_out(g->thin);
+    return status;
+}
+
+enum status gpu_smear_run(struct plan *p, const struct recipe *r, struct gpu_image *photons,
+                          struct error *e)
+{
+    struct gpu_smeared *s = p->smeared;
+    enum status status = smear_check_wavelengths(p->experiment, r, e);
+    if (!status)
+        status = make_groups(p, e);
+    for (size_t i = 0; i < s->count && !status; i++)
+        status = run_group(p, &s->groups[i], r, e);
+    *photons = (struct gpu_image){.there = (char *)s->photons};
+    return status;
+}
+
+enum status gpu_smear_open(struct plan *p, const struct engine_options *options,
+                           const struct gpu_thin_plans *plans, struct error *e)
+{
+    const size_t bytes = (size_t)experiment_pixels(p->experiment) * sizeof(float);
+    void *there;
+    if (!p->experiment->sampling.smears)
+        return STATUS_OK;
+    enum status status = smear_bands_check(p->experiment, e);
+    if (status)
+        return status;
+    p->smeared = mem_array(1, sizeof *p->smeared);
+    p->smeared->options = *options;
+    p->smeared->plans = plans;
+    status = p->device->reserve(p->context, bytes, &there, e);
+    p->smeared->photons = there;
+    if (status)
+        return status;
+    /* pixels outside the region of interest stay 0 */
+    float *zeros = mem_array(bytes, 1);
+    status = gpu_upload(p, there, zeros, bytes, e);
+    mem_free(zeros);
+    return status;
+}
+
+void gpu_smear_close(struct plan *p)
+{
+    if (!p->smeared)
+        return;
+    drop_groups(p);
+    p->device->release(p->context, p->smeared->photons);
+    mem_free(p->smeared);
+    p->smeared = NULL;
+}
