@@ -105,7 +105,7 @@ is 'planes: photons leave the card, and the sum is fetched' "$(count both intens
 unset suffix
 intensity='' noise='' geometry=--roi=20,200,3,250
 alike 'a part of the detector'
-geometry='--sensor=smear --thickness=450 --twotheta=30 --oversample=2'
+geometry='--sensor=smear --thickness=450 --twotheta=30'
 alike 'a smeared sensor'
 check 'a smeared sensor: images stay on the card' stayed both
 
