@@ -213,7 +213,7 @@ static enum status check_experiment(const struct experiment *x,
 {
     const bool closed = closed_wanted(x);
     if (diffuse_refuse(x, "the cuda engine does", e) || (closed && closed_check(x, e)) ||
-        (options->reflections && smear_refuse(x, "reflections do", e)))
+        (options->reflections && smear_refuse(x, "reflections of the cuda engine do", e)))
         return STATUS_INPUT;
     if (closed && x->sampling.smears)
         return error_set(e, STATUS_INPUT,

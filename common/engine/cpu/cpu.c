@@ -17,6 +17,7 @@
 #include "engine/reflections/smear_frame.h"
 #include "engine/spots/cpu_shares.h"
 #include "engine/spots/cpu_spots.h"
+#include "engine/spots/smear_shares.h"
 #include "model/recipe.h"
 #include "physics/detector/smear.h"
 
@@ -103,8 +104,8 @@ static enum status cpu_create(struct plan **plan, const struct experiment *exper
     enum status status = closed ? closed_check(experiment, e) : STATUS_OK;
     if (!status)
         status = check_faint(experiment, options, e);
-    if (!status && options->reflections)
-        status = smear_refuse(experiment, "reflections do", e);
+    if (!status && options->reflections && closed)
+        status = smear_refuse(experiment, "reflections with --mosaic-model=gauss do", e);
     if (status)
         return status;
     const struct cpu_kernels *kernels = cpu_kernels_choose(options->isa, options->precision, e);
@@ -133,7 +134,8 @@ static enum status cpu_create(struct plan **plan, const struct experiment *exper
         status = diffuse_create(&p->diffuse, p->experiment, options->isa, p->threads, e);
     if (!status)
         status = smear_frame_create(&p->smear, p->experiment, p->threads, e);
-    if (!status && !closed && options->reflections && kernels->dense && !(options->faint > 0.0))
+    if (!status && !closed && options->reflections && kernels->dense && !p->smear &&
+        !(options->faint > 0.0))
         p->shares = dense_frame_open((size_t)experiment_rows(experiment), p->threads);
     p->sums = !closed && options->sums && !p->footprint && !p->diffuse && !p->smear &&
               rows_follow(experiment);
@@ -284,6 +286,10 @@ static enum status cpu_plan_reflections(struct plan *plan, const struct recipe *
                                         struct reflection_table *table, struct error *e)
 {
     (void)moved_to(&plan->moved, recipe);
+    if (plan->smear && !plan->closed)
+        return smear_reflections(plan->experiment, plan->tables, plan->footprint,
+                                 plan->kernels->name, plan->threads, recipe, run_thin, plan, pixels,
+                                 wanted, table, e);
     if (plan->closed)
         return closed_reflections(plan->closed, plan->experiment, plan->footprint, plan->threads,
                                   recipe, pixels, wanted, table, e);

@@ -524,7 +524,8 @@ static enum status reference_create(struct plan **plan, const struct experiment 
         return error_set(e, STATUS_USAGE,
                          "--isa has no effect with --engine=reference; remove --isa");
     if (closed_refuse(experiment, "reference", e) ||
-        (options->reflections && smear_refuse(experiment, "reflections do", e)))
+        (options->reflections &&
+         smear_refuse(experiment, "reflections of the reference engine do", e)))
         return STATUS_INPUT;
     struct plan *p = mem_array(1, sizeof *p);
     p->experiment = &p->moved.x;

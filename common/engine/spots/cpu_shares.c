@@ -67,24 +67,34 @@ static void share_frame(const struct shares_pass *l, int threads, struct share_l
     mem_free(room);
 }
 
+enum status cpu_share_rows(const struct experiment *x, const struct cpu_table *tables,
+                           const char *isa, int threads, const struct recipe *recipe,
+                           const float *photons, struct share_list *lists, struct error *e)
+{
+    static shares_kernel *const all[ISA_COUNT] = ISA_TABLE(cpu_shares_);
+    enum isa at;
+    struct cpu_job job;
+    if (isa_choose(&at, isa, e))
+        return STATUS_USAGE;
+    const enum status status = cpu_job_open(&job, x, tables, recipe, e);
+    const struct shares_pass look = {all[at], &job, photons};
+    if (!status)
+        share_frame(&look, threads, lists);
+    cpu_job_close(&job);
+    return status;
+}
+
 enum status cpu_reflections(const struct experiment *x, const struct cpu_table *tables,
                             const struct footprint *f, const char *isa, int threads,
                             const struct recipe *recipe, const float *pixels,
                             const struct reflections_wanted *wanted, struct reflection_table *table,
                             struct error *e)
 {
-    static shares_kernel *const all[ISA_COUNT] = ISA_TABLE(cpu_shares_);
     const size_t rows = (size_t)experiment_rows(x);
-    enum isa at;
-    struct cpu_job job;
-    if (isa_choose(&at, isa, e))
-        return STATUS_USAGE;
-    enum status status = cpu_job_open(&job, x, tables, recipe, e);
-    struct share_list *lists = status ? NULL : shares_open(rows);
+    struct share_list *lists = shares_open(rows);
     const bool spread = f && f->is_seen;
-    const struct shares_pass look = {all[at], &job, spread ? f->photons : pixels};
-    if (!status)
-        share_frame(&look, threads, lists);
+    const enum status status =
+        cpu_share_rows(x, tables, isa, threads, recipe, spread ? f->photons : pixels, lists, e);
     const struct shares shares = {.x = x,
                                   .recipe = recipe,
                                   .footprint = spread ? f : NULL,
@@ -95,7 +105,6 @@ enum status cpu_reflections(const struct experiment *x, const struct cpu_table *
     if (!status)
         shares_table(&shares, wanted, table);
     shares_free(lists, rows);
-    cpu_job_close(&job);
     return status;
 }
 

@@ -54,6 +54,12 @@ enum status cpu_dense_reflections(const struct experiment *x, const struct cpu_t
                                   const float *pixels, const struct reflections_wanted *wanted,
                                   struct reflection_table *table, struct error *e);
 
+/* Appends the shares of the pixels of each row to lists[experiment_rows(x)].  `photons` are those
+ * of the image, as of point-like crystals.  STATUS_USAGE: the instruction set is unknown. */
+enum status cpu_share_rows(const struct experiment *x, const struct cpu_table *tables,
+                           const char *isa, int threads, const struct recipe *recipe,
+                           const float *photons, struct share_list *lists, struct error *e);
+
 /* See `reflections` of struct engine. tables[] has one item per crystal. `f` may be NULL. */
 enum status cpu_reflections(const struct experiment *x, const struct cpu_table *tables,
                             const struct footprint *f, const char *isa, int threads,
