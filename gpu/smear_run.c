@@ -34,67 +34,17 @@ struct gpu_smeared {
     int64_t subpixels;     // of `sums`
 };
 
-/* ---- taps ------------------------------------------------------------------------------------ */
-
-/* The taps of a row of cells. */
-struct cell_row {
-    size_t *end;             // owned: number of taps up to the end of each cell
-    struct smear_tap *taps;  // owned
-};
-
-/* Computes the kernels of two rows of nodes.  *weights becomes their memory; the caller frees it.
- */
-static void make_kernels(const struct smear *v, const int64_t node[2], int64_t nodes,
-                         struct smear_kernel *kernel, double **weights)
-{
-    const int64_t step = (int64_t)v->node * v->oversample;
-    const int64_t end[2] = {node[0] + nodes - 1, node[1] + 1};
-    size_t room = 1;
-    for (int axis = 0; axis < 2; axis++)
-        room *=
-            (size_t)smear_room(v, axis, (double)(node[axis] * step), (double)(end[axis] * step));
-    *weights = mem_array(2 * (size_t)nodes * room, sizeof **weights);
-    for (int64_t i = 0; i < 2 * nodes; i++) {
-        const double at[2] = {(double)((node[0] + i % nodes) * step),
-                              (double)((node[1] + i / nodes) * step)};
-        kernel[i].weight = *weights + (size_t)i * room;
-        smear_kernel(v, at, &kernel[i]);
-    }
-}
-
-static void list_row(const struct smear_band *b, const struct gpu_smear_band *g, int64_t row,
-                     struct cell_row *to)
-{
-    const int64_t nodes = g->columns + 1, node[2] = {g->cells[0], g->cells[1] + row};
-    struct smear_kernel *kernel = mem_array(2 * (size_t)nodes, sizeof *kernel);
-    double *weights;
-    make_kernels(&b->view, node, nodes, kernel, &weights);
-    to->end = mem_array((size_t)g->columns, sizeof *to->end);
-    for (int filling = 0; filling < 2; filling++) {
-        size_t count = 0;
-        for (int64_t i = 0; i < g->columns; i++) {
-            const struct smear_kernel *around[4] = {&kernel[i], &kernel[i + 1], &kernel[nodes + i],
-                                                    &kernel[nodes + i + 1]};
-            count += smear_taps(around, filling ? to->taps + count : NULL);
-            to->end[i] = count;
-        }
-        if (!filling)
-            to->taps = mem_array(count + 1, sizeof *to->taps);
-    }
-    mem_free(weights);
-    mem_free(kernel);
-}
-
 /* ---- groups ---------------------------------------------------------------------------------- */
 
 static void describe_band(const struct experiment *x, const struct smear_band *from, int64_t cell,
                           struct gpu_smear_band *to)
 {
-    const int64_t node = from->view.node;
+    struct smear_cells cells;
+    smear_cells_place(&cells, from);
     *to = (struct gpu_smear_band){.offset = from->offset,
                                   .cell = cell,
-                                  .columns = (from->end[0] - 1) / node - from->begin[0] / node + 1,
-                                  .rows = (from->end[1] - 1) / node - from->begin[1] / node + 1,
+                                  .columns = cells.count[0],
+                                  .rows = cells.count[1],
                                   .oversample = from->view.oversample,
                                   .node = from->view.node,
                                   .panel = (int32_t)gpu_panel_rank(x, from->panel)};
@@ -103,66 +53,53 @@ static void describe_band(const struct experiment *x, const struct smear_band *f
         to->end[axis] = from->end[axis];
         to->first[axis] = from->first[axis];
         to->size[axis] = from->size[axis];
-        to->cells[axis] = from->begin[axis] / node;
+        to->cells[axis] = cells.first[axis];
     }
 }
 
-/* Packs the bands and the taps of their cells.  rows[] has the rows of cells of all bands. */
-static void pack_group(struct gpu_pack *pack, const struct cell_row *rows, struct group *g)
+/* Packs the bands and the taps of their cells: cells[] has one item per band. */
+static void pack_group(struct gpu_pack *pack, const struct smear_cells *cells, struct group *g)
 {
     const struct gpu_smear_band *last = &g->here[g->bands->count - 1];
-    const size_t cells = (size_t)(last->cell + last->columns * last->rows);
+    const size_t all = (size_t)(last->cell + last->columns * last->rows);
     size_t count = 0;
     void *memory[2];
-    for (size_t i = 0, row = 0; i < g->bands->count; i++)
-        for (int64_t k = 0; k < g->here[i].rows; k++)
-            count += rows[row++].end[g->here[i].columns - 1];
+    for (size_t i = 0; i < g->bands->count; i++)
+        count += cells[i].begin[cells[i].count[0] * cells[i].count[1]];
     g->there.bands = gpu_pack_add(pack, g->here, g->bands->count, sizeof *g->here);
-    g->there.begin = gpu_pack_room(pack, (cells + 1) * sizeof *g->there.begin, &memory[0]);
+    g->there.begin = gpu_pack_room(pack, (all + 1) * sizeof *g->there.begin, &memory[0]);
     g->there.taps = gpu_pack_room(pack, count * sizeof *g->there.taps, &memory[1]);
     uint64_t *begin = memory[0];
     struct smear_tap *taps = memory[1];
-    if (!begin)
-        return;
     count = 0;
-    for (size_t i = 0, row = 0; i < g->bands->count; i++)
-        for (int64_t k = 0; k < g->here[i].rows; k++, row++) {
-            const int64_t columns = g->here[i].columns;
-            *begin++ = count;
-            for (int64_t c = 0; c + 1 < columns; c++)
-                *begin++ = count + rows[row].end[c];
-            memcpy(taps + count, rows[row].taps, rows[row].end[columns - 1] * sizeof *taps);
-            count += rows[row].end[columns - 1];
-        }
-    *begin = count;
+    for (size_t i = 0; begin && i < g->bands->count; i++) {
+        const size_t number = (size_t)(cells[i].count[0] * cells[i].count[1]);
+        for (size_t k = 0; k <= number; k++)
+            begin[(size_t)g->here[i].cell + k] = count + cells[i].begin[k];
+        memcpy(taps + count, cells[i].taps, cells[i].begin[number] * sizeof *taps);
+        count += cells[i].begin[number];
+    }
 }
 
 /* Lists the taps of all cells, and copies them to the GPU. */
 static enum status upload_taps(struct plan *p, struct group *g, struct error *e)
 {
-    size_t count = 0, row = 0;
-    for (size_t i = 0; i < g->bands->count; i++)
-        count += (size_t)g->here[i].rows;
-    struct cell_row *rows = mem_array(count, sizeof *rows);
-    for (size_t i = 0; i < g->bands->count; row += (size_t)g->here[i++].rows)
-#pragma omp parallel for schedule(dynamic) num_threads(p->threads)
-        for (int64_t k = 0; k < g->here[i].rows; k++)
-            list_row(&g->bands->band[i], &g->here[i], k, &rows[row + (size_t)k]);
+    struct smear_cells *cells = mem_array(g->bands->count, sizeof *cells);
     struct gpu_pack pack = {0};
-    pack_group(&pack, rows, g);
+    for (size_t i = 0; i < g->bands->count; i++)
+        smear_cells_open(&cells[i], &g->bands->band[i], p->threads);
+    pack_group(&pack, cells, g);
     enum status s = gpu_reserve(p, pack.bytes, &g->memory, e);
     if (!s) {
         /* The plan of thin images has no steps after the photons: their block is free. */
         pack = gpu_pack_into(g->thin, BLOCK_AFTER, mem_array(pack.bytes, 1), g->memory);
-        pack_group(&pack, rows, g);
+        pack_group(&pack, cells, g);
         s = gpu_pack_send(g->thin, &pack, e);
         mem_free(pack.to);
     }
-    for (size_t i = 0; i < count; i++) {
-        mem_free(rows[i].end);
-        mem_free(rows[i].taps);
-    }
-    mem_free(rows);
+    for (size_t i = 0; i < g->bands->count; i++)
+        smear_cells_close(&cells[i]);
+    mem_free(cells);
     return s;
 }
 

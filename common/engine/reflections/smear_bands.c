@@ -1,7 +1,9 @@
 #include "engine/reflections/smear_bands.h"
 
 #include <math.h>
+#include <string.h>
 
+#include "base/alloc.h"
 #include "engine/reflections/photons.h"
 #include "physics/detector/pixel.h"
 #include "physics/detector/sensor.h"
@@ -225,4 +227,95 @@ size_t smear_taps(const struct smear_kernel *const around[4], struct smear_tap *
             count += any;
         }
     return count;
+}
+
+/* ---- cells ---------------------------------------------------------------------------------- */
+
+/* The taps of a row of cells. */
+struct row {
+    size_t *end;             // owned: number of taps up to the end of each cell
+    struct smear_tap *taps;  // owned
+};
+
+/* Computes the kernels of two rows of nodes.  Returns their memory, which the caller frees. */
+static double *make_kernels(const struct smear *v, const int64_t node[2], int64_t nodes,
+                            struct smear_kernel *kernel)
+{
+    const int64_t step = (int64_t)v->node * v->oversample;
+    const int64_t end[2] = {node[0] + nodes - 1, node[1] + 1};
+    size_t room = 1;
+    for (int axis = 0; axis < 2; axis++)
+        room *=
+            (size_t)smear_room(v, axis, (double)(node[axis] * step), (double)(end[axis] * step));
+    double *weights = mem_array(2 * (size_t)nodes * room, sizeof *weights);
+    for (int64_t i = 0; i < 2 * nodes; i++) {
+        const double at[2] = {(double)((node[0] + i % nodes) * step),
+                              (double)((node[1] + i / nodes) * step)};
+        kernel[i].weight = weights + (size_t)i * room;
+        smear_kernel(v, at, &kernel[i]);
+    }
+    return weights;
+}
+
+static void list_row(const struct smear_cells *c, const struct smear_band *b, int64_t number,
+                     struct row *to)
+{
+    const int64_t nodes = c->count[0] + 1, node[2] = {c->first[0], c->first[1] + number};
+    struct smear_kernel *kernel = mem_array(2 * (size_t)nodes, sizeof *kernel);
+    double *weights = make_kernels(&b->view, node, nodes, kernel);
+    to->end = mem_array((size_t)c->count[0], sizeof *to->end);
+    for (int filling = 0; filling < 2; filling++) {
+        size_t count = 0;
+        for (int64_t i = 0; i < c->count[0]; i++) {
+            const struct smear_kernel *around[4] = {&kernel[i], &kernel[i + 1], &kernel[nodes + i],
+                                                    &kernel[nodes + i + 1]};
+            count += smear_taps(around, filling ? to->taps + count : NULL);
+            to->end[i] = count;
+        }
+        if (!filling)
+            to->taps = mem_array(count + 1, sizeof *to->taps);
+    }
+    mem_free(weights);
+    mem_free(kernel);
+}
+
+void smear_cells_place(struct smear_cells *c, const struct smear_band *b)
+{
+    for (int axis = 0; axis < 2; axis++) {
+        c->first[axis] = b->begin[axis] / b->view.node;
+        c->count[axis] = (b->end[axis] - 1) / b->view.node - c->first[axis] + 1;
+    }
+}
+
+void smear_cells_open(struct smear_cells *c, const struct smear_band *b, int threads)
+{
+    smear_cells_place(c, b);
+    const size_t columns = (size_t)c->count[0], nrows = (size_t)c->count[1];
+    struct row *rows = mem_array(nrows, sizeof *rows);
+    size_t count = 0;
+#pragma omp parallel for schedule(dynamic) num_threads(threads)
+    for (int64_t i = 0; i < c->count[1]; i++)
+        list_row(c, b, i, &rows[i]);
+    for (size_t i = 0; i < nrows; i++)
+        count += rows[i].end[columns - 1];
+    c->begin = mem_array(columns * nrows + 1, sizeof *c->begin);
+    c->taps = mem_array(count + 1, sizeof *c->taps);
+    count = 0;
+    for (size_t i = 0; i < nrows; i++) {
+        const size_t more = rows[i].end[columns - 1];
+        for (size_t k = 0; k < columns; k++)
+            c->begin[i * columns + k + 1] = count + rows[i].end[k];
+        memcpy(c->taps + count, rows[i].taps, more * sizeof *c->taps);
+        count += more;
+        mem_free(rows[i].end);
+        mem_free(rows[i].taps);
+    }
+    mem_free(rows);
+}
+
+void smear_cells_close(struct smear_cells *c)
+{
+    mem_free(c->begin);
+    mem_free(c->taps);
+    *c = (struct smear_cells){0};
 }

@@ -65,6 +65,20 @@ enum status smear_bands_refuse(const struct smear_bands *b, const struct experim
 enum status smear_check_wavelengths(const struct experiment *x, const struct recipe *r,
                                     struct error *e);
 
+/* The taps of the cells of a band. */
+struct smear_cells {
+    int64_t first[2], count[2];  // cells along fast and slow, counted from the corner of the plane
+    size_t *begin;           // owned: index in taps[] of the first tap of each cell, and the end
+    struct smear_tap *taps;  // owned: those of a cell along slow and then along fast
+};
+
+/* Sets the members `first` and `count`. */
+void smear_cells_place(struct smear_cells *c, const struct smear_band *b);
+
+/* Lists the taps of all cells of a band.  smear_cells_close frees the arrays. */
+void smear_cells_open(struct smear_cells *c, const struct smear_band *b, int threads);
+void smear_cells_close(struct smear_cells *c);
+
 /* Returns the number of taps of a cell between four kernels, in the order of smear_tap.weight.
  * Stores them in taps[], unless taps is NULL, along slow and then along fast. */
 size_t smear_taps(const struct smear_kernel *const around[4], struct smear_tap *taps);

@@ -10,7 +10,10 @@
 #include "engine/spots/cpu_shares.h"
 #include "physics/detector/pixel.h"
 
-enum { AT_ONCE = 1 << 24 };  // subpixels of the thin images that are in memory together
+enum {
+    AT_ONCE = 1 << 22
+};  // subpixels of the thin images that are in memory together, with
+    // their shares
 
 /* Arguments of smear_reflections, for the functions that compute bands. */
 struct pass {
@@ -24,68 +27,158 @@ struct pass {
     struct share_list *rows;  // of the frame
 };
 
-/* ---- kernels of pixels ----------------------------------------------------------------------- */
+/* ---- shares of subpixels, by reflection -------------------------------------------------------
+ */
 
-/* The kernel of a node, summed over the subpixels of a pixel: what a subpixel gives to a pixel
- * whose first subpixel is -first[] away from it. */
-struct node {
-    int first[2], count[2];
-    double *weight;  // owned: [count[1]][count[0]]
+/* The share of a subpixel, which is counted from the corner of the plane. */
+struct sub_share {
+    int32_t fast, slow;
+    double photons, turn;
 };
 
-/* A rectangle of nodes.  Kernels are computed when they are needed. */
-struct nodes {
-    const struct smear *view;
-    int64_t first[2], count[2];
-    struct node *node;  // owned
+/* The reflections of a band, and their shares: those of reflection i are begin[i] to begin[i + 1].
+ * Reflections are in the order in which the rows meet them. */
+struct sorted {
+    size_t count, capacity;
+    struct share *reflection;  // owned: lattice and index
+    size_t *begin;             // owned
+    struct sub_share *shares;  // owned
+    uint32_t *slot;            // owned: [nslots], numbers of reflections from 1; 0: free
+    size_t nslots;             // a power of two
 };
 
-static void open_node(const struct smear *v, const int64_t place[2], struct node *to)
+static uint32_t hash_of(const struct share *s)
 {
-    const int64_t step = (int64_t)v->node * v->oversample;
-    const double at[2] = {(double)(place[0] * step), (double)(place[1] * step)};
-    const int n = v->oversample;
-    struct smear_kernel k;
-    size_t room = 1;
-    for (int axis = 0; axis < 2; axis++)
-        room *= (size_t)smear_room(v, axis, at[axis], at[axis]);
-    k.weight = mem_array(room, sizeof *k.weight);
-    smear_kernel(v, at, &k);
-    for (int axis = 0; axis < 2; axis++) {
-        to->first[axis] = k.first[axis];
-        to->count[axis] = k.count[axis] + n - 1;
+    uint64_t h = (uint64_t)(uint32_t)s->lattice;
+    for (int i = 0; i < 3; i++)
+        h = (h ^ (uint32_t)s->hkl[i]) * UINT64_C(0x9e3779b97f4a7c15);
+    return (uint32_t)(h >> 32);
+}
+
+static bool is_same(const struct share *a, const struct share *b)
+{
+    return a->lattice == b->lattice && !memcmp(a->hkl, b->hkl, sizeof a->hkl);
+}
+
+/* Returns the slot of a reflection, or the free slot where it belongs. */
+static uint32_t *find_slot(const struct sorted *t, const struct share *s)
+{
+    size_t at = hash_of(s) & (t->nslots - 1);
+    while (t->slot[at] && !is_same(&t->reflection[t->slot[at] - 1], s))
+        at = (at + 1) & (t->nslots - 1);
+    return &t->slot[at];
+}
+
+static void double_slots(struct sorted *t)
+{
+    mem_free(t->slot);
+    t->nslots = t->nslots ? 2 * t->nslots : 1024;
+    t->slot = mem_array(t->nslots, sizeof *t->slot);
+    for (size_t i = 0; i < t->count; i++)
+        *find_slot(t, &t->reflection[i]) = (uint32_t)i + 1;
+}
+
+/* Returns the number of the reflection of a share. */
+static size_t number_of(struct sorted *t, const struct share *s)
+{
+    if (2 * (t->count + 1) > t->nslots)
+        double_slots(t);
+    uint32_t *slot = find_slot(t, s);
+    if (!*slot) {
+        t->reflection = mem_grow(t->reflection, t->count, 1, sizeof *t->reflection, &t->capacity);
+        t->reflection[t->count++] = *s;
+        *slot = (uint32_t)t->count;
     }
-    to->weight = mem_array((size_t)to->count[0] * (size_t)to->count[1], sizeof *to->weight);
-    for (int j = 0; j < k.count[1] * n; j++)
-        for (int i = 0; i < k.count[0] * n; i++)
-            to->weight[(j / n + j % n) * to->count[0] + i / n + i % n] +=
-                k.weight[j / n * k.count[0] + i / n];
-    mem_free(k.weight);
+    return *slot - 1;
 }
 
-static const struct node *node_at(struct nodes *all, int64_t fast, int64_t slow)
+/* Sorts the shares of the rows of a thin image, lists[], by reflection. */
+static void sort_shares(struct sorted *t, const struct smear_band *b,
+                        const struct share_list *lists)
 {
-    struct node *node = &all->node[(slow - all->first[1]) * all->count[0] + fast - all->first[0]];
-    if (!node->weight)
-        open_node(all->view, (const int64_t[2]){fast, slow}, node);
-    return node;
+    size_t count = 0, k = 0;
+    for (int64_t row = 0; row < b->size[1]; row++)
+        count += lists[row].count;
+    uint32_t *number = mem_array(count + 1, sizeof *number);
+    for (int64_t row = 0; row < b->size[1]; row++)
+        for (size_t i = 0; i < lists[row].count; i++, k++) {
+            const struct share *s = &lists[row].items[i];
+            const bool again = i && is_same(s, &lists[row].items[i - 1]);
+            number[k] = again ? number[k - 1] : (uint32_t)number_of(t, s);
+        }
+    t->begin = mem_array(t->count + 2, sizeof *t->begin);
+    t->shares = mem_array(count + 1, sizeof *t->shares);
+    for (size_t i = 0; i < count; i++)
+        t->begin[number[i] + 2]++;
+    for (size_t i = 0; i < t->count; i++)
+        t->begin[i + 2] += t->begin[i + 1];
+    k = 0;
+    for (int64_t row = 0; row < b->size[1]; row++)
+        for (size_t i = 0; i < lists[row].count; i++, k++) {
+            const struct share *s = &lists[row].items[i];
+            const int64_t fast = b->first[0] + (s->pixel - b->offset) % b->size[0];
+            t->shares[t->begin[number[k] + 1]++] = (struct sub_share){
+                (int32_t)fast, (int32_t)(b->first[1] + row), s->photons, s->turn};
+        }
+    mem_free(number);
 }
 
-static void close_nodes(struct nodes *all)
+static void close_sorted(struct sorted *t)
 {
-    for (int64_t i = 0; i < all->count[0] * all->count[1]; i++)
-        mem_free(all->node[i].weight);
-    mem_free(all->node);
+    mem_free(t->reflection);
+    mem_free(t->begin);
+    mem_free(t->shares);
+    mem_free(t->slot);
 }
 
-/* ---- a reflection ---------------------------------------------------------------------------- */
+/* ---- a reflection -----------------------------------------------------------------------------
+ */
 
-/* The subpixels of a reflection in a rectangle of a band. */
+/* The thin image of a reflection: a rectangle of subpixels, counted from the corner of the plane.
+ * Sums of oversample x oversample subpixels begin up to oversample - 1 subpixels before it. */
 struct patch {
     const struct smear_band *band;
-    int64_t begin[2], end[2];  // subpixels, from the corner of the plane
-    double *photons, *turn;    // owned
+    const struct smear_cells *cells;
+    int64_t begin[2], end[2];   // of the subpixels
+    int64_t first[2], size[2];  // of the sums
+    bool turns;
+    double *sums[2];  // owned: of photons and of photons times angle
 };
+
+/* Sums the values of one kind, 0 or 1, of the shares. */
+static void make_sums(struct patch *p, int kind, const struct sub_share *shares, size_t count)
+{
+    const int64_t n = p->band->view.oversample;
+    p->sums[kind] = mem_array((size_t)(p->size[0] * p->size[1]), sizeof *p->sums[kind]);
+    for (size_t i = 0; i < count; i++) {
+        const double value = kind ? shares[i].turn : shares[i].photons;
+        double *to = p->sums[kind] + (shares[i].slow - n + 1 - p->first[1]) * p->size[0] +
+                     shares[i].fast - n + 1 - p->first[0];
+        for (int64_t j = 0; j < n; j++)
+            for (int64_t k = 0; k < n; k++)
+                to[j * p->size[0] + k] += value;
+    }
+}
+
+static void open_patch(struct patch *p, const struct sub_share *shares, size_t count)
+{
+    const int64_t n = p->band->view.oversample;
+    for (size_t i = 0; i < count; i++) {
+        const int64_t at[2] = {shares[i].fast, shares[i].slow};
+        for (int axis = 0; axis < 2; axis++) {
+            p->begin[axis] = i ? smaller(p->begin[axis], at[axis]) : at[axis];
+            p->end[axis] = i ? larger(p->end[axis], at[axis] + 1) : at[axis] + 1;
+        }
+        p->turns = p->turns || shares[i].turn != 0.0;
+    }
+    for (int axis = 0; axis < 2; axis++) {
+        p->first[axis] = p->begin[axis] - n + 1;
+        p->size[axis] = p->end[axis] - p->first[axis];
+    }
+    make_sums(p, 0, shares, count);
+    if (p->turns)
+        make_sums(p, 1, shares, count);
+}
 
 /* Returns the first, or one after the last, pixel along an axis that photons of the patch reach. */
 static int64_t reach_of(const struct patch *p, int axis, bool end)
@@ -95,188 +188,107 @@ static int64_t reach_of(const struct patch *p, int axis, bool end)
     const double front = (double)edge - v->foot[axis];
     const double back = v->foot[axis] + front / (1.0 - v->deepest);
     const double farthest = end ? fmax((double)edge, back) + 3.0 : fmin((double)edge, back) - 3.0;
-    const int64_t pixel = floor_div((int64_t)floor(farthest), n) + (end ? 1 : -1);
+    const int64_t pixel = floor_div((int64_t)floor(farthest), n) + (end ? 2 : -1);
     return larger(p->band->begin[axis], smaller(pixel, p->band->end[axis]));
 }
 
-/* Adds what the patch gives to the pixel, by the kernel of a node, times `part`. */
-static void add_node(const struct patch *p, const struct node *node, const int64_t pixel[2],
-                     double part, struct share *to)
+/* Sets photons and turn of a share: what the patch gives to a pixel of a cell. */
+static void smear_pixel(const struct patch *p, int64_t fast, int64_t slow, struct share *to)
 {
-    const int64_t n = p->band->view.oversample, width = p->end[0] - p->begin[0];
-    int64_t begin[2], end[2];
-    for (int axis = 0; axis < 2; axis++) {
-        const int64_t first = pixel[axis] * n + node->first[axis];
-        begin[axis] = larger(first, p->begin[axis]);
-        end[axis] = smaller(first + node->count[axis], p->end[axis]);
-    }
-    for (int64_t j = begin[1]; j < end[1]; j++) {
-        const int64_t row = j - pixel[1] * n - node->first[1];
-        const double *weight = node->weight + row * node->count[0] - pixel[0] * n - node->first[0];
-        const int64_t at = (j - p->begin[1]) * width - p->begin[0];
-        for (int64_t i = begin[0]; i < end[0]; i++) {
-            to->photons += part * weight[i] * p->photons[at + i];
-            to->turn += part * weight[i] * p->turn[at + i];
-        }
+    const struct smear_cells *c = p->cells;
+    const int64_t n = p->band->view.oversample, node = p->band->view.node;
+    const int64_t column = fast / node, row = slow / node;
+    const size_t cell = (size_t)((row - c->first[1]) * c->count[0] + column - c->first[0]);
+    const double step = 1.0 / (double)node, down = ((double)(slow - row * node) + 0.5) * step;
+    const int64_t from[2] = {fast * n - p->first[0], slow * n - p->first[1]};
+    to->photons = to->turn = 0.0;
+    for (size_t i = c->begin[cell]; i < c->begin[cell + 1]; i++) {
+        const struct smear_tap *tap = &c->taps[i];
+        const int64_t at[2] = {from[0] + tap->fast, from[1] + tap->slow};
+        if (at[0] < 0 || at[0] >= p->size[0] || at[1] < 0 || at[1] >= p->size[1])
+            continue;
+        const int64_t item = at[1] * p->size[0] + at[0];
+        float weight, slope;
+        smear_tap_weight(tap->weight, down, step, &weight, &slope);
+        const double w = (double)(weight + slope * (float)(fast - column * node));
+        to->photons += w * p->sums[0][item];
+        if (p->turns)
+            to->turn += w * p->sums[1][item];
     }
 }
 
-/* Appends the shares of the pixels that a patch reaches. */
-static void smear_patch(const struct patch *p, const struct share *reflection,
-                        struct share_list *to)
+/* Appends the shares of the pixels that the subpixels of a reflection reach. */
+static void smear_reflection(const struct smear_band *b, const struct smear_cells *cells,
+                             const struct sorted *t, size_t number, struct share_list *to)
 {
-    const struct smear *v = &p->band->view;
-    const struct panel *panel = p->band->panel;
-    const double step = 1.0 / v->node;
-    int64_t begin[2], end[2];
-    struct nodes nodes = {.view = v};
-    for (int axis = 0; axis < 2; axis++) {
-        begin[axis] = reach_of(p, axis, false);
-        end[axis] = reach_of(p, axis, true);
-        if (begin[axis] >= end[axis])
-            return;
-        nodes.first[axis] = begin[axis] / v->node;
-        nodes.count[axis] = (end[axis] - 1) / v->node + 2 - nodes.first[axis];
-    }
-    nodes.node = mem_array((size_t)(nodes.count[0] * nodes.count[1]), sizeof *nodes.node);
-    for (int64_t slow = begin[1]; slow < end[1]; slow++)
-        for (int64_t fast = begin[0]; fast < end[0]; fast++) {
+    struct patch p = {.band = b, .cells = cells};
+    const struct panel *panel = b->panel;
+    open_patch(&p, t->shares + t->begin[number], t->begin[number + 1] - t->begin[number]);
+    for (int64_t slow = reach_of(&p, 1, false); slow < reach_of(&p, 1, true); slow++)
+        for (int64_t fast = reach_of(&p, 0, false); fast < reach_of(&p, 0, true); fast++) {
             const int64_t on[2] = {fast - panel->grid_fast, slow - panel->grid_slow};
-            const int64_t pixel[2] = {fast, slow};
-            struct share share = *reflection;
-            share.pixel = panel->first_pixel + on[1] * panel->fast_pixels + on[0];
-            share.photons = share.turn = 0.0;
+            struct share share = t->reflection[number];
             if (!pixel_is_computed(panel, on[0], on[1]))
                 continue;
-            for (int i = 0; i < 4; i++) {
-                const int64_t node[2] = {fast / v->node + i % 2, slow / v->node + i / 2};
-                double part = 1.0;
-                for (int axis = 0; axis < 2; axis++) {
-                    const double away = ((double)(pixel[axis] - node[axis] * v->node) + 0.5) * step;
-                    part *= 1.0 - fabs(away);
-                }
-                add_node(p, node_at(&nodes, node[0], node[1]), pixel, part, &share);
-            }
+            share.pixel = panel->first_pixel + on[1] * panel->fast_pixels + on[0];
+            smear_pixel(&p, fast, slow, &share);
             if (share.photons > CPU_SHARES_LEAST_PHOTONS)
                 share_add(to, &share);
         }
-    close_nodes(&nodes);
+    mem_free(p.sums[0]);
+    mem_free(p.sums[1]);
 }
 
-/* ---- a band ---------------------------------------------------------------------------------- */
-
-/* A share of a subpixel, and its place on the plane. */
-struct sub_share {
-    struct share share;
-    int64_t at[2];
-};
-
-static int compare_reflections(const struct share *a, const struct share *b)
-{
-    if (a->lattice != b->lattice)
-        return a->lattice < b->lattice ? -1 : 1;
-    for (int i = 0; i < 3; i++)
-        if (a->hkl[i] != b->hkl[i])
-            return a->hkl[i] < b->hkl[i] ? -1 : 1;
-    return 0;
-}
-
-static int by_reflection(const void *a, const void *b)
-{
-    const struct share *x = &((const struct sub_share *)a)->share;
-    const struct share *y = &((const struct sub_share *)b)->share;
-    const int order = compare_reflections(x, y);
-    return order ? order : (x->pixel > y->pixel) - (x->pixel < y->pixel);
-}
+/* ---- a band -----------------------------------------------------------------------------------
+ */
 
 static int by_pixel(const void *a, const void *b)
 {
     const struct share *x = a, *y = b;
-    return x->pixel != y->pixel ? (x->pixel < y->pixel ? -1 : 1) : compare_reflections(x, y);
+    if (x->pixel != y->pixel)
+        return x->pixel < y->pixel ? -1 : 1;
+    if (x->lattice != y->lattice)
+        return x->lattice < y->lattice ? -1 : 1;
+    for (int i = 0; i < 3; i++)
+        if (x->hkl[i] != y->hkl[i])
+            return x->hkl[i] < y->hkl[i] ? -1 : 1;
+    return 0;
 }
 
-/* Smears the shares of one reflection. */
-static void smear_reflection(const struct smear_band *b, const struct sub_share *shares,
-                             size_t count, struct share_list *to)
+/* Returns the lists of the rows of a panel. */
+static struct share_list *rows_of(const struct pass *pass, const struct panel *p)
 {
-    struct patch p = {.band = b};
-    for (size_t i = 0; i < count; i++)
-        for (int axis = 0; axis < 2; axis++) {
-            const int64_t at = shares[i].at[axis];
-            p.begin[axis] = i ? smaller(p.begin[axis], at) : at;
-            p.end[axis] = i ? larger(p.end[axis], at + 1) : at + 1;
-        }
-    const int64_t width = p.end[0] - p.begin[0], height = p.end[1] - p.begin[1];
-    p.photons = mem_array((size_t)(width * height), sizeof *p.photons);
-    p.turn = mem_array((size_t)(width * height), sizeof *p.turn);
-    for (size_t i = 0; i < count; i++) {
-        const int64_t at = (shares[i].at[1] - p.begin[1]) * width + shares[i].at[0] - p.begin[0];
-        p.photons[at] += shares[i].share.photons;
-        p.turn[at] += shares[i].share.turn;
-    }
-    smear_patch(&p, &shares[0].share, to);
-    mem_free(p.photons);
-    mem_free(p.turn);
+    struct share_list *rows = pass->rows;
+    for (const struct panel *before = pass->x->panels; before < p; before++)
+        rows += before->slow_pixels;
+    return rows;
 }
 
-/* Returns the shares of the subpixels of a band, sorted by reflection.  lists[] are those of the
- * rows of its thin image.  The caller frees them with mem_free. */
-static struct sub_share *sort_shares(const struct smear_band *b, const struct share_list *lists,
-                                     size_t *count)
+/* Computes the shares of the pixels of a band.  lists[] are those of the rows of its thin image. */
+static void smear_shares(const struct pass *pass, const struct smear_band *b,
+                         const struct share_list *lists)
 {
-    *count = 0;
-    for (int64_t row = 0; row < b->size[1]; row++)
-        *count += lists[row].count;
-    struct sub_share *all = mem_array(*count + 1, sizeof *all), *next = all;
-    for (int64_t row = 0; row < b->size[1]; row++)
-        for (size_t i = 0; i < lists[row].count; i++) {
-            const struct share *s = &lists[row].items[i];
-            const int64_t at = s->pixel - b->offset;
-            *next++ = (struct sub_share){
-                *s, {b->first[0] + at % b->size[0], b->first[1] + at / b->size[0]}};
-        }
-    qsort(all, *count, sizeof *all, by_reflection);
-    return all;
-}
-
-/* Appends shares to the lists of the rows of their pixels. */
-static void add_to_rows(const struct pass *pass, const struct smear_band *b,
-                        struct share_list *shares)
-{
-    int64_t first_row = 0;
-    for (const struct panel *p = pass->x->panels; p < b->panel; p++)
-        first_row += p->slow_pixels;
-    qsort(shares->items, shares->count, sizeof *shares->items, by_pixel);
-    for (size_t i = 0; i < shares->count; i++) {
-        const struct share *s = &shares->items[i];
-        share_add(
-            &pass->rows[first_row + (s->pixel - b->panel->first_pixel) / b->panel->fast_pixels], s);
-    }
-}
-
-static void smear_band_shares(const struct pass *pass, const struct smear_band *b,
-                              const struct share_list *lists)
-{
-    size_t count, nreflections = 0;
-    struct sub_share *all = sort_shares(b, lists, &count);
-    size_t *begin = mem_array(count + 1, sizeof *begin);
-    for (size_t i = 0; i < count; i++)
-        if (!i || compare_reflections(&all[i - 1].share, &all[i].share))
-            begin[nreflections++] = i;
-    begin[nreflections] = count;
-    struct share_list *found = shares_open(nreflections + 1), joined = {0};
+    const struct panel *p = b->panel;
+    struct sorted t = {0};
+    struct smear_cells cells;
+    sort_shares(&t, b, lists);
+    smear_cells_open(&cells, b, pass->threads);
+    struct share_list *found = shares_open(t.count + 1), *rows = rows_of(pass, p);
 #pragma omp parallel for schedule(dynamic) num_threads(pass->threads)
-    for (size_t i = 0; i < nreflections; i++)
-        smear_reflection(b, all + begin[i], begin[i + 1] - begin[i], &found[i]);
-    for (size_t i = 0; i < nreflections; i++)
-        for (size_t k = 0; k < found[i].count; k++)
-            share_add(&joined, &found[i].items[k]);
-    if (joined.count)
-        add_to_rows(pass, b, &joined);
-    mem_free(joined.items);
-    shares_free(found, nreflections + 1);
-    mem_free(begin);
-    mem_free(all);
+    for (size_t i = 0; i < t.count; i++)
+        smear_reflection(b, &cells, &t, i, &found[i]);
+    for (size_t i = 0; i < t.count; i++)
+        for (size_t k = 0; k < found[i].count; k++) {
+            const struct share *s = &found[i].items[k];
+            share_add(&rows[(s->pixel - p->first_pixel) / p->fast_pixels], s);
+        }
+#pragma omp parallel for schedule(dynamic) num_threads(pass->threads)
+    for (int64_t slow = b->begin[1] - p->grid_slow; slow < b->end[1] - p->grid_slow; slow++)
+        if (rows[slow].count)
+            qsort(rows[slow].items, rows[slow].count, sizeof *rows[slow].items, by_pixel);
+    shares_free(found, t.count + 1);
+    smear_cells_close(&cells);
+    close_sorted(&t);
 }
 
 /* Computes the shares of some bands, see smear_compute. */
@@ -293,7 +305,7 @@ static enum status run_bands(void *context, const struct smear_bands *bands, str
                                 lists, e);
     const struct share_list *at = lists;
     for (size_t i = 0; i < bands->count && !status; at += bands->band[i++].size[1])
-        smear_band_shares(pass, &bands->band[i], at);
+        smear_shares(pass, &bands->band[i], at);
     shares_free(lists, rows);
     mem_free(image);
     return status;
