@@ -81,7 +81,7 @@ enum status gpu_after_prepare(struct plan *p, struct engine_after *after, struct
     const bool adds = after->nmaterials && is_flat(p->experiment);
     const bool counts = after->noise && is_plain(after->noise) && (adds || !after->nmaterials);
     a->type = PIXEL_F32;
-    if (p->footprint || p->closed)
+    if (p->footprint || (p->closed && !p->smeared))
         return STATUS_OK;  // the footprint precedes these steps and is applied on the host, so that
                            // no kernels can follow
     if (adds) {

@@ -111,10 +111,11 @@ static enum status run_pixels(struct plan *p, const struct gpu_closed *f, float 
     for (int64_t first = 0; first < pixels && !s; first += CLOSED_BATCH) {
         const size_t left = (size_t)(pixels - first);
         struct gpu_closed_batch b = {first, left < CLOSED_BATCH ? left : CLOSED_BATCH, NULL};
-        s = gpu_open_batch(p, BATCH_VALUES, b.count * sizeof *b.pixels, e);
-        b.pixels = p->batch[BATCH_VALUES];
+        if (photons)
+            s = gpu_open_batch(p, BATCH_VALUES, b.count * sizeof *b.pixels, e);
+        b.pixels = photons ? p->batch[BATCH_VALUES] : (float *)p->out[OUT_PHOTONS] + first;
         if (!s)
-            s = p->device->closed(p->context, f, &b, photons + first, e);
+            s = p->device->closed(p->context, f, &b, photons ? photons + first : NULL, e);
     }
     return s;
 }
@@ -135,5 +136,5 @@ enum status gpu_closed_run(struct plan *p, const struct recipe *recipe, float *p
     closed_close(&c);
     if (!s && rows)
         atomic_fetch_add_explicit(rows, (uint_fast64_t)experiment_rows(x), memory_order_relaxed);
-    return s ? s : photons_check(x, recipe->id, photons, e);
+    return s || !photons ? s : photons_check(x, recipe->id, photons, e);
 }

@@ -388,7 +388,7 @@ enum status cuda_closed(void *context, const struct gpu_closed *frame,
     struct cuda *c = context;
     range_begin("closed form");
     cudaError_t code = (cudaError_t)gpu_closed_launch(frame, batch, c->stream);
-    if (code == cudaSuccess)
+    if (code == cudaSuccess && to)
         code = cudaMemcpyAsync(to, batch->pixels, batch->count * sizeof *to, cudaMemcpyDeviceToHost,
                                c->stream);
     if (code == cudaSuccess)

@@ -106,7 +106,8 @@ struct gpu_device {
                           const void **values, struct error *e);
     enum status (*slopes_wait)(void *context, int place, struct error *e);
 
-    /* Computes pixels in closed form, and copies them to to[] in host memory. */
+    /* Computes pixels in closed form, and copies them to to[] in host memory; NULL: they stay on
+     * the GPU. */
     enum status (*closed)(void *context, const struct gpu_closed *frame,
                           const struct gpu_closed_batch *batch, float *to, struct error *e);
 

@@ -215,10 +215,6 @@ static enum status check_experiment(const struct experiment *x,
     if (diffuse_refuse(x, "the cuda engine does", e) || (closed && closed_check(x, e)) ||
         (options->reflections && smear_refuse(x, "reflections of the cuda engine do", e)))
         return STATUS_INPUT;
-    if (closed && x->sampling.smears)
-        return error_set(e, STATUS_INPUT,
-                         "the cuda engine does not support --sensor=smear with "
-                         "--mosaic-model=gauss. Give --engine=cpu");
     if (options->faint > 0.0)
         return error_set(e, STATUS_INPUT,
                          "the cuda engine does not support --faint. Give --engine=cpu");
@@ -350,12 +346,25 @@ static bool is_dark(const struct plan *p, const struct gpu_task *t)
     return !t->seed && t->to.here && recipe_is_dark(p->experiment, t->recipe);
 }
 
+/* Computes a thin image in closed form, which stays on the GPU, and checks its photons. */
+static enum status perform_closed(struct plan *p, const struct gpu_task *t, struct error *e)
+{
+    struct gpu_task check = *t;
+    enum status status = gpu_open_out(p, e);
+    if (!status)
+        status = gpu_closed_run(p, t->recipe, NULL, NULL, e);
+    check.photons.there = p->out[OUT_PHOTONS];
+    return status ? status : gpu_run_rows(p, &p->frame, &check, e);
+}
+
 static enum status perform(struct plan *p, const struct gpu_task *t, struct error *e)
 {
     struct cpu_job job;
     struct gpu_frame frame = p->frame;
     if (p->smeared && !is_dark(p, t))
         return follow_photons(p, *t, e);
+    if (p->thin && p->closed)
+        return perform_closed(p, t, e);
     p->times = (struct gpu_times){0};
     if (!p->thin)  // panels of thin images are at their place
         (void)moved_to(&p->moved, t->recipe);
@@ -394,9 +403,9 @@ static enum status plan_run(struct plan *p, const struct recipe *recipe, float *
         return status;
     float *photons = footprint_begin(p->footprint, recipe, pixels, e);
     const struct gpu_task task = {.recipe = recipe, .to.here = (char *)photons, .done = done};
-    status = !photons    ? STATUS_INPUT
-             : p->closed ? gpu_closed_run(p, recipe, photons, done, e)
-                         : perform(p, &task, e);
+    status = !photons                   ? STATUS_INPUT
+             : p->closed && !p->smeared ? gpu_closed_run(p, recipe, photons, done, e)
+                                        : perform(p, &task, e);
     return status ? status : footprint_end(p->footprint, recipe, NULL, pixels, e);
 }
 
@@ -418,7 +427,7 @@ static enum status plan_develop_there(struct plan *p, const struct recipe *recip
  * results of closed forms are copied to it. */
 static const struct card *plan_card(struct plan *p)
 {
-    return p->closed || p->footprint ? NULL : p->device->card(p->context);
+    return (p->closed && !p->smeared) || p->footprint ? NULL : p->device->card(p->context);
 }
 
 /* ---- background and noise only, from photons of a previous stage ------------------------ */

@@ -266,7 +266,8 @@ enum status gpu_pack_send(struct plan *p, const struct gpu_pack *pack, struct er
 void gpu_apart_close(struct plan *p);
 
 /* Computes the photons of a frame of a plan in closed form, before a footprint is applied; `rows`
- * is the counter of finished rows, as in struct engine. */
+ * is the counter of finished rows, as in struct engine.  `photons` is NULL: they stay on the GPU in
+ * p->out[OUT_PHOTONS], which has room for the frame, and are not checked. */
 enum status gpu_closed_run(struct plan *p, const struct recipe *recipe, float *photons,
                            atomic_uint_fast64_t *rows, struct error *e);
 

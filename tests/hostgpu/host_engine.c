@@ -340,7 +340,8 @@ static enum status host_closed(void *context, const struct gpu_closed *frame,
     const struct host *h = context;
     (void)e;
     gpu_host_closed(frame, batch, h->threads);
-    memcpy(to, batch->pixels, batch->count * sizeof *to);
+    if (to)
+        memcpy(to, batch->pixels, batch->count * sizeof *to);
     return STATUS_OK;
 }
 

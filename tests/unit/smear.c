@@ -85,6 +85,9 @@ static void a_kernel_has_the_photons_and_the_place_of_the_ray(void **state)
 
 /* ---- images --------------------------------------------------------------------------------- */
 
+/* Name of a scene whose mosaic spread is in closed form. */
+#define CLOSED "closed form"
+
 static const struct engine_case scenes[] = {
     {.name = "spots of 4 pixels", .twotheta_deg = 40},
     {.name = "about the beam"},
@@ -98,6 +101,7 @@ static const struct engine_case scenes[] = {
      .table = TABLE_BOX,
      .shape = SHAPE_GAUSS,
      .fudge = 0.5},
+    {.name = CLOSED, .twotheta_deg = 40, .shape = SHAPE_GAUSS, .fudge = 0.5},
 };
 
 /* A scene with common sizes, in layers or smeared. */
@@ -121,9 +125,15 @@ static void build(const struct engine_case *scene, bool smears, struct experimen
                   struct recipe *r)
 {
     struct error e = {0};
-    const struct engine_case c = case_of(scene, smears);
+    struct engine_case c = case_of(scene, smears);
+    const bool closed = !strcmp(scene->name, CLOSED);
+    if (closed)
+        c.mosaic_deg = c.domains = 0;
     if (case_build(&c, x, r, &e))
         fail_msg("%s: %s", scene->name, e.text);
+    x->crystals[0].has_ensemble = closed;
+    for (int i = 0; i < 3; i++)
+        x->crystals[0].mosaic_rms_rad[i] = closed ? 0.01 : 0.0;
 }
 
 static float *image_of(const struct engine_case *scene, bool smears, const struct engine *engine)

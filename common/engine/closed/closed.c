@@ -450,18 +450,28 @@ enum status closed_run(const struct closed_kernels *kernels, const struct experi
     return s ? s : photons_check(x, r->id, photons, e);
 }
 
+enum status closed_shares(const struct closed_kernels *kernels, const struct experiment *x,
+                          int threads, const struct recipe *r, struct share_list *lists,
+                          struct error *e)
+{
+    float *again = mem_array((size_t)experiment_pixels(x), sizeof *again);
+    struct closed c;
+    const enum status s = closed_open(&c, x, r, kernels, threads, e);
+    if (!s)
+        closed_rows(&c, threads, again, lists, NULL);
+    mem_free(again);
+    closed_close(&c);
+    return s;
+}
+
 enum status closed_reflections(const struct closed_kernels *kernels, const struct experiment *x,
                                const struct footprint *f, int threads, const struct recipe *r,
                                const float *pixels, const struct reflections_wanted *wanted,
                                struct reflection_table *table, struct error *e)
 {
     const size_t nrows = (size_t)experiment_rows(x);
-    float *again = mem_array((size_t)experiment_pixels(x), sizeof *again);
     struct share_list *lists = shares_open(nrows);
-    struct closed c;
-    enum status s = closed_open(&c, x, r, kernels, threads, e);
-    if (!s)
-        closed_rows(&c, threads, again, lists, NULL);
+    const enum status s = closed_shares(kernels, x, threads, r, lists, e);
     const struct shares shares = {.x = x,
                                   .recipe = r,
                                   .footprint = f && f->is_seen ? f : NULL,
@@ -472,8 +482,6 @@ enum status closed_reflections(const struct closed_kernels *kernels, const struc
     if (!s)
         shares_table(&shares, wanted, table);
     shares_free(lists, nrows);
-    mem_free(again);
-    closed_close(&c);
     return s;
 }
 

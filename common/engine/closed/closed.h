@@ -111,6 +111,11 @@ void closed_sort_places(const struct closed *c, struct closed_row_places *places
 void closed_rows(const struct closed *c, int threads, float *pixels, struct share_list *lists,
                  atomic_uint_fast64_t *rows);
 
+/* Appends the shares of all rows to lists[experiment_rows(x)]. */
+enum status closed_shares(const struct closed_kernels *kernels, const struct experiment *x,
+                          int threads, const struct recipe *r, struct share_list *lists,
+                          struct error *e);
+
 /* Do the work of `run` and `reflections` of struct engine.  closed_run returns the photons of
  * crystals that are points: without their footprint. */
 enum status closed_run(const struct closed_kernels *kernels, const struct experiment *x,

@@ -104,8 +104,6 @@ static enum status cpu_create(struct plan **plan, const struct experiment *exper
     enum status status = closed ? closed_check(experiment, e) : STATUS_OK;
     if (!status)
         status = check_faint(experiment, options, e);
-    if (!status && options->reflections && closed)
-        status = smear_refuse(experiment, "reflections with --mosaic-model=gauss do", e);
     if (status)
         return status;
     const struct cpu_kernels *kernels = cpu_kernels_choose(options->isa, options->precision, e);
@@ -193,6 +191,23 @@ static enum status run_thin(void *engine, const struct experiment *thin,
     if (!status)
         status = cpu_frame(plan->kernels, &job, plan->threads, pixels, NULL, e);
     cpu_job_close(&job);
+    return status;
+}
+
+/* Lists the shares of a thin image, see smear_shares.h. */
+static enum status share_thin(void *engine, const struct experiment *thin,
+                              const struct recipe *recipe, struct share_list *lists,
+                              struct error *e)
+{
+    const struct plan *plan = engine;
+    if (plan->closed)
+        return closed_shares(plan->closed, thin, plan->threads, recipe, lists, e);
+    float *image = mem_array((size_t)experiment_pixels(thin), sizeof *image);
+    enum status status = run_thin(engine, thin, recipe, image, e);
+    if (!status)
+        status = cpu_share_rows(thin, plan->tables, plan->kernels->name, plan->threads, recipe,
+                                image, lists, e);
+    mem_free(image);
     return status;
 }
 
@@ -286,10 +301,9 @@ static enum status cpu_plan_reflections(struct plan *plan, const struct recipe *
                                         struct reflection_table *table, struct error *e)
 {
     (void)moved_to(&plan->moved, recipe);
-    if (plan->smear && !plan->closed)
-        return smear_reflections(plan->experiment, plan->tables, plan->footprint,
-                                 plan->kernels->name, plan->threads, recipe, run_thin, plan, pixels,
-                                 wanted, table, e);
+    if (plan->smear)
+        return smear_reflections(plan->experiment, plan->footprint, plan->threads, recipe,
+                                 share_thin, plan, pixels, wanted, table, e);
     if (plan->closed)
         return closed_reflections(plan->closed, plan->experiment, plan->footprint, plan->threads,
                                   recipe, pixels, wanted, table, e);

@@ -4,10 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/isa.h"
+#include "base/alloc.h"
 #include "engine/dense/dense.h"
 #include "engine/reflections/smear_bands.h"
-#include "engine/spots/cpu_shares.h"
 #include "physics/detector/pixel.h"
 
 enum {
@@ -18,11 +17,9 @@ enum {
 /* Arguments of smear_reflections, for the functions that compute bands. */
 struct pass {
     const struct experiment *x;
-    const struct cpu_table *tables;
-    const char *isa;
     int threads;
     const struct recipe *recipe;
-    smear_thin *thin;
+    smear_thin_shares *compute;
     void *engine;
     struct share_list *rows;  // of the frame
 };
@@ -297,29 +294,23 @@ static enum status run_bands(void *context, const struct smear_bands *bands, str
     const struct pass *pass = context;
     const struct experiment thin = smear_bands_thin(bands, pass->x);
     const size_t rows = (size_t)experiment_rows(&thin);
-    float *image = mem_array((size_t)bands->subpixels, sizeof *image);
     struct share_list *lists = shares_open(rows);
-    enum status status = pass->thin(pass->engine, &thin, pass->recipe, image, e);
-    if (!status)
-        status = cpu_share_rows(&thin, pass->tables, pass->isa, pass->threads, pass->recipe, image,
-                                lists, e);
+    const enum status status = pass->compute(pass->engine, &thin, pass->recipe, lists, e);
     const struct share_list *at = lists;
     for (size_t i = 0; i < bands->count && !status; at += bands->band[i++].size[1])
         smear_shares(pass, &bands->band[i], at);
     shares_free(lists, rows);
-    mem_free(image);
     return status;
 }
 
-enum status smear_reflections(const struct experiment *x, const struct cpu_table *tables,
-                              const struct footprint *f, const char *isa, int threads,
-                              const struct recipe *recipe, smear_thin *thin, void *engine,
+enum status smear_reflections(const struct experiment *x, const struct footprint *f, int threads,
+                              const struct recipe *recipe, smear_thin_shares *compute, void *engine,
                               const float *pixels, const struct reflections_wanted *wanted,
                               struct reflection_table *table, struct error *e)
 {
     const size_t rows = (size_t)experiment_rows(x);
     struct smear_bands *bands = mem_array(1, sizeof *bands);
-    struct pass pass = {x, tables, isa, threads, recipe, thin, engine, shares_open(rows)};
+    struct pass pass = {x, threads, recipe, compute, engine, shares_open(rows)};
     bands->at_once = AT_ONCE;
     const enum status status = smear_bands_each(bands, x, run_bands, &pass, e);
     const struct shares shares = {.x = x,
