@@ -14,6 +14,7 @@
 #include "gpu/frame.h"
 #include "gpu/kernel.h"
 #include "gpu/plan.h"
+#include "physics/detector/smear.h"
 
 /* ---- what a frame needs, packed for upload, see gpu/plan.h ------------------------------ */
 
@@ -245,6 +246,8 @@ enum status gpu_derive(struct plan *p, const struct recipe *recipe,
                                      .batches = &BATCHES,
                                      .context = &served};
     enum status s = refuse_experiment(x, p->precision, e);
+    if (!s)
+        s = smear_refuse(x, "derivatives of the cuda engine do", e);
     if (!s)
         s = cpu_job_open_slopes(&job, x, p->tables, recipe, e);
     if (!s)

@@ -75,6 +75,7 @@ narrow() { # STAGE...: a small pipe through this stage
 		bragg-orient --quiet 2>/dev/null | "$@" | bragg-write --quiet --overwrite narrow.raw 2>/dev/null
 }
 refused 'reflections of the reference engine do not support --sensor=smear' narrow bragg-intensity --quiet --reflections --engine=reference
-refused 'derivatives do not support --sensor=smear' narrow bragg-intensity --quiet --derivatives=scale
+refused "no derivative by 'distance' with --sensor=smear" narrow bragg-intensity --quiet --derivatives=scale,distance
+refused 'derivatives of the reference engine do not support' narrow bragg-intensity --quiet --derivatives=scale --engine=reference
 refused 'trace-pixel does not support --sensor=smear' narrow bragg-intensity --quiet --trace-pixel=3,3
 finish

@@ -322,6 +322,71 @@ static void reflections_are_as_right_as_64_layers(void **state)
     }
 }
 
+/* ---- derivatives ---------------------------------------------------------------------------- */
+
+#define NAMES "rot,cell_a,cell_c,scale,wavelength,polarization"
+#define CLOSED_NAMES "rot,cell_a,cell_c,scale"
+
+/* Returns derivative images by these parameters, and in sums->gradient those of a sum. */
+static float *planes_of(const struct engine_case *scene, bool smears, struct parameters *set,
+                        struct derive_sums *sums)
+{
+    struct experiment x;
+    struct recipe r;
+    struct plan *plan;
+    struct error e = {0};
+    build(scene, smears, &x, &r);
+    const size_t count = (size_t)experiment_pixels(&x);
+    if (parameters_parse(x.crystals[0].has_ensemble ? CLOSED_NAMES : NAMES, &x, set, &e))
+        fail_msg("%s: %s", scene->name, e.text);
+    float *planes = mem_array(count * set->count, sizeof *planes);
+    const struct derive_data expected = {.scale = 1.0, .variance = 1e-3};
+    sums->fisher = mem_array(set->count * set->count, sizeof *sums->fisher);
+    sums->gradient = mem_array(set->count, sizeof *sums->gradient);
+    const struct derive_request request = {
+        .set = set, .npixels = count, .planes = planes, .data = &expected, .sums = sums};
+    if (engine_cpu.create(&plan, &x, &(struct engine_options){.threads = 2}, &e) ||
+        engine_cpu.derive(plan, &r, &request, &e))
+        fail_msg("%s: %s", scene->name, e.text);
+    engine_cpu.destroy(&plan);
+    recipe_free(&r);
+    experiment_free(&x);
+    return planes;
+}
+
+static void derivatives_are_as_right_as_64_layers(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof scenes / sizeof *scenes; i++) {
+        struct parameters set;
+        struct derive_sums sums[2] = {{0}, {0}};
+        float *smeared = planes_of(&scenes[i], true, &set, &sums[0]);
+        float *layers = planes_of(&scenes[i], false, &set, &sums[1]);
+        for (size_t k = 0; k < set.count; k++) {
+            const float *a = smeared + k * SIDE * SIDE, *b = layers + k * SIDE * SIDE;
+            const double information =
+                sums[0].fisher[k * (set.count + 1)] / sums[1].fisher[k * (set.count + 1)];
+            double most = 0.0, worst = 0.0;
+            if (scenes[i].panels == 2)
+                break;
+            for (int at = 0; at < SIDE * SIDE; at++) {
+                most = fmax(most, fabs((double)b[at]));
+                worst = fmax(worst, fabs((double)a[at] - (double)b[at]));
+            }
+            print_message("# %-36s by %-12s worst %.4f, information %.5f\n", scenes[i].name,
+                          set.items[k].name, worst / most, information);
+            assert_true(most > 0.0 && worst <= 0.03 * most);
+            assert_near(information, 1.0, 0.01);
+        }
+        for (int way = 0; way < 2; way++) {
+            mem_free(sums[way].fisher);
+            mem_free(sums[way].gradient);
+        }
+        mem_free(smeared);
+        mem_free(layers);
+    }
+}
+
 /* ---- the CUDA engine ------------------------------------------------------------------------- */
 
 /* Compares two frames of one plan of the CUDA engine, on this CPU, with those of the CPU engine. */
@@ -441,10 +506,13 @@ static void what_the_smear_cannot_do_is_refused(void **state)
         }
         assert_int_equal(engines[i]->create(&plan, &x, &(struct engine_options){.threads = 1}, &e),
                          STATUS_OK);
-        const struct parameters set = {0};
+        struct parameters set;
+        assert_int_equal(parameters_parse("distance", &x, &set, &e), STATUS_OK);
         const struct derive_request request = {.set = &set};
         assert_int_equal(engines[i]->derive(plan, &r, &request, &e), STATUS_INPUT);
-        assert_non_null(strstr(e.text, "derivatives do not support --sensor=smear"));
+        assert_non_null(strstr(e.text, i == 0   ? "no derivative by 'distance' with --sensor=smear"
+                                       : i == 1 ? "derivatives of the reference engine do not"
+                                                : "derivatives of the cuda engine do not"));
         const struct pixel_trace trace = {.fast = 3, .slow = 3};
         assert_int_equal(engines[i]->trace(plan, &r, &trace, &e), STATUS_INPUT);
         assert_non_null(strstr(e.text, "--trace-pixel does not support --sensor=smear"));
@@ -467,6 +535,7 @@ int main(void)
         cmocka_unit_test(the_reference_engine_smears_alike),
         cmocka_unit_test(a_part_of_a_panel_has_the_pixels_of_the_whole),
         cmocka_unit_test(reflections_are_as_right_as_64_layers),
+        cmocka_unit_test(derivatives_are_as_right_as_64_layers),
         cmocka_unit_test(the_gpu_smears_alike),
         cmocka_unit_test(a_small_gpu_smears_in_parts),
         cmocka_unit_test(what_the_smear_cannot_do_is_refused),

@@ -11,6 +11,7 @@
 #include "engine/crystal/diffuse.h"
 #include "engine/dense/faint.h"
 #include "engine/derivatives/cpu_slopes.h"
+#include "engine/derivatives/smear_derive.h"
 #include "engine/engine.h"
 #include "engine/reference/recipe_check.h"
 #include "engine/reflections/footprint.h"
@@ -276,10 +277,29 @@ static enum status derive_by_reference(const struct plan *plan, const struct rec
     return status;
 }
 
+/* Derives a thin image, see smear_derive.h. */
+static enum status derive_thin(void *engine, const struct experiment *thin,
+                               const struct recipe *recipe, const struct derive_request *request,
+                               struct error *e)
+{
+    const struct plan *plan = engine;
+    if (plan->closed)
+        return closed_derive(plan->closed, thin, NULL, plan->threads, recipe, request, e);
+    struct cpu_job job;
+    enum status status = cpu_job_open_slopes(&job, thin, plan->tables, recipe, e);
+    if (!status)
+        status = cpu_slopes_derive(&job, plan->kernels, NULL, plan->threads, request, e);
+    cpu_job_close(&job);
+    return status;
+}
+
 static enum status cpu_derive(struct plan *plan, const struct recipe *recipe,
                               const struct derive_request *request, struct error *e)
 {
     (void)moved_to(&plan->moved, recipe);
+    if (plan->smear && (plan->closed || cpu_slopes_can(plan->experiment, plan->precision)))
+        return smear_derive(plan->experiment, plan->footprint, plan->threads, recipe, derive_thin,
+                            plan, request, e);
     if (plan->closed)
         return closed_derive(plan->closed, plan->experiment, plan->footprint, plan->threads, recipe,
                              request, e);

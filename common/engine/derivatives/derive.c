@@ -12,7 +12,6 @@
 #include "engine/reflections/footprint.h"
 #include "physics/detector/pixel.h"
 #include "physics/detector/sensor.h"
-#include "physics/detector/smear.h"
 
 enum { GROUP = 8 };  // blocks whose sums are of one thread
 _Static_assert(DERIVE_BATCH % (GROUP * DERIVE_BLOCK) == 0, "batches are whole groups");
@@ -70,8 +69,6 @@ enum status derive_check(const struct experiment *x, const struct recipe *recipe
 {
     const int64_t pixels = experiment_pixels(x);
     enum status s = diffuse_refuse(x, "derivatives do", e);
-    if (!s)
-        s = smear_refuse(x, "derivatives do", e);
     for (size_t i = 0; i < request->set->count && !s; i++)
         s = check_parameter(x, recipe, &request->set->items[i], e);
     for (size_t i = 0; i < request->set->count && !s; i++)

@@ -615,7 +615,11 @@ static enum status reference_derive(struct plan *plan, const struct recipe *reci
 {
     struct derived_scene d = {0};
     (void)moved_to(&plan->moved, recipe);
-    enum status status = reference_scene_open(&d.scene, plan->experiment, recipe, e);
+    enum status status =
+        smear_refuse(plan->experiment, "derivatives of the reference engine do", e);
+    if (status)
+        return status;
+    status = reference_scene_open(&d.scene, plan->experiment, recipe, e);
     if (status || (status = derive_check(plan->experiment, recipe, request, e))) {
         reference_scene_close(&d.scene);
         return status;

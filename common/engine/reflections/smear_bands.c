@@ -129,7 +129,10 @@ enum status smear_bands_each(struct smear_bands *b, const struct experiment *x,
 struct experiment smear_bands_thin(const struct smear_bands *b, const struct experiment *x)
 {
     struct experiment thin = *x;
-    thin.sampling = (struct sampling){.oversample = 1};
+    /* With several sources, `each` also means for each source. */
+    thin.sampling = (struct sampling){.oversample = 1,
+                                      .each_polarization = x->sampling.each_polarization,
+                                      .each_solid_angle = x->sampling.each_solid_angle};
     thin.panels = (struct panel *)(uintptr_t)b->panel;
     thin.npanels = b->count;
     thin.has_reasons = false;

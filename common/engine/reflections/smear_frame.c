@@ -59,6 +59,7 @@ void smear_frame_destroy(struct smear_frame **s)
 struct tile {
     const struct smear_band *band;
     const float *thin;            // thin image of the band
+    bool is_signed;               // values below 0 are kept
     int64_t node[2];              // first node, along fast and slow
     int64_t begin[2], end[2];     // of the pixels
     int64_t nodes;                // number of nodes along fast
@@ -173,7 +174,7 @@ static void smear_cell(const struct tile *t, int64_t column, struct smear_tap *t
         float *to = pixels + p->first_pixel + (slow - p->grid_slow) * p->fast_pixels - p->grid_fast;
         for (int64_t i = begin; i < end; i++)
             to[i] = pixel_is_computed(p, i - p->grid_fast, slow - p->grid_slow)
-                        ? fmaxf(0.0f, photons[i - begin])
+                        ? (t->is_signed ? photons[i - begin] : fmaxf(0.0f, photons[i - begin]))
                         : 0.0f;
     }
 }
@@ -229,11 +230,12 @@ static void tile_open(struct tile *t, const struct smear_band *b, const float *t
 }
 
 /* Computes the pixels of a tile. */
-static void smear_tile(const struct smear_band *b, const float *thin, const struct tiles *all,
-                       int64_t number, float *pixels)
+static void smear_tile(const struct smear_band *b, const float *thin, bool is_signed,
+                       const struct tiles *all, int64_t number, float *pixels)
 {
     struct tile t;
     tile_open(&t, b, thin, all, number);
+    t.is_signed = is_signed;
     const size_t most = (size_t)(t.last[0] - t.first[0] + 1) * (size_t)(t.last[1] - t.first[1] + 1);
     struct smear_tap *taps = mem_array(most + 1, sizeof *taps);
     make_sums(&t);
@@ -244,12 +246,13 @@ static void smear_tile(const struct smear_band *b, const float *thin, const stru
     tile_close(&t);
 }
 
-static void compute_band(const struct smear_band *b, const float *thin, int threads, float *pixels)
+void smear_band_add(const struct smear_band *b, const float *thin, bool is_signed, int threads,
+                    float *pixels)
 {
     const struct tiles all = tiles_of(b);
 #pragma omp parallel for schedule(dynamic) num_threads(threads)
     for (int64_t i = 0; i < all.count[0] * all.count[1]; i++)
-        smear_tile(b, thin, &all, i, pixels);
+        smear_tile(b, thin + b->offset, is_signed, &all, i, pixels);
 }
 
 /* ---- a frame -------------------------------------------------------------------------------- */
@@ -270,7 +273,7 @@ static enum status run_bands(void *context, const struct smear_bands *bands, str
         status = smear_bands_refuse(bands, f->x, f->recipe, s->thin, status, e);
     for (size_t i = 0; i < bands->count && !status; i++) {
         const struct smear_band *b = &bands->band[i];
-        compute_band(b, s->thin + b->offset, s->threads, f->pixels);
+        smear_band_add(b, s->thin, false, s->threads, f->pixels);
         if (f->rows)
             atomic_fetch_add_explicit(f->rows, (uint_fast64_t)(b->end[1] - b->begin[1]),
                                       memory_order_relaxed);

@@ -16,6 +16,7 @@
 #include "model/experiment.h"
 #include "model/recipe.h"
 
+struct smear_band;
 struct smear_frame;
 
 /* Computes the photons of a thin image into pixels[experiment_pixels(thin)].  `thin` is the
@@ -37,6 +38,11 @@ enum status smear_frame_create(struct smear_frame **s, const struct experiment *
 enum status smear_frame_run(struct smear_frame *s, const struct experiment *x,
                             const struct recipe *r, smear_thin *thin, void *engine, float *pixels,
                             atomic_uint_fast64_t *rows, struct error *e);
+
+/* Computes the pixels of a band, pixels[] of the whole image, from thin[] of all bands.  is_signed:
+ * `thin` is a derivative.  Otherwise sums below 0 become 0. */
+void smear_band_add(const struct smear_band *b, const float *thin, bool is_signed, int threads,
+                    float *pixels);
 
 /* Frees *s and sets the pointer to NULL. */
 void smear_frame_destroy(struct smear_frame **s);
