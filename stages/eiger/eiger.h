@@ -64,6 +64,11 @@ double keys_real(const struct eiger_keys *keys, const char *name);
 uint64_t keys_uint(const struct eiger_keys *keys, const char *name);
 bool keys_bool(const struct eiger_keys *keys, const char *name);
 const char *keys_text(const struct eiger_keys *keys, const char *name);
+/* Stores the numbers of a list. */
+void keys_reals(const struct eiger_keys *keys, const char *name, double *values, size_t count);
+
+/* Returns a text as it is, and any other value as JSON.  The caller frees it with free. */
+char *keys_json(const struct eiger_keys *keys, const char *name);
 
 /* Sets a value without a check. */
 void keys_set(struct eiger_keys *keys, const char *name, json_t *value);
@@ -88,6 +93,25 @@ enum status keys_put(struct eiger_keys *keys, const char *sub, const char *name,
 /* Returns the settings that the header message of Stream V1 reports, as JSON.  The caller frees the
  * text with free. */
 char *keys_settings(const struct eiger_keys *keys);
+
+/* --- the goniometer (eiger_axes.c) ------------------------------------------------------- */
+
+/* The axes of a series.  Directions are in the laboratory frame of bragg-geometry with the
+ * convention xds. */
+struct eiger_axes {
+    const char *rotating;        // name of the axis that rotates; "omega" if none does
+    double start_deg, step_deg;  // its angle at the first image, and its increment
+    double motor_deg;            // what the key omega of braggpipe adds to omega_start
+    double spindle[3];           // direction of this axis
+    double mount_deg[3];         // rotation of the crystal by all other axes: about x, y, then z
+    bool usual, mounted;         // the spindle is along x; the rotation is not 0
+};
+
+/* Sets *axes to what the keys define.  STATUS_INPUT: two axes would rotate. */
+enum status axes_take(const struct eiger_keys *keys, struct eiger_axes *axes, struct error *e);
+
+/* Returns true if omega rotates, so that motors can move omega between triggers. */
+bool axes_move_omega(const struct eiger_axes *axes);
 
 /* --- the monitor (eiger_monitor.c) ------------------------------------------------------- */
 
@@ -250,7 +274,8 @@ struct eiger_late {
 struct eiger_trigger {
     double exposure_s;    // in the modes inte and exte
     double sample_um[2];  // place on the sample holder
-    double omega_deg;     // angle of the spindle at the first image
+    double start_deg;     // angle of the axis that rotates at the first image
+    double along_um;      // how far the sample is moved towards the detector
 };
 
 /* A pipeline that has to end, with its folder. */
@@ -289,9 +314,10 @@ struct eiger {
     bool queued, cancels;  // a trigger came too early; the series ends after the next image
     bool external, gated;  // pulses trigger; each trigger defines the exposure of its only image
     bool moves;            // triggers define where the motors of the sample holder are
-    double count_s, start_deg, osc_deg;  // count_time, omega_start, omega_increment at arm
-    struct eiger_trigger early;          // the trigger that came too early
-    uint64_t pulse_ns;       // when the last simulated pulse came, or the series was armed
+    double count_s, distance_um;  // count_time and detector_distance at arm
+    struct eiger_axes axes;       // of the goniometer, as they were at arm
+    struct eiger_trigger early;   // the trigger that came too early
+    uint64_t pulse_ns;            // when the last simulated pulse came, or the series was armed
     FILE *gate;              // a line for each image of triggers: bragg-orient --gate; NULL: none
     uint64_t dropped, lost;  // images that no client took; images that the pipeline lost
     char date[DECTRIS_DATE_SIZE];  // of the first trigger

@@ -226,11 +226,13 @@ static void begin_series(struct eiger *v)
 static struct eiger_trigger make_trigger(const struct eiger *v, double exposure_s)
 {
     const struct eiger_keys *k = &v->keys;
-    return (struct eiger_trigger){.exposure_s = exposure_s,
-                                  .sample_um = {keys_real(k, "braggpipe:config:sample_x"),
-                                                keys_real(k, "braggpipe:config:sample_y")},
-                                  .omega_deg =
-                                      v->start_deg + keys_real(k, "braggpipe:config:omega")};
+    return (struct eiger_trigger){
+        .exposure_s = exposure_s,
+        .sample_um = {keys_real(k, "braggpipe:config:sample_x"),
+                      keys_real(k, "braggpipe:config:sample_y")},
+        .along_um = keys_real(k, "braggpipe:config:sample_z"),
+        .start_deg = v->axes.start_deg +
+                     (axes_move_omega(&v->axes) ? keys_real(k, "braggpipe:config:omega") : 0)};
 }
 
 /* Writes the lines of a trigger for the pipeline, which waits for them. */
@@ -240,8 +242,8 @@ static void open_gate(struct eiger *v, const struct eiger_trigger *t)
     for (uint64_t i = 0; i < v->per_trigger; i++) {
         (void)fprintf(v->gate, "%.17g", fluence);
         if (v->moves)
-            (void)fprintf(v->gate, " %.12g %.12g %.12g", t->sample_um[0], t->sample_um[1],
-                          t->omega_deg + v->osc_deg * (double)i);
+            (void)fprintf(v->gate, " %.12g %.12g %.12g %.12g", t->sample_um[0], t->sample_um[1],
+                          t->start_deg + v->axes.step_deg * (double)i, t->along_um);
         (void)fputc('\n', v->gate);
     }
     (void)fflush(v->gate);
@@ -278,6 +280,26 @@ static enum status check_exposure(const struct eiger *v, const char *what, doubl
                      *exposure_s, least, most);
 }
 
+/* Refuses places of motors that the series cannot have. */
+static enum status check_motors(const struct eiger *v, const char *what, struct error *e)
+{
+    const double z_um = keys_real(&v->keys, "braggpipe:config:sample_z"),
+                 omega_deg = keys_real(&v->keys, "braggpipe:config:omega");
+    if (!v->moves)
+        return STATUS_OK;
+    if (z_um >= v->distance_um)
+        return error_set(e, STATUS_INPUT,
+                         "%s: sample_z moves the sample to the detector (got %g um); expected less "
+                         "than the detector_distance of the series (%g um)",
+                         what, z_um, v->distance_um);
+    if (omega_deg != v->axes.motor_deg && !axes_move_omega(&v->axes))
+        return error_set(e, STATUS_INPUT,
+                         "%s: omega has moved since arm, but %s rotates in this series (got %g "
+                         "deg); expected %g deg. Send the command arm again",
+                         what, v->axes.rotating, omega_deg, v->axes.motor_deg);
+    return STATUS_OK;
+}
+
 /* Begins the exposures of a trigger, or notes the trigger if images of the previous one have not
  * left. */
 static enum status take_trigger(struct eiger *v, const char *what, double exposure_s,
@@ -287,7 +309,8 @@ static enum status take_trigger(struct eiger *v, const char *what, double exposu
         return error_set(e, STATUS_INPUT,
                          "%s: the state is %s; expected ready. Send the command arm first", what,
                          keys_text(&v->keys, "detector:status:state"));
-    const enum status s = check_exposure(v, what, &exposure_s, e);
+    enum status s = check_exposure(v, what, &exposure_s, e);
+    s = s ? s : check_motors(v, what, e);
     if (s)
         return s;
     const struct eiger_trigger t = make_trigger(v, exposure_s);
@@ -325,6 +348,11 @@ static void pulse_if_due(struct eiger *v)
         strcmp(keys_text(&v->keys, "braggpipe:config:pulses"), "automatic") != 0)
         return;
     v->pulse_ns = now_ns;
+    struct error e = {0};
+    if (check_motors(v, "pulse", &e)) {
+        eiger_fail_series_because(v, e.text);
+        return;
+    }
     const struct eiger_trigger t = make_trigger(v, v->count_s);
     begin_exposures(v, &t);
 }

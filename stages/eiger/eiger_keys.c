@@ -47,10 +47,10 @@ struct eiger_row {
     {                                                           \
         D, name, "float", WRITE, "0.0", "deg", -(most), most, 0 \
     }
-/* An angle that must be 0: only omega moves the crystal, and the detector stays where it is. */
-#define FIXED(name)                                    \
-    {                                                  \
-        D, name, "float", WRITE, "0.0", "deg", 0, 0, 0 \
+/* The direction of an axis where all axes are at 0, in the laboratory frame of SIMPLON. */
+#define DIRECTION(name, access, usual)                \
+    {                                                 \
+        D, name, "float[]", access, usual, 0, 0, 0, 0 \
     }
 #define ELEMENTS "|Ti|V|Cr|Mn|Fe|Co|Ni|Cu|Zn|Ga|Ge|As|Se|Br|Mo|Ag"
 static const double lines_eV[] = {0,        4510.84, 4952.2,  5414.72,  5898.75, 6403.84,
@@ -63,8 +63,10 @@ static const struct eiger_row rows[] = {
     {D, "beam_center_y", "float", WRITE, "0.0", "", -9e5, 9e5, 0},
     {D, "bit_depth_image", "uint", READ, "32", 0, 0, 0, 0},
     {D, "bit_depth_readout", "uint", READ, "16", 0, 0, 0, 0},
-    FIXED("chi_increment"),
-    FIXED("chi_start"),
+    {D, "auto_sum_strict", "bool", HIDDEN_READ, "false", 0, 0, 0, 0},
+    DIRECTION("chi_axis", HIDDEN_WRITE, "[0.0,0.0,1.0]"),
+    ANGLE("chi_increment", 360.0),
+    ANGLE("chi_start", 180000.0),
     {D, "compression", "string", WRITE, "\"bslz4\"", 0, 0, 0, "lz4|bslz4|none"},
     {D, "count_time", "float", WRITE, "0.0999999", "s", 3e-6, 3600, 0},
     {D, "counting_mode", "string", WRITE, "\"normal\"", 0, 0, 0, "normal|retrigger"},
@@ -74,6 +76,9 @@ static const struct eiger_row rows[] = {
     {D, "description", "string", READ, "\"\"", 0, 0, 0, 0},
     {D, "detector_distance", "float", WRITE, "0.0", "m", 0, 1000, 0},
     {D, "detector_number", "string", READ, "\"0\"", 0, 0, 0, 0},
+    {D, "detector_orientation", "float[]", HIDDEN_READ, "[-1.0,0.0,0.0,0.0,-1.0,0.0]", 0, 0, 0, 0},
+    {D, "detector_orientation_angle", "float", HIDDEN_READ, "180.0", "deg", 0, 0, 0},
+    DIRECTION("detector_orientation_axis", HIDDEN_READ, "[0.0,0.0,1.0]"),
     {D, "detector_readout_time", "float", READ, "1e-7", "s", 0, 0, 0},
     {D, "detector_translation", "float[]", HIDDEN_READ, "[0.0,0.0,0.0]", "m", 0, 0, 0},
     {D, "eiger_fw_version", "string", READ, "\"simulated\"", 0, 0, 0, 0},
@@ -87,26 +92,31 @@ static const struct eiger_row rows[] = {
     {D, "incident_energy", "float", WRITE, "12400.0", "eV", 3500, 40000, 0},
     {D, "incident_particle_type", "string", READ, "\"photons\"", 0, 0, 0, 0},
     {D, "instrument_name", "string", WRITE, "\"\"", 0, 0, 0, 0},
-    FIXED("kappa_increment"),
-    FIXED("kappa_start"),
+    DIRECTION("kappa_axis", HIDDEN_WRITE, "[-0.642787609686539,-0.766044443118978,0.0]"),
+    ANGLE("kappa_increment", 360.0),
+    ANGLE("kappa_start", 180000.0),
     {D, "mask_to_zero", "bool", WRITE, "false", 0, 0, 0, 0},
     {D, "nexpi", "uint", WRITE, "1", "", 1, 1, 0},
     {D, "nimages", "uint", WRITE, "1", "", 1, 1e9, 0},
     {D, "ntrigger", "uint", WRITE, "1", "", 1, 1e9, 0},
     {D, "ntriggers_skipped", "uint", READ, "0", 0, 0, 0, 0},
     {D, "number_of_excluded_pixels", "uint", READ, "0", 0, 0, 0, 0},
+    DIRECTION("omega_axis", HIDDEN_WRITE, "[-1.0,0.0,0.0]"),
     ANGLE("omega_increment", 360.0),
     ANGLE("omega_start", 180000.0),
-    FIXED("phi_increment"),
-    FIXED("phi_start"),
+    DIRECTION("phi_axis", HIDDEN_WRITE, "[-1.0,0.0,0.0]"),
+    ANGLE("phi_increment", 360.0),
+    ANGLE("phi_start", 180000.0),
     {D, "photon_energy", "float", WRITE, "12400.0", "eV", 3500, 40000, 0},
-    {D, "pixel_mask_applied", "bool", READ, "true", 0, 0, 0, 0},
+    {D, "pixel_mask_applied", "bool", WRITE, "true", 0, 0, 0, 0},
     {D, "roi_mode", "string", WRITE, "\"disabled\"", 0, 0, 0, "disabled|4M"},
     {D, "sample_name", "string", WRITE, "\"\"", 0, 0, 0, 0},
     {D, "sensor_material", "string", READ, "\"Si\"", 0, 0, 0, 0},
     {D, "sensor_thickness", "float", READ, "0.00045", "m", 0, 0, 0},
     {D, "software_version", "string", READ, "\"1.8.0\"", 0, 0, 0, 0},
     {D, "source_name", "string", WRITE, "\"\"", 0, 0, 0, 0},
+    {D, "test_image_mode", "string", HIDDEN_READ, "\"\"", 0, 0, 0, ""},
+    {D, "test_image_value", "uint", HIDDEN_READ, "0", 0, 0, 0, 0},
     {D, "threshold/1/energy", "float", WRITE, "6200.0", "eV", 2700, 40000, 0},
     {D, "threshold/1/mode", "string", WRITE, "\"enabled\"", 0, 0, 0, "enabled|disabled"},
     {D, "threshold/1/number_of_excluded_pixels", "uint", READ, "0", 0, 0, 0, 0},
@@ -118,9 +128,12 @@ static const struct eiger_row rows[] = {
     {D, "threshold/difference/upper_threshold", "uint", READ, "2", 0, 0, 0, 0},
     {D, "threshold_energy", "float", WRITE, "6200.0", "eV", 2700, 40000, 0},
     {D, "total_flux", "float", WRITE, "0.0", "Hz", 0, 1e20, 0},
+    {D, "transformation_order", "string[]", HIDDEN_READ, "[\"phi\",\"chi\",\"kappa\",\"omega\"]", 0,
+     0, 0, 0},
     {D, "trigger_mode", "string", WRITE, "\"ints\"", 0, 0, 0, "exte|exts|inte|ints"},
     {D, "trigger_start_delay", "float", WRITE, "0.0", "s", 0, 3600, 0},
-    FIXED("two_theta_increment"),
+    DIRECTION("two_theta_axis", HIDDEN_READ, "[-1.0,0.0,0.0]"),
+    {D, "two_theta_increment", "float", WRITE, "0.0", "deg", 0, 0, 0},
     ANGLE("two_theta_start", 180.0),
     {D, "virtual_pixel_correction_applied", "bool", WRITE, "true", 0, 0, 0, 0},
     {D, "wavelength", "float", HIDDEN_WRITE, "0.99987", "A", 0.30996, 3.54241, 0},
@@ -265,6 +278,21 @@ const char *keys_text(const struct eiger_keys *keys, const char *name)
     return json_string_value(keys->values[find_key(name)]);
 }
 
+char *keys_json(const struct eiger_keys *keys, const char *name)
+{
+    const json_t *value = keys->values[find_key(name)];
+    return json_is_string(value)
+               ? strdup(json_string_value(value))
+               : json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(15));
+}
+
+void keys_reals(const struct eiger_keys *keys, const char *name, double *values, size_t count)
+{
+    const json_t *list = keys->values[find_key(name)];
+    for (size_t i = 0; i < count; i++)
+        values[i] = json_number_value(json_array_get(list, i));
+}
+
 void keys_set(struct eiger_keys *keys, const char *name, json_t *value)
 {
     const int row = find_key(name);
@@ -314,7 +342,7 @@ static const char *why_fixed(const struct eiger_row *row)
     if (strcmp(row->name, "nexpi") == 0)
         return "only the mode extg, which does not exist here, sums exposures";
     return row->unit && strcmp(row->unit, "deg") == 0 && !(row->least < row->most)
-               ? "in a series only omega moves"
+               ? "the detector does not move during a series"
                : NULL;
 }
 
@@ -368,9 +396,27 @@ json_t *keys_list(const struct eiger_keys *keys, const char *sub, const char *ta
 
 /* --- checks -------------------------------------------------------------------- */
 
+/* Returns true if a value is the direction of an axis: three numbers, not all of them 0. */
+static bool is_direction(const json_t *value)
+{
+    double v[3], length = 0;
+    for (size_t i = 0; i < 3; i++) {
+        const json_t *item = json_array_get(value, i);
+        v[i] = json_number_value(item);
+        if (!json_is_number(item))
+            return false;
+        length = hypot(length, v[i]);
+    }
+    return json_array_size(value) == 3 && length >= 1e-6 && length <= 1e6;
+}
+
 static bool has_type(const struct eiger_row *row, const json_t *value)
 {
     const double number = json_number_value(value);
+    if (strcmp(row->type, "float[]") == 0)
+        return is_direction(value);
+    if (strstr(row->name, "_appendix"))  // Stream V2 has any value of JSON
+        return !json_is_null(value);
     if (strcmp(row->type, "float") == 0)
         return json_is_number(value) && isfinite(number);
     if (strcmp(row->type, "uint") == 0)
@@ -402,7 +448,9 @@ static enum status check_value(const struct eiger_keys *keys, const struct eiger
         s = error_set(e, STATUS_INPUT, "%s: the key is read-only", row->name);
     else if (!has_type(row, value))
         s = error_set(e, STATUS_INPUT, "%s: the value has the wrong type (got %.100s); expected %s",
-                      row->name, given ? given : "", row->type);
+                      row->name, given ? given : "",
+                      strcmp(row->type, "float[]") == 0 ? "three numbers, not all of them 0"
+                                                        : row->type);
     else if (why_fixed(row) && number != least)
         s = error_set(e, STATUS_INPUT, "%s: %s (got %.100s); expected %g%s%s", row->name,
                       why_fixed(row), given ? given : "", least, *row->unit ? " " : "", row->unit);
@@ -610,7 +658,10 @@ char *keys_settings(const struct eiger_keys *keys)
     static const char *const skipped =
         "counting_mode extg_mode fast_arm incident_energy incident_particle_type instrument_name "
         "mask_to_zero nexpi ntriggers_skipped sample_name source_name total_flux "
-        "trigger_start_delay";
+        "trigger_start_delay "
+        "auto_sum_strict chi_axis detector_orientation detector_orientation_angle "
+        "detector_orientation_axis kappa_axis omega_axis phi_axis test_image_mode "
+        "test_image_value transformation_order two_theta_axis";
     json_t *object = json_object();
     for (int i = 0; i < ROWS; i++) {
         if (strcmp(rows[i].sub, "detector") != 0 || strcmp(rows[i].task, "config") != 0 ||
