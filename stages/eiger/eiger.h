@@ -94,6 +94,21 @@ enum status keys_put(struct eiger_keys *keys, const char *sub, const char *name,
  * text with free. */
 char *keys_settings(const struct eiger_keys *keys);
 
+/* --- counters that lose photons (eiger_counter.c) ---------------------------------------- */
+
+/* The dead time of a pixel in ns, the largest rate that counters follow, in counts per second, and
+ * the number of rows of the table of rates. */
+enum { COUNTER_DEAD_NS = 70, COUNTER_RATES = 1152 };
+#define COUNTER_MOST_HZ 1.151e7
+
+/* Returns the table of Stream V1: COUNTER_RATES rows of a true and a measured rate.  `retriggers`:
+ * counting_mode is retrigger.  The caller frees it with free.  NULL: out of memory. */
+float *counter_rates(bool retriggers);
+
+/* Returns the table of Stream V2: item n is the true number of photons of n measured ones, at most
+ * `cutoff`.  *count: number of items.  The caller frees it with free.  NULL: out of memory. */
+uint32_t *counter_counts(bool retriggers, double count_s, uint64_t cutoff, size_t *count);
+
 /* --- the goniometer (eiger_axes.c) ------------------------------------------------------- */
 
 /* The axes of a series.  Directions are in the laboratory frame of bragg-geometry with the
@@ -285,6 +300,7 @@ struct eiger_past {
     uint64_t since_ns, limit_ns;  // when it had to end; after this time it is killed
     uint64_t run;                 // its number
     bool writes;                  // the filewriter is enabled
+    bool stopped;                 // it was told to end, and does not write files to their end
 };
 
 struct eiger {
@@ -314,6 +330,8 @@ struct eiger {
     bool queued, cancels;  // a trigger came too early; the series ends after the next image
     bool external, gated;  // pulses trigger; each trigger defines the exposure of its only image
     bool moves;            // triggers define where the motors of the sample holder are
+    bool retriggers;       // counting_mode is retrigger
+    uint64_t cutoff;       // countrate_correction_count_cutoff
     double count_s, distance_um;  // count_time and detector_distance at arm
     struct eiger_axes axes;       // of the goniometer, as they were at arm
     struct eiger_trigger early;   // the trigger that came too early
@@ -396,6 +414,16 @@ void eiger_name_file(const struct eiger *v, const char *ending, char *path, size
 /* Starts the pipeline of the next series.  A series that was armed ends.  Returns STATUS_INPUT if
  * the pipeline cannot simulate the configuration, and STATUS_FAILED if bragg-run cannot start. */
 enum status eiger_arm(struct eiger *v, struct error *e);
+
+/* --- header messages (eiger_header.c) ------------------------------------------------ */
+
+/* Puts the values that the keys had at arm into the header message, which is the current message
+ * of the outlet, and stores the unique id of the series. */
+void header_take(struct eiger *v);
+
+/* Writes the time of the first trigger, of DECTRIS_DATE_SIZE at most, into the current message of
+ * the outlet, which is an image of Stream V2. */
+void header_take_date(struct outlet *o, const char *date);
 
 /* --- triggers and exposures (eiger_expose.c) ---------------------------------------- */
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -17,7 +18,7 @@
 #include "eiger.h"
 #include "run/pipeline/find_program.h"
 
-enum { WORDS_MAX = 64 };
+enum { WORDS_MAX = 64, PAST_LOOKS = 1000 };
 static const double FRAMES_MAX = 1e9, MOVED_MAX = 1e6, FAR_M = 20;
 /* Exposures that are longer than this part of the frame time last as long as the frame. */
 static const double EXPOSED_WHOLE = 0.9999;
@@ -136,7 +137,7 @@ static void add_experiment(struct words *w, const struct eiger *v)
         return;
     add_word(w, "--set=noise.counter=%s",
              key_is(k, "counting_mode", "normal") ? "paralysable" : "nonparalysable");
-    add_word(w, "--set=noise.dead-time=70");
+    add_word(w, "--set=noise.dead-time=%d", COUNTER_DEAD_NS);
     add_word(w, "--set=noise.count-time=%.12g", 1e3 * count_s);
 }
 
@@ -255,14 +256,32 @@ static enum status add_pipeline(struct words *w, struct eiger *v, struct error *
                      : STATUS_OK;
 }
 
+/* Waits until earlier pipelines that have to end have ended, because they may have ports that the
+ * new one needs, such as that of bragg-view.  A pipeline that still writes files is not waited
+ * for. */
+static void await_past(const struct eiger *v)
+{
+    static const struct timespec look = {.tv_nsec = 5000000};
+    for (int looks = 0; looks < PAST_LOOKS; looks++) {
+        bool runs = false;
+        for (int i = 0; i < EIGER_PAST_MAX; i++)
+            runs |= v->past[i].child && v->past[i].stopped && kill(v->past[i].child, 0) == 0;
+        if (!runs)
+            return;
+        (void)nanosleep(&look, NULL);
+    }
+}
+
 /* Becomes bragg-run, in a process group of its own, with its messages in a file. */
-static void become_run(char *program, char **words, const char *log)
+static void become_run(const struct eiger *v, char *program, char **words, const char *log)
 {
     const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     const int file = open(log, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     (void)setpgid(0, 0);
     (void)signal(SIGPIPE, SIG_DFL);
+    (void)signal(SIGTERM, SIG_DFL);  // ends the wait
     (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+    await_past(v);
     if (null < 0 || file < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(file, 2) < 0)
         _exit(STATUS_FAILED);
     (void)execvp(program, words);
@@ -280,7 +299,7 @@ static enum status start_child(struct eiger *v, struct words *w, struct error *e
     (void)snprintf(log, sizeof log, "%s.log", v->series_folder);
     v->child = fork();
     if (v->child == 0)
-        become_run(program, w->text, log);
+        become_run(v, program, w->text, log);
     mem_free(program);
     if (v->child > 0)
         return STATUS_OK;
@@ -304,6 +323,8 @@ static void take_settings(struct eiger *v)
     v->external = strncmp(mode, "ext", 3) == 0;
     v->moves = key_is(k, "braggpipe:config:motors", "trigger");
     v->count_s = keys_real(k, "count_time");
+    v->retriggers = key_is(k, "counting_mode", "retrigger");
+    v->cutoff = keys_uint(k, "countrate_correction_count_cutoff");
     v->distance_um = 1e6 * keys_real(k, "detector_distance");
     v->per_trigger = (uint64_t)keys_per_trigger(k);
     v->triggers = keys_uint(k, "ntrigger");

@@ -84,7 +84,7 @@ check 'the middle has the same image' cmp middle taken
 ended 'a detector that reads all pixels: the end'
 
 port=$(/usr/bin/python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
-sed "s/name: serve/name: view\n    input: noise\n    args: [--linger=0, '--bind=127.0.0.1:$port']\n  - &\n    input: noise/" \
+sed "s/name: serve/name: view\n    input: noise\n    args: [--linger=3600, '--bind=127.0.0.1:$port']\n  - &\n    input: noise/" \
 	part.yaml >view.yaml
 eiger --initialized --pipeline=view.yaml
 check 'bragg-view shows one series after another' client viewed "$port"

@@ -1,6 +1,6 @@
 """Client of bragg-eiger for eiger.t: requests over sockets of its own, and both Streams.
 eiger_client.py TEST ADDRESS V1 V2 [FOLDER]"""
-import array, base64, hashlib, json, os, re, signal, socket, struct, subprocess, sys, threading, time, urllib.request
+import array, base64, hashlib, json, math, os, re, signal, socket, struct, subprocess, sys, threading, time, urllib.request
 
 NAME, ADDRESS, V1, V2 = sys.argv[1:5]
 HOST, PORT = re.match(r"http://(.*):(\d+)", ADDRESS).groups()
@@ -101,7 +101,16 @@ def keys():
     assert put("auto_summation", False) == ["auto_summation", "bit_depth_image", "countrate_correction_count_cutoff", "frame_count_time"]
     assert value("bit_depth_image") == 16 and value("countrate_correction_count_cutoff") == 65534
     table = get("detector/config", "countrate_correction_table")
-    assert table == {"access_mode": "r", "value": list(range(65535)), "value_type": "uint[]"}
+    assert len(table.pop("value")) == 65535 and table == {"access_mode": "r", "value_type": "uint[]"}
+    setup(frame_time=0.004, counting_mode="normal")
+    normal = value("countrate_correction_table")
+    put("counting_mode", "retrigger")
+    retrigger = value("countrate_correction_table")
+    for n in 0, 1, 1000, 20000:  # photons in count_time with a dead time of 70 ns
+        share = 70e-9 * n / 0.0039999
+        assert normal[round(n * math.exp(-share))] in (n - 1, n, n + 1) and retrigger[round(n / (1 + share))] in (n - 1, n, n + 1), n
+    assert normal[-1] == retrigger[-1] == 46038 == len(normal) - 1
+    setup(counting_mode="normal", count_time=0.5)
     assert "cannot be set" in put("countrate_correction_table", [1], code=400) and get("detector/config", "roi_mode")["allowed_values"] == ["disabled"]
     put("auto_summation", True)
     put("beam_center_x", 100)
@@ -553,6 +562,9 @@ def masks():
         p = s.recv_multipart()
         assert json.loads(p[1])["number_of_excluded_pixels"] == 3
         assert json.loads(p[4])["htype"] == "dpixelmask-1.0" and p[5] == words.tobytes()
+        assert json.loads(p[6]) == {"htype": "dcountrate_table-1.0", "shape": [2, 1152], "type": "float32"} and len(p[7]) == 8 * 1152
+        rates = array.array("f", p[7])
+        assert all(abs(rates[i + 1] - rates[i] * math.exp(-70e-9 * rates[i])) <= 1 for i in range(0, 2304, 2)) and abs(rates[-2] - 1.151e7) < 2
         command("trigger")
         p = image(s, number, 0)
         pixels = array.array("I", p[2])
@@ -790,6 +802,7 @@ def cbor():
     s = receiver(V2)
     put("format", "cbor", "stream")
     put("header_appendix", {"run": [7]}, "stream")
+    put("header_detail", "all", "stream")
     put("image_appendix", "a text", "stream")
     setup(nimages=2, frame_time=0.3, count_time=0.2, chi_start=2, phi_start=-3.5, photon_energy=13579.3, detector_distance=0.12345, beam_center_x=401.3,
           beam_center_y=222.7, omega_start=33.3, omega_increment=0.15, two_theta_start=3.3, flatfield_correction_applied=False)
@@ -809,6 +822,10 @@ def cbor():
     assert head["threshold_energy"] == {f"threshold_{i}": value(f"threshold/{i}/energy") for i in (1, 2)}
     assert (head["number_of_images"], head["image_dtype"]) == (2, "uint32")
     assert head["user_data"] == {"run": [7]}
+    put("header_detail", "basic", "stream")
+    counts = array.array("I", head["countrate_correction_lookup_table"])
+    assert list(counts[:16]) == list(range(16)) and counts[60000] == value("countrate_correction_table")[60000] > 60000
+    assert len(counts) == 65536 and len(head["pixel_mask"]) == len(head["flatfield"]) == 2
     time.sleep(1)
     before = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime())
     unique = value("series_unique_id", "detector/status")
@@ -848,18 +865,37 @@ def nobody():
 
 
 def viewed():
-    """A stage of the pipeline shows each series in a browser, at one address."""
+    """A stage of the pipeline shows the images of each series in a browser, at one address."""
     page = f"http://127.0.0.1:{sys.argv[5]}/"
     browser = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    setup(nimages=3, frame_time=0.1)
+    scope = {}
+    with open(os.path.join(os.path.dirname(__file__), "view_client.py")) as f:
+        exec(f.read().split("\ndef refused")[0], scope)  # its class Socket
+    s = receiver(V1)
+    setup(nimages=3, frame_time=0.1, compression="none")
     for series in 1, 2:
+        put("omega_start", 10 * series)
         command("arm")
+        header(s, series, 3)
         assert b"<html" in browser.open(page, timeout=10).read(), series
-        command("trigger")
-        until = time.monotonic() + 20
-        while state() != "idle" and time.monotonic() < until:
+        seen, until = {}, time.monotonic() + 20
+        while not seen and time.monotonic() < until:  # some of the images that are computed ahead, in any order
+            try:
+                view = scope["Socket"](page)
+                for head, data in [view.answer(f"tile {place} 0 0 4000 4000 1 max") for place in range(3)]:
+                    if head[0] != 4:
+                        seen[head[3]] = array.array("fHIi"[head[1]], data)
+            except OSError:  # the page of the series before has ended
+                seen = {}
             time.sleep(0.05)
-        assert state() == "idle", series
+        assert seen, series
+        command("trigger")
+        for k in range(3):
+            got = array.array("I", image(s, series, k)[2])
+            pairs = [(a, b) for a, b in zip(got, seen.pop(k, got)) if a < 2**31]
+            assert len(pairs) == 200 * 100 and any(a for a, b in pairs) and all(a == b for a, b in pairs), (series, k)
+        assert not seen, sorted(seen)
+        end(s, series)
 
 
 def full():
