@@ -300,7 +300,7 @@ struct eiger_past {
     uint64_t since_ns, limit_ns;  // when it had to end; after this time it is killed
     uint64_t run;                 // its number
     bool writes;                  // the filewriter is enabled
-    bool stopped;                 // it was told to end, and does not write files to their end
+    bool stopped;                 // a signal ends it; it does not write files to their end
 };
 
 struct eiger {

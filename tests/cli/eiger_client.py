@@ -231,6 +231,35 @@ def hostile():
         s.close()
 
 
+def endless():
+    """A head and a body that do not end, sent byte by byte, and a client that takes no answer: each loses its connection."""
+    line = "PUT /detector/api/1.8.0/config/nimages HTTP/1.1\r\nHost: localhost\r\n"
+    slow = [raw(line + "X: "), raw(line + "Content-Length: 60000\r\n\r\n{")]
+    many = 10
+    greedy = raw("GET /detector/api/1.8.0/config/pixel_mask HTTP/1.1\r\nHost: localhost\r\n\r\n" * many)
+    start = time.monotonic()
+    while slow and time.monotonic() - start < 30:
+        assert Client().ask("GET", "/detector/api/1.8.0/status/state")[0] == 200
+        for s in list(slow):
+            s.settimeout(0.2)
+            try:
+                s.sendall(b"a")
+                if s.recv(1000):
+                    slow.remove(s)
+            except TimeoutError:
+                pass
+            except OSError:
+                slow.remove(s)
+    assert not slow and 8 < time.monotonic() - start < 25, (slow, time.monotonic() - start)
+    data = 0
+    try:
+        while more := greedy.recv(1 << 20):
+            data += len(more)
+    except ConnectionError:
+        pass
+    assert data < 2800000 * many, data
+
+
 def receiver(port):
     import zmq
 
