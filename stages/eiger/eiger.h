@@ -64,6 +64,7 @@ double keys_real(const struct eiger_keys *keys, const char *name);
 uint64_t keys_uint(const struct eiger_keys *keys, const char *name);
 bool keys_bool(const struct eiger_keys *keys, const char *name);
 const char *keys_text(const struct eiger_keys *keys, const char *name);
+
 /* Stores the numbers of a list. */
 void keys_reals(const struct eiger_keys *keys, const char *name, double *values, size_t count);
 

@@ -131,8 +131,7 @@ const struct opt orient_table[] = {
      OPT_TEXT, AT(gate), .flags = LATER | OPT_INPUT, .excludes = "truth"},
     {"gate-z", NULL,
      "A line of --gate can have a further number: how far the sample is moved towards the "
-     "detector, "
-     "in um",
+     "detector, in um",
      OPT_FLAG, AT(gate_z), .flags = LATER, .needs = "gate"},
     {.doc = "Mesh scan over crystals on a sample holder:", .type = OPT_GROUP},
     {"mesh", "COLUMNS,ROWS", "Scan a mesh, one frame per point, row by row", OPT_INTS,
