@@ -129,6 +129,7 @@ class Orient(TypedDict, total=False):
     fluence_jitter: Number
     frames: Number
     gate: Path
+    gate_z: Flag
     hit_rate: Number
     lattices: Number
     mean_lattices: Number
@@ -140,6 +141,7 @@ class Orient(TypedDict, total=False):
     mosaic: Number
     mosaic_domains: Number
     mosaic_seed: Number
+    mount: Numbers
     only: Numbers
     orientations: Path
     osc: Number
@@ -349,6 +351,7 @@ class SetOptions(TypedDict, total=False):
     gain: Number
     gain_switching: Flag
     gate: Path
+    gate_z: Flag
     generator: Literal["philox", "nanobragg"] | None
     geom: Path
     geometry: Geometry | bool
@@ -385,6 +388,7 @@ class SetOptions(TypedDict, total=False):
     mosaic_model: Literal["domains", "gauss"] | None
     mosaic_rms: Numbers
     mosaic_seed: Number
+    mount: Numbers
     mtz: Path
     name: Text
     ncells: Numbers
@@ -548,6 +552,7 @@ class RecipesOptions(TypedDict, total=False):
     frames: Number
     fudge: Number
     gate: Path
+    gate_z: Flag
     geom: Path
     harmonic_absorption: Number
     harmonic_signal: Number
@@ -572,6 +577,7 @@ class RecipesOptions(TypedDict, total=False):
     mosaic_model: Literal["domains", "gauss"] | None
     mosaic_rms: Numbers
     mosaic_seed: Number
+    mount: Numbers
     mtz: Path
     ncells: Numbers
     ncells_across: Numbers

@@ -65,6 +65,12 @@ uint64_t keys_uint(const struct eiger_keys *keys, const char *name);
 bool keys_bool(const struct eiger_keys *keys, const char *name);
 const char *keys_text(const struct eiger_keys *keys, const char *name);
 
+/* Stores the numbers of a list. */
+void keys_reals(const struct eiger_keys *keys, const char *name, double *values, size_t count);
+
+/* Returns a text as it is, and any other value as JSON.  The caller frees it with free. */
+char *keys_json(const struct eiger_keys *keys, const char *name);
+
 /* Sets a value without a check. */
 void keys_set(struct eiger_keys *keys, const char *name, json_t *value);
 
@@ -88,6 +94,40 @@ enum status keys_put(struct eiger_keys *keys, const char *sub, const char *name,
 /* Returns the settings that the header message of Stream V1 reports, as JSON.  The caller frees the
  * text with free. */
 char *keys_settings(const struct eiger_keys *keys);
+
+/* --- counters that lose photons (eiger_counter.c) ---------------------------------------- */
+
+/* The dead time of a pixel in ns, the largest rate that counters follow, in counts per second, and
+ * the number of rows of the table of rates. */
+enum { COUNTER_DEAD_NS = 70, COUNTER_RATES = 1152 };
+#define COUNTER_MOST_HZ 1.151e7
+
+/* Returns the table of Stream V1: COUNTER_RATES rows of a true and a measured rate.  `retriggers`:
+ * counting_mode is retrigger.  The caller frees it with free.  NULL: out of memory. */
+float *counter_rates(bool retriggers);
+
+/* Returns the table of Stream V2: item n is the true number of photons of n measured ones, at most
+ * `cutoff`.  *count: number of items.  The caller frees it with free.  NULL: out of memory. */
+uint32_t *counter_counts(bool retriggers, double count_s, uint64_t cutoff, size_t *count);
+
+/* --- the goniometer (eiger_axes.c) ------------------------------------------------------- */
+
+/* The axes of a series.  Directions are in the laboratory frame of bragg-geometry with the
+ * convention xds. */
+struct eiger_axes {
+    const char *rotating;        // name of the axis that rotates; "omega" if none does
+    double start_deg, step_deg;  // its angle at the first image, and its increment
+    double motor_deg;            // what the key omega of braggpipe adds to omega_start
+    double spindle[3];           // direction of this axis
+    double mount_deg[3];         // rotation of the crystal by all other axes: about x, y, then z
+    bool usual, mounted;         // the spindle is along x; the rotation is not 0
+};
+
+/* Sets *axes to what the keys define.  STATUS_INPUT: two axes would rotate. */
+enum status axes_take(const struct eiger_keys *keys, struct eiger_axes *axes, struct error *e);
+
+/* Returns true if omega rotates, so that motors can move omega between triggers. */
+bool axes_move_omega(const struct eiger_axes *axes);
 
 /* --- the monitor (eiger_monitor.c) ------------------------------------------------------- */
 
@@ -250,7 +290,8 @@ struct eiger_late {
 struct eiger_trigger {
     double exposure_s;    // in the modes inte and exte
     double sample_um[2];  // place on the sample holder
-    double omega_deg;     // angle of the spindle at the first image
+    double start_deg;     // angle of the axis that rotates at the first image
+    double along_um;      // how far the sample is moved towards the detector
 };
 
 /* A pipeline that has to end, with its folder. */
@@ -260,6 +301,7 @@ struct eiger_past {
     uint64_t since_ns, limit_ns;  // when it had to end; after this time it is killed
     uint64_t run;                 // its number
     bool writes;                  // the filewriter is enabled
+    bool stopped;                 // a signal ends it; it does not write files to their end
 };
 
 struct eiger {
@@ -289,9 +331,12 @@ struct eiger {
     bool queued, cancels;  // a trigger came too early; the series ends after the next image
     bool external, gated;  // pulses trigger; each trigger defines the exposure of its only image
     bool moves;            // triggers define where the motors of the sample holder are
-    double count_s, start_deg, osc_deg;  // count_time, omega_start, omega_increment at arm
-    struct eiger_trigger early;          // the trigger that came too early
-    uint64_t pulse_ns;       // when the last simulated pulse came, or the series was armed
+    bool retriggers;       // counting_mode is retrigger
+    uint64_t cutoff;       // countrate_correction_count_cutoff
+    double count_s, distance_um;  // count_time and detector_distance at arm
+    struct eiger_axes axes;       // of the goniometer, as they were at arm
+    struct eiger_trigger early;   // the trigger that came too early
+    uint64_t pulse_ns;            // when the last simulated pulse came, or the series was armed
     FILE *gate;              // a line for each image of triggers: bragg-orient --gate; NULL: none
     uint64_t dropped, lost;  // images that no client took; images that the pipeline lost
     char date[DECTRIS_DATE_SIZE];  // of the first trigger
@@ -370,6 +415,16 @@ void eiger_name_file(const struct eiger *v, const char *ending, char *path, size
 /* Starts the pipeline of the next series.  A series that was armed ends.  Returns STATUS_INPUT if
  * the pipeline cannot simulate the configuration, and STATUS_FAILED if bragg-run cannot start. */
 enum status eiger_arm(struct eiger *v, struct error *e);
+
+/* --- header messages (eiger_header.c) ------------------------------------------------ */
+
+/* Puts the values that the keys had at arm into the header message, which is the current message
+ * of the outlet, and stores the unique id of the series. */
+void header_take(struct eiger *v);
+
+/* Writes the time of the first trigger, of DECTRIS_DATE_SIZE at most, into the current message of
+ * the outlet, which is an image of Stream V2. */
+void header_take_date(struct outlet *o, const char *date);
 
 /* --- triggers and exposures (eiger_expose.c) ---------------------------------------- */
 

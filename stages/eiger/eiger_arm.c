@@ -9,15 +9,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/log.h"
 #include "base/text.h"
 #include "eiger.h"
 #include "run/pipeline/find_program.h"
 
-enum { WORDS_MAX = 64 };
-static const double FRAMES_MAX = 1e9, MOVED_MAX = 1e6;
+enum { WORDS_MAX = 64, PAST_LOOKS = 1000 };
+static const double FRAMES_MAX = 1e9, MOVED_MAX = 1e6, FAR_M = 20;
 /* Exposures that are longer than this part of the frame time last as long as the frame. */
 static const double EXPOSED_WHOLE = 0.9999;
 
@@ -59,6 +61,9 @@ static enum status check_settings(const struct eiger_keys *k, struct error *e)
             "arm: sample_z moves the sample to the detector (got %g um); expected less "
             "than detector_distance (%g m)",
             keys_real(k, "braggpipe:config:sample_z"), keys_real(k, "detector_distance"));
+    if (keys_real(k, "detector_distance") > FAR_M)
+        log_line(LOG_WARNING, "detector_distance is %g m: the value is in m. Did you mean %g m?",
+                 keys_real(k, "detector_distance"), 1e-3 * keys_real(k, "detector_distance"));
     const bool moves = key_is(k, "braggpipe:config:motors", "trigger");
     if (images > (moves ? MOVED_MAX : FRAMES_MAX))
         return error_set(e, STATUS_INPUT,
@@ -70,33 +75,60 @@ static enum status check_settings(const struct eiger_keys *k, struct error *e)
     return STATUS_OK;
 }
 
+/* Adds the directions of the laboratory.  The convention xds has the usual spindle. */
+static void add_directions(struct words *w, const struct eiger_axes *a)
+{
+    add_word(w, "--set=geometry.convention=%s", a->usual ? "xds" : "custom");
+    if (a->usual)
+        return;
+    add_word(w, "--set=geometry.beam-vector=0,0,1");
+    add_word(w, "--set=geometry.polarization-vector=1,0,0");
+    add_word(w, "--set=geometry.fast-axis=1,0,0");
+    add_word(w, "--set=geometry.slow-axis=0,1,0");
+    add_word(w, "--set=geometry.twotheta-axis=1,0,0");
+    add_word(w, "--set=geometry.pivot=sample");
+    add_word(w, "--set=geometry.spindle=%.12g,%.12g,%.12g", a->spindle[0], a->spindle[1],
+             a->spindle[2]);
+}
+
+/* Adds the rotation of the crystal and the place of the sample. */
+static void add_goniometer(struct words *w, const struct eiger *v)
+{
+    const struct eiger_keys *k = &v->keys;
+    const struct eiger_axes *a = &v->axes;
+    const double exposed = v->count_s / keys_real(k, "frame_time");
+    const double x_um = keys_real(k, "braggpipe:config:sample_x"),
+                 y_um = keys_real(k, "braggpipe:config:sample_y"),
+                 z_um = keys_real(k, "braggpipe:config:sample_z");
+    if (!v->moves && (x_um != 0 || y_um != 0))
+        add_word(w, "--set=orient.sample-at=%.12g,%.12g", x_um, y_um);
+    if (!v->moves && z_um != 0)  // as if the detector moved to the sample
+        add_word(w, "--set=orient.coffset=%.12g", -1e-3 * z_um);
+    if (a->mounted)
+        add_word(w, "--set=orient.mount=%.12g,%.12g,%.12g", a->mount_deg[0], a->mount_deg[1],
+                 a->mount_deg[2]);
+    add_word(w, "--set=orient.phi0=%.12g",
+             a->start_deg + (!v->moves && axes_move_omega(a) ? a->motor_deg : 0));
+    add_word(w, "--set=orient.osc=%.12g", a->step_deg);
+    if (a->step_deg != 0 && !v->gated && exposed < EXPOSED_WHOLE)
+        add_word(w, "--set=orient.exposed=%.12g", exposed);
+}
+
 static void add_experiment(struct words *w, const struct eiger *v)
 {
     const struct eiger_keys *k = &v->keys;
     const double flux = keys_real(k, "total_flux"), count_s = keys_real(k, "count_time");
-    const double exposed = count_s / keys_real(k, "frame_time");
     add_word(w, "--set=geometry.detector=%s", keys_view(k)->detector);
     add_word(w, "--set=geometry.energy=%.12g", keys_real(k, "photon_energy"));
     add_word(w, "--set=geometry.distance=%.12g", 1e3 * keys_real(k, "detector_distance"));
-    add_word(w, "--set=geometry.convention=xds");
+    add_directions(w, &v->axes);
     add_word(w, "--set=geometry.orgx=%.12g", keys_real(k, "beam_center_x") + 0.5);
     add_word(w, "--set=geometry.orgy=%.12g", keys_real(k, "beam_center_y") + 0.5);
     add_word(w, "--set=geometry.flux=%.12g", flux > 0 ? flux : v->options.flux_hz);
     add_word(w, "--set=geometry.exposure=%.12g", count_s);
     if (keys_real(k, "two_theta_start") != 0)
         add_word(w, "--set=geometry.twotheta=%.12g", keys_real(k, "two_theta_start"));
-    const double x_um = keys_real(k, "braggpipe:config:sample_x"),
-                 y_um = keys_real(k, "braggpipe:config:sample_y"),
-                 z_um = keys_real(k, "braggpipe:config:sample_z");
-    if (!v->moves && (x_um != 0 || y_um != 0))
-        add_word(w, "--set=orient.sample-at=%.12g,%.12g", x_um, y_um);
-    if (z_um != 0)  // the sample moves to the detector as if the detector moved to the sample
-        add_word(w, "--set=orient.coffset=%.12g", -1e-3 * z_um);
-    add_word(w, "--set=orient.phi0=%.12g",
-             v->start_deg + (v->moves ? 0 : keys_real(k, "braggpipe:config:omega")));
-    add_word(w, "--set=orient.osc=%.12g", keys_real(k, "omega_increment"));
-    if (keys_real(k, "omega_increment") != 0 && !v->gated && exposed < EXPOSED_WHOLE)
-        add_word(w, "--set=orient.exposed=%.12g", exposed);
+    add_goniometer(w, v);
     add_word(w, "--set=noise.bits=%" PRIu64, keys_uint(k, "bit_depth_image"));
     add_word(w, "--set=noise.adc-offset=0");
     add_word(w, "--set=noise.saturation=%" PRIu64,
@@ -105,8 +137,19 @@ static void add_experiment(struct words *w, const struct eiger *v)
         return;
     add_word(w, "--set=noise.counter=%s",
              key_is(k, "counting_mode", "normal") ? "paralysable" : "nonparalysable");
-    add_word(w, "--set=noise.dead-time=70");
+    add_word(w, "--set=noise.dead-time=%d", COUNTER_DEAD_NS);
     add_word(w, "--set=noise.count-time=%.12g", 1e3 * count_s);
+}
+
+/* Adds the appendix of messages, "header" or "image": a text, or any other value as JSON. */
+static void add_appendix(struct words *w, const struct eiger_keys *k, const char *message)
+{
+    char name[40];
+    (void)snprintf(name, sizeof name, "stream:config:%s_appendix", message);
+    char *text = keys_json(k, name);
+    if (text && *text)
+        add_word(w, "--set=serve.%s-appendix=%s", message, text);
+    free(text);
 }
 
 static void add_stream(struct words *w, const struct eiger *v, const char *endpoint)
@@ -131,11 +174,8 @@ static void add_stream(struct words *w, const struct eiger *v, const char *endpo
         add_word(w, "--set=serve.thresholds=%.12g", first_eV);
     if (v->stream == OUTLET_V2 && !one)
         add_word(w, "--set=serve.first-channel=2");
-    if (!key_is(k, "stream:config:header_appendix", ""))
-        add_word(w, "--set=serve.header-appendix=%s",
-                 keys_text(k, "stream:config:header_appendix"));
-    if (!key_is(k, "stream:config:image_appendix", ""))
-        add_word(w, "--set=serve.image-appendix=%s", keys_text(k, "stream:config:image_appendix"));
+    add_appendix(w, k, "header");
+    add_appendix(w, k, "image");
 }
 
 /* Adds the pixel mask of the client, which the pipeline reads from a file. */
@@ -145,7 +185,7 @@ static enum status add_mask(struct words *w, struct eiger *v, struct error *e)
     if (keys_bool(&v->keys, "mask_to_zero"))
         add_word(w, "--set=serve.mask-to-zero");
     const struct eiger_mask *mask = mask_of(v);
-    if (!mask->user)
+    if (!mask->user || !keys_bool(&v->keys, "pixel_mask_applied"))
         return STATUS_OK;
     eiger_name_file(v, ".mask", path, sizeof path);
     add_word(w, "--set=serve.pixel-mask=%s", path);
@@ -163,6 +203,8 @@ static enum status add_gate(struct words *w, struct eiger *v, struct error *e)
     if (!v->gate)
         return error_errno(e, STATUS_FAILED, "arm: cannot make %.400s", path);
     add_word(w, "--set=orient.gate=%s", path);
+    if (v->moves)
+        add_word(w, "--set=orient.gate-z");
     add_word(w, "--set=serve.early-start");
     add_word(w, "--set=serve.mark-lost");
     return STATUS_OK;
@@ -214,14 +256,32 @@ static enum status add_pipeline(struct words *w, struct eiger *v, struct error *
                      : STATUS_OK;
 }
 
+/* Waits until earlier pipelines that have to end have ended, because they may have ports that the
+ * new one needs, such as that of bragg-view.  A pipeline that still writes files is not waited
+ * for. */
+static void await_past(const struct eiger *v)
+{
+    static const struct timespec look = {.tv_nsec = 5000000};
+    for (int looks = 0; looks < PAST_LOOKS; looks++) {
+        bool runs = false;
+        for (int i = 0; i < EIGER_PAST_MAX; i++)
+            runs |= v->past[i].child && v->past[i].stopped && kill(v->past[i].child, 0) == 0;
+        if (!runs)
+            return;
+        (void)nanosleep(&look, NULL);
+    }
+}
+
 /* Becomes bragg-run, in a process group of its own, with its messages in a file. */
-static void become_run(char *program, char **words, const char *log)
+static void become_run(const struct eiger *v, char *program, char **words, const char *log)
 {
     const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     const int file = open(log, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     (void)setpgid(0, 0);
     (void)signal(SIGPIPE, SIG_DFL);
+    (void)signal(SIGTERM, SIG_DFL);  // ends the wait
     (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+    await_past(v);
     if (null < 0 || file < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(file, 2) < 0)
         _exit(STATUS_FAILED);
     (void)execvp(program, words);
@@ -239,7 +299,7 @@ static enum status start_child(struct eiger *v, struct words *w, struct error *e
     (void)snprintf(log, sizeof log, "%s.log", v->series_folder);
     v->child = fork();
     if (v->child == 0)
-        become_run(program, w->text, log);
+        become_run(v, program, w->text, log);
     mem_free(program);
     if (v->child > 0)
         return STATUS_OK;
@@ -263,8 +323,9 @@ static void take_settings(struct eiger *v)
     v->external = strncmp(mode, "ext", 3) == 0;
     v->moves = key_is(k, "braggpipe:config:motors", "trigger");
     v->count_s = keys_real(k, "count_time");
-    v->start_deg = keys_real(k, "omega_start");
-    v->osc_deg = keys_real(k, "omega_increment");
+    v->retriggers = key_is(k, "counting_mode", "retrigger");
+    v->cutoff = keys_uint(k, "countrate_correction_count_cutoff");
+    v->distance_um = 1e6 * keys_real(k, "detector_distance");
     v->per_trigger = (uint64_t)keys_per_trigger(k);
     v->triggers = keys_uint(k, "ntrigger");
     v->frame_ns = (uint64_t)llround(keys_real(k, "frame_time") * 1e9);
@@ -279,10 +340,13 @@ enum status eiger_arm(struct eiger *v, struct error *e)
 {
     char endpoint[PATH_MAX + 32];
     struct words w = {0};
+    struct eiger_axes axes;
     enum status s = check_settings(&v->keys, e);
+    s = s ? s : axes_take(&v->keys, &axes, e);
     if (s)
         return s;
     eiger_end_series(v);
+    v->axes = axes;
     v->number++;
     v->run++;
     take_settings(v);

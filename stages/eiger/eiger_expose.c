@@ -10,184 +10,11 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "eiger.h"
-#include "gateway/pack.h"
-#include "gateway/protocol.h"
-#include "wire/message.h"
 
 enum { WAIT_MS = 5, IDLE_MS = 500 };
 
 /* Limits of an exposure that a trigger defines, in s, and relative to count_time. */
 static const double EXPOSURE_MIN_S = 3e-6, EXPOSURE_MAX_S = 3600, RELATIVE_MAX = 1e6;
-
-/* --- the start message ----------------------------------------------------------- */
-
-/* Values of the start message, and the keys of the detector that have them. */
-static const struct {
-    const char *name, *key;
-} values[] = {
-    {"arm_date", "data_collection_date"},
-    {"beam_center_x", "beam_center_x"},
-    {"beam_center_y", "beam_center_y"},
-    {"count_time", "count_time"},
-    {"countrate_correction_enabled", "countrate_correction_applied"},
-    {"detector_description", "description"},
-    {"detector_serial_number", "detector_number"},
-    {"detector_translation", "detector_translation"},
-    {"flatfield_enabled", "flatfield_correction_applied"},
-    {"frame_time", "frame_time"},
-    {"goniometer", NULL},
-    {"incident_energy", "photon_energy"},
-    {"incident_wavelength", "wavelength"},
-    {"number_of_images", NULL},
-    {"pixel_mask_enabled", "pixel_mask_applied"},
-    {"saturation_value", "countrate_correction_count_cutoff"},
-    {"sensor_material", "sensor_material"},
-    {"sensor_thickness", "sensor_thickness"},
-    {"virtual_pixel_interpolation_enabled", "virtual_pixel_correction_applied"},
-};
-
-/* Reads a key.  Returns its place in `values`, or -1 if it is not there. */
-static int read_name(struct cborread *r)
-{
-    size_t size;
-    const uint8_t *text = cborread_string(r, CBORREAD_TEXT, &size);
-    for (size_t i = 0; i < sizeof values / sizeof *values; i++)
-        if (strlen(values[i].name) == size && memcmp(values[i].name, text, size) == 0)
-            return (int)i;
-    return -1;
-}
-
-static void put_axes(struct cborpack *p, const json_t *settings)
-{
-    static const char *const axes[] = {"chi", "kappa", "omega", "phi", "two_theta"};
-    enum { AXES = sizeof axes / sizeof *axes };
-    char key[40];
-    cborpack_text(p, "goniometer");
-    cborpack_map(p, AXES);
-    for (int i = 0; i < AXES; i++) {
-        cborpack_text(p, axes[i]);
-        cborpack_map(p, 2);
-        (void)snprintf(key, sizeof key, "%s_increment", axes[i]);
-        cborpack_key_real(p, "increment", json_number_value(json_object_get(settings, key)));
-        (void)snprintf(key, sizeof key, "%s_start", axes[i]);
-        cborpack_key_real(p, "start", json_number_value(json_object_get(settings, key)));
-    }
-}
-
-/* Writes a key and its value.  The settings have all keys of `values`. */
-static void put_value(struct cborpack *p, int place, const json_t *settings, uint64_t images)
-{
-    const char *name = values[place].name, *key = values[place].key;
-    const json_t *value = key ? json_object_get(settings, key) : NULL;
-    double reals[3] = {0};
-    if (!key && strcmp(name, "number_of_images") == 0)
-        cborpack_key_uint(p, name, images);
-    else if (!key)
-        put_axes(p, settings);
-    else if (strcmp(name, "arm_date") == 0)
-        cborpack_key_date(p, name, json_string_value(value));
-    else if (json_is_string(value))
-        cborpack_key_text(p, name, json_string_value(value));
-    else if (json_is_integer(value))
-        cborpack_key_uint(p, name, (uint64_t)json_integer_value(value));
-    else if (json_is_boolean(value))
-        cborpack_key_bool(p, name, json_is_true(value));
-    else if (!json_is_array(value))
-        cborpack_key_real(p, name, json_number_value(value));
-    for (size_t i = 0; json_is_array(value) && i < 3; i++)
-        reals[i] = json_number_value(json_array_get(value, i));
-    if (json_is_array(value))
-        cborpack_key_reals(p, name, reals, 3);
-}
-
-/* Copies bytes of the old message. */
-static void put_copy(struct cborpack *p, const uint8_t *bytes, size_t size)
-{
-    p->overflow |= size > p->capacity - p->size;
-    if (p->overflow)
-        return;
-    memcpy(p->bytes + p->size, bytes, size);
-    p->size += size;
-}
-
-/* Copies the map of the old message, with the values of the settings. */
-static void put_pairs(struct cborpack *p, struct cborread *r, uint64_t pairs,
-                      const json_t *settings, uint64_t images)
-{
-    for (uint64_t i = 0; i < pairs && !r->failed; i++) {
-        const uint8_t *start = r->at;
-        const int place = read_name(r);
-        cborread_skip(r);
-        if (place >= 0)
-            put_value(p, place, settings, images);
-        else if (!r->failed)
-            put_copy(p, start, (size_t)(r->at - start));
-    }
-}
-
-/* Replaces values of the start message of Stream V2, which is the current message of the outlet, by
- * the settings that the detector had at arm: an object in JSON, made by keys_settings.  `images`:
- * of the series.  bragg-serve computes these values from the experiment, where a rotated detector
- * has another beam centre.  Returns false if the message is not a map of CBOR; it is unchanged
- * then. */
-static bool header_take_settings(struct outlet *o, const char *text, uint64_t images)
-{
-    enum { ROOM = 4096 };
-    struct message made = {0};
-    struct cborpack p;
-    size_t size;
-    const uint8_t *bytes = (const uint8_t *)outlet_part(o, 0, &size);
-    struct cborread r = {.at = bytes, .end = bytes + size};
-    (void)cborread_item(&r, CBORREAD_TAG);
-    const uint64_t pairs = cborread_item(&r, CBORREAD_MAP);
-    json_t *settings = json_loads(text, 0, NULL);
-    bool good = !r.failed && settings;
-    if (good) {
-        cborpack_open(&p, size + ROOM);
-        cborpack_map(&p, pairs);
-        put_pairs(&p, &r, pairs, settings, images);
-        good = cborpack_finish(&p, &made, NULL) == STATUS_OK && !r.failed;
-    }
-    if (good)
-        outlet_replace(o, 0, made.parts[0].data, made.parts[0].size);
-    message_free(&made);
-    json_decref(settings);
-    return good;
-}
-
-/* Writes the time of the first trigger, of DECTRIS_DATE_SIZE at most, into the current message of
- * the outlet, which is an image. */
-static void header_take_date(struct outlet *o, const char *date)
-{
-    static const char key[] = "kseries_date\xc0\x78";
-    enum { BEFORE = 512, KEY = sizeof key - 1 };
-    size_t size;
-    const char *text = outlet_part(o, 0, &size);
-    const char *at = text ? memmem(text, size < BEFORE ? size : BEFORE, key, KEY) : NULL;
-    if (at && (size_t)(unsigned char)at[KEY] == strlen(date))
-        outlet_overwrite(o, (size_t)(at + KEY + 1 - text), date, strlen(date));
-}
-
-/* Copies the unique id of the series from a message of V2. */
-static void read_unique(struct eiger *v)
-{
-    static const char key[] = "series_unique_id\x78\x1a";
-    size_t size;
-    const char *text = outlet_part(v->outlet, 0, &size);
-    const char *at = text ? memmem(text, size, key, sizeof key - 1) : NULL;
-    if (at && at + sizeof key - 1 + MONITOR_UNIQUE_SIZE - 1 <= text + size)
-        (void)snprintf(v->facts.unique, sizeof v->facts.unique, "%.26s", at + sizeof key - 1);
-}
-
-/* Makes the unique id of a series of V1, whose messages have none. */
-static void make_unique(struct eiger *v)
-{
-    struct series series;
-    char text[17];
-    (void)snprintf(text, sizeof text, "%016" PRIx64, v->number);
-    series_start(&series, clock_unix_ns(), text);
-    (void)snprintf(v->facts.unique, sizeof v->facts.unique, "%s", series.unique_id);
-}
 
 /* Sends the current message of the pipeline to a client, if Stream is enabled. */
 static void pass_on(struct eiger *v)
@@ -198,20 +25,10 @@ static void pass_on(struct eiger *v)
         keys_set(&v->keys, "stream:status:dropped", json_integer((json_int_t)++v->dropped));
 }
 
+/* Begins the series with its header message, which has come from the pipeline. */
 static void begin_series(struct eiger *v)
 {
-    if (v->headed)
-        outlet_replace(v->outlet, 1, v->settings, strlen(v->settings));
-    if (v->stream == OUTLET_V2) {
-        read_unique(v);
-        if (!header_take_settings(v->outlet, v->settings, v->per_trigger * v->triggers))
-            log_line(LOG_WARNING,
-                     "series %" PRIu64 ": the start message cannot be read, and has "
-                     "values of bragg-serve",
-                     v->number);
-    } else {
-        make_unique(v);
-    }
+    header_take(v);
     keys_set(&v->keys, "detector:status:series_unique_id", json_string(v->facts.unique));
     eiger_remove_mask(v);
     pass_on(v);
@@ -226,11 +43,13 @@ static void begin_series(struct eiger *v)
 static struct eiger_trigger make_trigger(const struct eiger *v, double exposure_s)
 {
     const struct eiger_keys *k = &v->keys;
-    return (struct eiger_trigger){.exposure_s = exposure_s,
-                                  .sample_um = {keys_real(k, "braggpipe:config:sample_x"),
-                                                keys_real(k, "braggpipe:config:sample_y")},
-                                  .omega_deg =
-                                      v->start_deg + keys_real(k, "braggpipe:config:omega")};
+    return (struct eiger_trigger){
+        .exposure_s = exposure_s,
+        .sample_um = {keys_real(k, "braggpipe:config:sample_x"),
+                      keys_real(k, "braggpipe:config:sample_y")},
+        .along_um = keys_real(k, "braggpipe:config:sample_z"),
+        .start_deg = v->axes.start_deg +
+                     (axes_move_omega(&v->axes) ? keys_real(k, "braggpipe:config:omega") : 0)};
 }
 
 /* Writes the lines of a trigger for the pipeline, which waits for them. */
@@ -240,8 +59,8 @@ static void open_gate(struct eiger *v, const struct eiger_trigger *t)
     for (uint64_t i = 0; i < v->per_trigger; i++) {
         (void)fprintf(v->gate, "%.17g", fluence);
         if (v->moves)
-            (void)fprintf(v->gate, " %.12g %.12g %.12g", t->sample_um[0], t->sample_um[1],
-                          t->omega_deg + v->osc_deg * (double)i);
+            (void)fprintf(v->gate, " %.12g %.12g %.12g %.12g", t->sample_um[0], t->sample_um[1],
+                          t->start_deg + v->axes.step_deg * (double)i, t->along_um);
         (void)fputc('\n', v->gate);
     }
     (void)fflush(v->gate);
@@ -278,6 +97,26 @@ static enum status check_exposure(const struct eiger *v, const char *what, doubl
                      *exposure_s, least, most);
 }
 
+/* Refuses places of motors that the series cannot have. */
+static enum status check_motors(const struct eiger *v, const char *what, struct error *e)
+{
+    const double z_um = keys_real(&v->keys, "braggpipe:config:sample_z"),
+                 omega_deg = keys_real(&v->keys, "braggpipe:config:omega");
+    if (!v->moves)
+        return STATUS_OK;
+    if (z_um >= v->distance_um)
+        return error_set(e, STATUS_INPUT,
+                         "%s: sample_z moves the sample to the detector (got %g um); expected less "
+                         "than the detector_distance of the series (%g um)",
+                         what, z_um, v->distance_um);
+    if (omega_deg != v->axes.motor_deg && !axes_move_omega(&v->axes))
+        return error_set(e, STATUS_INPUT,
+                         "%s: omega has moved since arm, but %s rotates in this series (got %g "
+                         "deg); expected %g deg. Send the command arm again",
+                         what, v->axes.rotating, omega_deg, v->axes.motor_deg);
+    return STATUS_OK;
+}
+
 /* Begins the exposures of a trigger, or notes the trigger if images of the previous one have not
  * left. */
 static enum status take_trigger(struct eiger *v, const char *what, double exposure_s,
@@ -287,7 +126,8 @@ static enum status take_trigger(struct eiger *v, const char *what, double exposu
         return error_set(e, STATUS_INPUT,
                          "%s: the state is %s; expected ready. Send the command arm first", what,
                          keys_text(&v->keys, "detector:status:state"));
-    const enum status s = check_exposure(v, what, &exposure_s, e);
+    enum status s = check_exposure(v, what, &exposure_s, e);
+    s = s ? s : check_motors(v, what, e);
     if (s)
         return s;
     const struct eiger_trigger t = make_trigger(v, exposure_s);
@@ -325,6 +165,11 @@ static void pulse_if_due(struct eiger *v)
         strcmp(keys_text(&v->keys, "braggpipe:config:pulses"), "automatic") != 0)
         return;
     v->pulse_ns = now_ns;
+    struct error e = {0};
+    if (check_motors(v, "pulse", &e)) {
+        eiger_fail_series_because(v, e.text);
+        return;
+    }
     const struct eiger_trigger t = make_trigger(v, v->count_s);
     begin_exposures(v, &t);
 }

@@ -1,6 +1,6 @@
 /*
- * The key tree.  A row of the table has the type, the range and the default of a key.  From top to
- * bottom: the table, words, reading, checks, what follows from a value, lists of changed keys.
+ * The key tree.  eiger_table.c has the keys.  From top to bottom: words, reading, checks, what
+ * follows from a value, lists of changed keys.
  */
 #include "eiger.h"
 
@@ -10,10 +10,11 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "eiger_table.h"
 #include "gateway/dectris.h"
 
 static const double HC_EV_A = 12398.419843320026;
-static const double READOUT_S = 1e-7, READABLE_S = 5e-3, COUNT_RATE_MAX = 1.151e7;
+static const double READOUT_S = 1e-7, READABLE_S = 5e-3;
 
 static const struct eiger_model models[] = {
     {"eiger2-500k", "Dectris EIGER2 Si 500K", 1028, 512, 1 / 500.0, NULL},
@@ -28,176 +29,16 @@ const struct eiger_model *eiger_model(int index)
     return &models[index];
 }
 
-/* --- the table ----------------------------------------------------------------- */
-
-enum access { READ, WRITE, HIDDEN_READ, HIDDEN_WRITE };
-
-struct eiger_row {
-    const char *sub, *task, *name;
-    const char *type;  // of SIMPLON
-    enum access access;
-    const char *usual;    // default, as JSON
-    const char *unit;     // NULL: none
-    double least, most;   // range of numbers; both 0: no range, see also why_fixed
-    const char *allowed;  // texts separated by |; NULL: any value
-};
-
-#define D "detector", "config"
-#define ANGLE(name, most)                                       \
-    {                                                           \
-        D, name, "float", WRITE, "0.0", "deg", -(most), most, 0 \
-    }
-/* An angle that must be 0: only omega moves the crystal, and the detector stays where it is. */
-#define FIXED(name)                                    \
-    {                                                  \
-        D, name, "float", WRITE, "0.0", "deg", 0, 0, 0 \
-    }
-#define ELEMENTS "|Ti|V|Cr|Mn|Fe|Co|Ni|Cu|Zn|Ga|Ge|As|Se|Br|Mo|Ag"
 static const double lines_eV[] = {0,        4510.84, 4952.2,  5414.72,  5898.75, 6403.84,
                                   6930.32,  7478.15, 8047.78, 8638.86,  9251.74, 9886.42,
                                   10543.72, 11222.4, 11924.2, 17479.34, 22162.92};
 
-static const struct eiger_row rows[] = {
-    {D, "auto_summation", "bool", WRITE, "true", 0, 0, 0, 0},
-    {D, "beam_center_x", "float", WRITE, "0.0", "", -9e5, 9e5, 0},
-    {D, "beam_center_y", "float", WRITE, "0.0", "", -9e5, 9e5, 0},
-    {D, "bit_depth_image", "uint", READ, "32", 0, 0, 0, 0},
-    {D, "bit_depth_readout", "uint", READ, "16", 0, 0, 0, 0},
-    FIXED("chi_increment"),
-    FIXED("chi_start"),
-    {D, "compression", "string", WRITE, "\"bslz4\"", 0, 0, 0, "lz4|bslz4|none"},
-    {D, "count_time", "float", WRITE, "0.0999999", "s", 3e-6, 3600, 0},
-    {D, "counting_mode", "string", WRITE, "\"normal\"", 0, 0, 0, "normal|retrigger"},
-    {D, "countrate_correction_applied", "bool", WRITE, "true", 0, 0, 0, 0},
-    {D, "countrate_correction_count_cutoff", "uint", READ, "0", 0, 0, 0, 0},
-    {D, "data_collection_date", "string", READ, "\"\"", 0, 0, 0, 0},
-    {D, "description", "string", READ, "\"\"", 0, 0, 0, 0},
-    {D, "detector_distance", "float", WRITE, "0.0", "m", 0, 1000, 0},
-    {D, "detector_number", "string", READ, "\"0\"", 0, 0, 0, 0},
-    {D, "detector_readout_time", "float", READ, "1e-7", "s", 0, 0, 0},
-    {D, "detector_translation", "float[]", HIDDEN_READ, "[0.0,0.0,0.0]", "m", 0, 0, 0},
-    {D, "eiger_fw_version", "string", READ, "\"simulated\"", 0, 0, 0, 0},
-    {D, "element", "string", WRITE, "\"\"", 0, 0, 0, ELEMENTS},
-    {D, "extg_mode", "string", WRITE, "\"double\"", 0, 0, 0, "single|double"},
-    {D, "fast_arm", "bool", WRITE, "false", 0, 0, 0, 0},
-    {D, "flatfield_correction_applied", "bool", WRITE, "true", 0, 0, 0, 0},
-    {D, "frame_count_time", "float", READ, "0.1", "s", 0, 0, 0},
-    {D, "frame_period", "float", HIDDEN_WRITE, "0.1", "s", 3e-6, 3600.0000001, 0},
-    {D, "frame_time", "float", WRITE, "0.1", "s", 3e-6, 3600.0000001, 0},
-    {D, "incident_energy", "float", WRITE, "12400.0", "eV", 3500, 40000, 0},
-    {D, "incident_particle_type", "string", READ, "\"photons\"", 0, 0, 0, 0},
-    {D, "instrument_name", "string", WRITE, "\"\"", 0, 0, 0, 0},
-    FIXED("kappa_increment"),
-    FIXED("kappa_start"),
-    {D, "mask_to_zero", "bool", WRITE, "false", 0, 0, 0, 0},
-    {D, "nexpi", "uint", WRITE, "1", "", 1, 1, 0},
-    {D, "nimages", "uint", WRITE, "1", "", 1, 1e9, 0},
-    {D, "ntrigger", "uint", WRITE, "1", "", 1, 1e9, 0},
-    {D, "ntriggers_skipped", "uint", READ, "0", 0, 0, 0, 0},
-    {D, "number_of_excluded_pixels", "uint", READ, "0", 0, 0, 0, 0},
-    ANGLE("omega_increment", 360.0),
-    ANGLE("omega_start", 180000.0),
-    FIXED("phi_increment"),
-    FIXED("phi_start"),
-    {D, "photon_energy", "float", WRITE, "12400.0", "eV", 3500, 40000, 0},
-    {D, "pixel_mask_applied", "bool", READ, "true", 0, 0, 0, 0},
-    {D, "roi_mode", "string", WRITE, "\"disabled\"", 0, 0, 0, "disabled|4M"},
-    {D, "sample_name", "string", WRITE, "\"\"", 0, 0, 0, 0},
-    {D, "sensor_material", "string", READ, "\"Si\"", 0, 0, 0, 0},
-    {D, "sensor_thickness", "float", READ, "0.00045", "m", 0, 0, 0},
-    {D, "software_version", "string", READ, "\"1.8.0\"", 0, 0, 0, 0},
-    {D, "source_name", "string", WRITE, "\"\"", 0, 0, 0, 0},
-    {D, "threshold/1/energy", "float", WRITE, "6200.0", "eV", 2700, 40000, 0},
-    {D, "threshold/1/mode", "string", WRITE, "\"enabled\"", 0, 0, 0, "enabled|disabled"},
-    {D, "threshold/1/number_of_excluded_pixels", "uint", READ, "0", 0, 0, 0, 0},
-    {D, "threshold/2/energy", "float", WRITE, "17360.0", "eV", 2700, 40000, 0},
-    {D, "threshold/2/mode", "string", WRITE, "\"disabled\"", 0, 0, 0, "enabled|disabled"},
-    {D, "threshold/2/number_of_excluded_pixels", "uint", READ, "0", 0, 0, 0, 0},
-    {D, "threshold/difference/lower_threshold", "uint", READ, "1", 0, 0, 0, 0},
-    {D, "threshold/difference/mode", "string", WRITE, "\"disabled\"", 0, 0, 0, "disabled"},
-    {D, "threshold/difference/upper_threshold", "uint", READ, "2", 0, 0, 0, 0},
-    {D, "threshold_energy", "float", WRITE, "6200.0", "eV", 2700, 40000, 0},
-    {D, "total_flux", "float", WRITE, "0.0", "Hz", 0, 1e20, 0},
-    {D, "trigger_mode", "string", WRITE, "\"ints\"", 0, 0, 0, "exte|exts|inte|ints"},
-    {D, "trigger_start_delay", "float", WRITE, "0.0", "s", 0, 3600, 0},
-    FIXED("two_theta_increment"),
-    ANGLE("two_theta_start", 180.0),
-    {D, "virtual_pixel_correction_applied", "bool", WRITE, "true", 0, 0, 0, 0},
-    {D, "wavelength", "float", HIDDEN_WRITE, "0.99987", "A", 0.30996, 3.54241, 0},
-    {D, "x_pixel_size", "float", READ, "7.5e-5", "m", 0, 0, 0},
-    {D, "x_pixels_in_detector", "uint", READ, "0", 0, 0, 0, 0},
-    {D, "y_pixel_size", "float", READ, "7.5e-5", "m", 0, 0, 0},
-    {D, "y_pixels_in_detector", "uint", READ, "0", 0, 0, 0, 0},
-    {"braggpipe", "config", "motors", "string", WRITE, "\"arm\"", 0, 0, 0, "arm|trigger"},
-    {"braggpipe", "config", "omega", "float", WRITE, "0.0", "deg", -180000, 180000, 0},
-    {"braggpipe", "config", "pulse_period", "float", WRITE, "0.0", "s", 0, 3600, 0},
-    {"braggpipe", "config", "pulses", "string", WRITE, "\"automatic\"", 0, 0, 0,
-     "automatic|manual"},
-    {"braggpipe", "config", "sample_x", "float", WRITE, "0.0", "um", -1e6, 1e6, 0},
-    {"braggpipe", "config", "sample_y", "float", WRITE, "0.0", "um", -1e6, 1e6, 0},
-    {"braggpipe", "config", "sample_z", "float", WRITE, "0.0", "um", -1e6, 1e6, 0},
-    {"braggpipe", "config", "truth", "string", WRITE, "\"disabled\"", 0, 0, 0, "enabled|disabled"},
-    {"braggpipe", "status", "frames_per_second", "float", READ, "0.0", "Hz", 0, 0, 0},
-    {"braggpipe", "status", "late", "uint", READ, "0", 0, 0, 0, 0},
-    {"braggpipe", "status", "lineage", "string", READ, "\"\"", 0, 0, 0, 0},
-    {"braggpipe", "status", "longest_delay", "float", READ, "0.0", "s", 0, 0, 0},
-    {"braggpipe", "status", "lost", "uint", READ, "0", 0, 0, 0, 0},
-    {"braggpipe", "status", "truth", "string", READ, "\"\"", 0, 0, 0, 0},
-    {"detector", "status", "humidity", "float", READ, "3.2", "%", 0, 0, 0},
-    {"detector", "status", "link_0", "string", READ, "\"up\"", 0, 0, 0, "up|down"},
-    {"detector", "status", "link_1", "string", READ, "\"up\"", 0, 0, 0, "up|down"},
-    {"detector", "status", "series_unique_id", "string", READ, "\"\"", 0, 0, 0, 0},
-    {"detector", "status", "state", "string", READ, "\"na\"", 0, 0, 0,
-     "na|idle|ready|acquire|configure|initialize|error"},
-    {"detector", "status", "temperature", "float", READ, "24.8", "C", 0, 0, 0},
-    {"detector", "status", "time", "string", READ, "\"\"", 0, 0, 0, 0},
-    {"detector", "status", "error", "string[]", HIDDEN_READ, "[]", 0, 0, 0, 0},
-    {"detector", "status", "board_000/th0_temp", "float", HIDDEN_READ, "24.8", "C", 0, 0, 0},
-    {"detector", "status", "board_000/th0_humidity", "float", HIDDEN_READ, "3.2", "%", 0, 0, 0},
-    {"detector", "status", "builder/dcu_buffer_free", "float", HIDDEN_READ, "99.0", "%", 0, 0, 0},
-    {"detector", "status", "high_voltage/state", "string", HIDDEN_READ, "\"READY\"", 0, 0, 0, 0},
-    {"detector", "status", "link_2", "string", HIDDEN_READ, "\"up\"", 0, 0, 0, "up|down"},
-    {"detector", "status", "link_3", "string", HIDDEN_READ, "\"up\"", 0, 0, 0, "up|down"},
-    {"stream", "config", "format", "string", WRITE, "\"legacy\"", 0, 0, 0, "legacy|cbor"},
-    {"stream", "config", "header_appendix", "string", WRITE, "\"\"", 0, 0, 0, 0},
-    {"stream", "config", "header_detail", "string", WRITE, "\"basic\"", 0, 0, 0, "all|basic|none"},
-    {"stream", "config", "image_appendix", "string", WRITE, "\"\"", 0, 0, 0, 0},
-    {"stream", "config", "mode", "string", WRITE, "\"enabled\"", 0, 0, 0, "enabled|disabled"},
-    {"stream", "status", "dropped", "uint", READ, "0", 0, 0, 0, 0},
-    {"stream", "status", "state", "string", READ, "\"ready\"", 0, 0, 0,
-     "disabled|ready|acquire|error"},
-    {"stream", "status", "error", "string[]", HIDDEN_READ, "[]", 0, 0, 0, 0},
-    {"monitor", "config", "buffer_size", "uint", WRITE, "100", "", 1, 10000, 0},
-    {"monitor", "config", "discard_new", "bool", WRITE, "true", 0, 0, 0, 0},
-    {"monitor", "config", "mode", "string", WRITE, "\"disabled\"", 0, 0, 0, "enabled|disabled"},
-    {"monitor", "status", "buffer_fill_level", "uint[]", HIDDEN_READ, "[0,100]", 0, 0, 0, 0},
-    {"monitor", "status", "buffer_free", "uint", READ, "4194304", "KB", 0, 0, 0},
-    {"monitor", "status", "dropped", "uint", READ, "0", 0, 0, 0, 0},
-    {"monitor", "status", "error", "string[]", READ, "[]", 0, 0, 0, 0},
-    {"monitor", "status", "state", "string", READ, "\"normal\"", 0, 0, 0, "normal|overflow"},
-    {"filewriter", "config", "compression_enabled", "bool", WRITE, "true", 0, 0, 0, 0},
-    {"filewriter", "config", "format", "string", WRITE, "\"hdf5 nexus legacy nxmx\"", 0, 0, 0,
-     "hdf5 nexus legacy nxmx|hdf5 nexus v2024.2 nxmx"},
-    {"filewriter", "config", "image_nr_start", "uint", READ, "1", 0, 0, 0, 0},
-    {"filewriter", "config", "mode", "string", WRITE, "\"disabled\"", 0, 0, 0, "enabled|disabled"},
-    {"filewriter", "config", "name_pattern", "string", WRITE, "\"series_$id\"", 0, 0, 0, 0},
-    {"filewriter", "config", "nimages_per_file", "uint", WRITE, "1000", "", 1, 10000, 0},
-    {"filewriter", "status", "buffer_free", "uint", READ, "4194304", "KB", 0, 0, 0},
-    {"filewriter", "status", "error", "string[]", READ, "[]", 0, 0, 0, 0},
-    {"filewriter", "status", "files", "string[]", READ, "[]", 0, 0, 0, 0},
-    {"filewriter", "status", "state", "string", READ, "\"disabled\"", 0, 0, 0,
-     "disabled|ready|acquire|error"},
-};
-
-enum { ROWS = sizeof rows / sizeof *rows };
-_Static_assert((int)ROWS <= (int)EIGER_KEYS_MAX, "struct eiger_keys has room for all rows");
-
 /* Finds a row; -1: there is none. */
 static int find_row(const char *sub, const char *task, const char *name)
 {
-    for (int i = 0; i < ROWS; i++)
-        if (strcmp(rows[i].name, name) == 0 && strcmp(rows[i].sub, sub) == 0 &&
-            strcmp(rows[i].task, task) == 0)
+    for (int i = 0; i < eiger_row_count; i++)
+        if (strcmp(eiger_rows[i].name, name) == 0 && strcmp(eiger_rows[i].sub, sub) == 0 &&
+            strcmp(eiger_rows[i].task, task) == 0)
             return i;
     return -1;
 }
@@ -265,6 +106,21 @@ const char *keys_text(const struct eiger_keys *keys, const char *name)
     return json_string_value(keys->values[find_key(name)]);
 }
 
+char *keys_json(const struct eiger_keys *keys, const char *name)
+{
+    const json_t *value = keys->values[find_key(name)];
+    return json_is_string(value)
+               ? strdup(json_string_value(value))
+               : json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(15));
+}
+
+void keys_reals(const struct eiger_keys *keys, const char *name, double *values, size_t count)
+{
+    const json_t *list = keys->values[find_key(name)];
+    for (size_t i = 0; i < count; i++)
+        values[i] = json_number_value(json_array_get(list, i));
+}
+
 void keys_set(struct eiger_keys *keys, const char *name, json_t *value)
 {
     const int row = find_key(name);
@@ -314,7 +170,7 @@ static const char *why_fixed(const struct eiger_row *row)
     if (strcmp(row->name, "nexpi") == 0)
         return "only the mode extg, which does not exist here, sums exposures";
     return row->unit && strcmp(row->unit, "deg") == 0 && !(row->least < row->most)
-               ? "in a series only omega moves"
+               ? "the detector does not move during a series"
                : NULL;
 }
 
@@ -325,7 +181,7 @@ static json_t *limit(const struct eiger_row *row, double value)
 
 static json_t *describe(const struct eiger_keys *keys, int index)
 {
-    const struct eiger_row *row = &rows[index];
+    const struct eiger_row *row = &eiger_rows[index];
     json_t *object = json_object();
     (void)json_object_set_new(object, "access_mode", json_string(is_writable(row) ? "rw" : "r"));
     if (row->allowed) {
@@ -353,8 +209,8 @@ json_t *keys_get(const struct eiger_keys *keys, const char *sub, const char *tas
 json_t *keys_list(const struct eiger_keys *keys, const char *sub, const char *task, bool values)
 {
     json_t *list = values ? json_object() : json_array();
-    for (int i = 0; i < ROWS; i++) {
-        const struct eiger_row *row = &rows[i];
+    for (int i = 0; i < eiger_row_count; i++) {
+        const struct eiger_row *row = &eiger_rows[i];
         if (row->access >= HIDDEN_READ || strcmp(row->sub, sub) != 0 ||
             strcmp(row->task, task) != 0)
             continue;
@@ -368,9 +224,27 @@ json_t *keys_list(const struct eiger_keys *keys, const char *sub, const char *ta
 
 /* --- checks -------------------------------------------------------------------- */
 
+/* Returns true if a value is the direction of an axis: three numbers, not all of them 0. */
+static bool is_direction(const json_t *value)
+{
+    double v[3], length = 0;
+    for (size_t i = 0; i < 3; i++) {
+        const json_t *item = json_array_get(value, i);
+        v[i] = json_number_value(item);
+        if (!json_is_number(item))
+            return false;
+        length = hypot(length, v[i]);
+    }
+    return json_array_size(value) == 3 && length >= 1e-6 && length <= 1e6;
+}
+
 static bool has_type(const struct eiger_row *row, const json_t *value)
 {
     const double number = json_number_value(value);
+    if (strcmp(row->type, "float[]") == 0)
+        return is_direction(value);
+    if (strstr(row->name, "_appendix"))  // Stream V2 has any value of JSON
+        return !json_is_null(value);
     if (strcmp(row->type, "float") == 0)
         return json_is_number(value) && isfinite(number);
     if (strcmp(row->type, "uint") == 0)
@@ -402,7 +276,9 @@ static enum status check_value(const struct eiger_keys *keys, const struct eiger
         s = error_set(e, STATUS_INPUT, "%s: the key is read-only", row->name);
     else if (!has_type(row, value))
         s = error_set(e, STATUS_INPUT, "%s: the value has the wrong type (got %.100s); expected %s",
-                      row->name, given ? given : "", row->type);
+                      row->name, given ? given : "",
+                      strcmp(row->type, "float[]") == 0 ? "three numbers, not all of them 0"
+                                                        : row->type);
     else if (why_fixed(row) && number != least)
         s = error_set(e, STATUS_INPUT, "%s: %s (got %.100s); expected %g%s%s", row->name,
                       why_fixed(row), given ? given : "", least, *row->unit ? " " : "", row->unit);
@@ -430,7 +306,7 @@ static void derive(struct eiger_keys *keys)
     const double frame_s = keys_real(keys, "frame_time"), count_s = keys_real(keys, "count_time");
     const bool sums = keys_bool(keys, "auto_summation") && frame_s > READABLE_S;
     const unsigned bits = sums ? 32 : 16;
-    const double most = ldexp(1, (int)bits) - 2, rate = floor(COUNT_RATE_MAX * count_s);
+    const double most = ldexp(1, (int)bits) - 2, rate = floor(COUNTER_MOST_HZ * count_s);
     const double pixel_m = keys_real(keys, "x_pixel_size");
     set_uint(keys, "bit_depth_image", bits);
     set_uint(keys, "countrate_correction_count_cutoff", (uint64_t)fmax(1, fmin(most, rate)));
@@ -483,7 +359,7 @@ static bool is_one_of(const char *name, const char *names)
 static void reset_row(struct eiger_keys *keys, int row)
 {
     json_decref(keys->values[row]);
-    keys->values[row] = json_loads(rows[row].usual, JSON_DECODE_ANY, NULL);
+    keys->values[row] = json_loads(eiger_rows[row].usual, JSON_DECODE_ANY, NULL);
 }
 
 /* Sets the number of pixels of images.  The beam stays at its place on the detector, so its centre
@@ -527,14 +403,14 @@ static void set_dependent_keys(struct eiger_keys *keys, const char *name, const 
 
 void keys_reset_part(struct eiger_keys *keys, const char *sub)
 {
-    for (int i = 0; i < ROWS; i++)
-        if (strcmp(rows[i].sub, sub) == 0)
+    for (int i = 0; i < eiger_row_count; i++)
+        if (strcmp(eiger_rows[i].sub, sub) == 0)
             reset_row(keys, i);
 }
 
 void keys_reset(struct eiger_keys *keys)
 {
-    for (int i = 0; i < ROWS; i++)
+    for (int i = 0; i < eiger_row_count; i++)
         reset_row(keys, i);
     keys_set(keys, "description", json_string(keys->model->description));
     set_uint(keys, "x_pixels_in_detector", (uint64_t)keys->model->fast);
@@ -546,7 +422,7 @@ void keys_reset(struct eiger_keys *keys)
 
 void keys_free(struct eiger_keys *keys)
 {
-    for (int i = 0; i < ROWS; i++)
+    for (int i = 0; i < eiger_row_count; i++)
         json_decref(keys->values[i]);
 }
 
@@ -590,11 +466,12 @@ enum status keys_put(struct eiger_keys *keys, const char *sub, const char *name,
     if (row < 0)
         return error_set(e, STATUS_USAGE, "error during request: path error: unknown path: \"%s\"",
                          name);
-    const enum status s = check_value(keys, &rows[row], value, e);
+    const enum status s = check_value(keys, &eiger_rows[row], value, e);
     if (s)
         return s;
-    json_t *stored = strcmp(rows[row].type, "float") == 0 ? json_real(json_number_value(value))
-                     : strcmp(rows[row].type, "uint") == 0
+    json_t *stored = strcmp(eiger_rows[row].type, "float") == 0
+                         ? json_real(json_number_value(value))
+                     : strcmp(eiger_rows[row].type, "uint") == 0
                          ? json_integer((json_int_t)json_number_value(value))
                          : json_deep_copy(value);
     json_decref(keys->values[row]);
@@ -610,16 +487,20 @@ char *keys_settings(const struct eiger_keys *keys)
     static const char *const skipped =
         "counting_mode extg_mode fast_arm incident_energy incident_particle_type instrument_name "
         "mask_to_zero nexpi ntriggers_skipped sample_name source_name total_flux "
-        "trigger_start_delay";
+        "trigger_start_delay "
+        "auto_sum_strict chi_axis detector_orientation detector_orientation_angle "
+        "detector_orientation_axis kappa_axis omega_axis phi_axis test_image_mode "
+        "test_image_value transformation_order two_theta_axis";
     json_t *object = json_object();
-    for (int i = 0; i < ROWS; i++) {
-        if (strcmp(rows[i].sub, "detector") != 0 || strcmp(rows[i].task, "config") != 0 ||
-            strchr(rows[i].name, '/') || is_one_of(rows[i].name, skipped))
+    for (int i = 0; i < eiger_row_count; i++) {
+        if (strcmp(eiger_rows[i].sub, "detector") != 0 ||
+            strcmp(eiger_rows[i].task, "config") != 0 || strchr(eiger_rows[i].name, '/') ||
+            is_one_of(eiger_rows[i].name, skipped))
             continue;
-        if (strcmp(rows[i].name, "roi_mode") == 0 && keys_view(keys) == keys->model)
+        if (strcmp(eiger_rows[i].name, "roi_mode") == 0 && keys_view(keys) == keys->model)
             (void)json_object_set_new(object, "roi_mode", json_string(""));
         else
-            (void)json_object_set(object, rows[i].name, keys->values[i]);
+            (void)json_object_set(object, eiger_rows[i].name, keys->values[i]);
     }
     char *text = json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(15));
     json_decref(object);

@@ -184,14 +184,19 @@ static void put_keys(struct eiger *v, const struct path_parts *route, const stru
 
 #define COUNTRATES "countrate_correction_table"
 
-/* Returns the table of the count rate correction: item n is the corrected value of n counts. Counts
- * of a simulated detector need no correction.  The table is that of Stream V2. */
+/* Returns the table of the count rate correction: item n is the corrected value of n counts.  The
+ * table is that of Stream V2. */
 static json_t *countrates(const struct eiger *v)
 {
-    const uint64_t cutoff = keys_uint(&v->keys, "countrate_correction_count_cutoff");
+    size_t count;
+    uint32_t *items =
+        counter_counts(strcmp(keys_text(&v->keys, "counting_mode"), "retrigger") == 0,
+                       keys_real(&v->keys, "count_time"),
+                       keys_uint(&v->keys, "countrate_correction_count_cutoff"), &count);
     json_t *list = json_array();
-    for (uint64_t n = 0; n <= cutoff && n <= UINT16_MAX; n++)
-        (void)json_array_append_new(list, json_integer((json_int_t)n));
+    for (size_t n = 0; items && n < count; n++)
+        (void)json_array_append_new(list, json_integer((json_int_t)items[n]));
+    free(items);
     return json_pack("{sssoss}", "access_mode", "r", "value", list, "value_type", "uint[]");
 }
 

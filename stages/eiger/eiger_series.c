@@ -238,7 +238,8 @@ static void end_child(struct eiger *v)
                                  .since_ns = clock_ns(),
                                  .limit_ns = complete ? WRITE_NS : KILL_NS,
                                  .run = v->run,
-                                 .writes = v->writes};
+                                 .writes = v->writes,
+                                 .stopped = !complete};
         (void)snprintf(p->folder, sizeof p->folder, "%s", v->series_folder);
         if (!complete)
             (void)kill(v->child, SIGTERM);

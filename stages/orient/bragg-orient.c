@@ -626,7 +626,8 @@ static enum status orient_frame(void *state, struct frame *f, struct error *e)
     struct orientation_request turned = orient_request(&o->options, f->recipe.id);
     struct gate_line line = {.fluence = 1.0};
     if (o->gate) {
-        const enum status s = gate_await(o->gate, f->recipe.id, o->mesh.nsites, &line, e);
+        const enum status s =
+            gate_await(o->gate, f->recipe.id, o->mesh.nsites, o->options.gate_z, &line, e);
         if (s)
             return s;
     }
@@ -733,7 +734,7 @@ static enum status orient_begin(void *state, struct experiment *x, struct error 
     struct orient *o = state;
     struct orient_options *p = &o->options;
     o->experiment = x;
-    x->detector_moves = shift_moves(&o->shift);
+    x->detector_moves = shift_moves(&o->shift) || p->gate_z;
     x->sample_moves = p->mesh.crystals || p->sites;
     x->sizes_vary = population_limits(&p->population, VARY_SIZE, (double[2]){0});
     x->pulse_ids = orient_pulse_ids(p);
@@ -753,12 +754,13 @@ static enum status orient_begin(void *state, struct experiment *x, struct error 
     if (x->physics == PHYSICS_FAITHFUL &&
         (p->population.lattices > 1 || orient_given(p, "mean-lattices") ||
          pulse_varies(&o->pulse) || p->runs || p->gate || x->sample_moves ||
-         pump_excites(&p->pump) || shift_moves(&o->shift) || *p->population.cell_spread > 0 ||
-         p->population.vary.count))
+         pump_excites(&p->pump) || x->detector_moves || *p->population.cell_spread > 0 ||
+         orient_given(p, "mount") || p->population.vary.count))
         return error_set(
             e, STATUS_USAGE,
             "several lattices, runs, jitter, spectra, pumped states, varying cells and sizes, "
-            "a sample holder and a moving detector need bragg-geometry --physics=physical");
+            "a sample holder, a moving detector and --mount need bragg-geometry "
+            "--physics=physical");
     if (x->physics == PHYSICS_FAITHFUL && !orient_given(p, "steps") && orient_given(p, "ripple"))
         return error_set(e, STATUS_USAGE,
                          "--ripple has an effect in faithful mode only with --steps=auto");

@@ -49,11 +49,11 @@ struct mesh {
 struct orient_options {
     struct opt_marks given;
     int64_t frames, seed;
-    double misset_rad[3], phi0_deg, osc_deg, exposed, mosaic_rad, ripple;
+    double misset_rad[3], mount_rad[3], phi0_deg, osc_deg, exposed, mosaic_rad, ripple;
     int64_t phi_steps, mosaic_domains, mosaic_seed;
     int steps;  // enum steps_choice, if the option is given
     const char *sites, *only, *orientations, *scan, *truth, *spectra, *runs, *shifts, *gate;
-    bool overwrite, random;
+    bool overwrite, random, gate_z;
     struct population population;
     struct pulse pulse;
     struct pump pump;
@@ -215,6 +215,7 @@ struct gate_line {
     bool moves, rotates;  // the line has a place, and an angle
     double at_m[2];       // place on the sample holder that the beam meets
     double phi_deg;       // angle at which the frame begins
+    double along_m;       // how far the sample is moved towards the detector
 };
 
 /* Fills in *r for frame r->id. *turned contains the rotation and the mosaic spread of the
@@ -230,11 +231,12 @@ enum status orient_recipe(const struct orient *o, const struct orientation_reque
 enum status gate_open(struct gate **gate, const char *path, struct error *e);
 
 /* Waits until the file has the line of frame `id`, and stores it.  `holder`: there is a sample
- * holder, so that the line can have another place than 0 0.  STATUS_INPUT, with FILE:LINE: the line
- * is malformed, or a number is out of range.  STATUS_FAILED: the file cannot be read.  After
- * gate_cancel, returns STATUS_FAILED with *e unchanged. */
-enum status gate_await(struct gate *gate, uint64_t id, bool holder, struct gate_line *line,
-                       struct error *e);
+ * holder, so that the line can have another place than 0 0.  `along`: the sample can move along the
+ * beam (--gate-z).  STATUS_INPUT, with FILE:LINE: the line is malformed, or a number is out of
+ * range.  STATUS_FAILED: the file cannot be read.  After gate_cancel, returns STATUS_FAILED with *e
+ * unchanged. */
+enum status gate_await(struct gate *gate, uint64_t id, bool holder, bool along,
+                       struct gate_line *line, struct error *e);
 
 /* Ends gate_await of another thread.  gate NULL: no effect. */
 void gate_cancel(struct gate *gate);

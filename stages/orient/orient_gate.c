@@ -20,7 +20,7 @@ static const double FACTOR_MIN = 1e-6, FACTOR_MAX = 1e6, PLACE_MAX_UM = 1e6, ANG
 static const struct timespec LOOK = {.tv_nsec = 2000000};
 static const uint64_t NOTICE_NS = 10000000000;
 
-enum { LINE_SIZE = 128, NUMBERS_MAX = 4 };
+enum { LINE_SIZE = 160, NUMBERS_MAX = 5 };
 
 struct gate {
     FILE *file;
@@ -67,19 +67,21 @@ static enum status take_line(struct gate *g, struct error *e)
     g->line[g->length] = '\0';
     g->length = 0;
     const int n = read_numbers(g->line, v);
-    if ((n != 1 && n != 3 && n != 4) || !(v[0] >= FACTOR_MIN && v[0] <= FACTOR_MAX) ||
-        !(fabs(v[1]) <= PLACE_MAX_UM && fabs(v[2]) <= PLACE_MAX_UM && fabs(v[3]) <= ANGLE_MAX_DEG))
+    if (n < 1 || n == 2 || !(v[0] >= FACTOR_MIN && v[0] <= FACTOR_MAX) ||
+        !(fabs(v[1]) <= PLACE_MAX_UM && fabs(v[2]) <= PLACE_MAX_UM) ||
+        !(fabs(v[3]) <= ANGLE_MAX_DEG && fabs(v[4]) <= PLACE_MAX_UM))
         return error_set(e, STATUS_INPUT,
                          "%.400s:%zu: the line is not a factor on the fluence (got '%s'); expected "
-                         "a number from %g to %g, and after it a place in um and an angle in "
-                         "degrees if they change",
+                         "a number from %g to %g, and after it a place in um, an angle in "
+                         "degrees and a place along the beam in um, if the sample moves",
                          g->path, g->count + 1, g->line, FACTOR_MIN, FACTOR_MAX);
     g->lines = mem_grow(g->lines, g->count, 1, sizeof *g->lines, &g->room);
     g->lines[g->count++] = (struct gate_line){.fluence = v[0],
                                               .moves = n >= 3,
-                                              .rotates = n == 4,
+                                              .rotates = n >= 4,
                                               .at_m = {v[1] * 1e-6, v[2] * 1e-6},
-                                              .phi_deg = v[3]};
+                                              .phi_deg = v[3],
+                                              .along_m = v[4] * 1e-6};
     return STATUS_OK;
 }
 
@@ -96,7 +98,7 @@ static enum status read_lines(struct gate *g, struct error *e)
             g->line[g->length++] = (char)c;
         else
             s = error_set(e, STATUS_INPUT,
-                          "%.400s:%zu: the line is too long; expected at most 4 numbers", g->path,
+                          "%.400s:%zu: the line is too long; expected at most 5 numbers", g->path,
                           g->count + 1);
         if (s)
             return s;
@@ -115,8 +117,8 @@ static void notice_wait(struct gate *g, uint64_t id, uint64_t since_ns)
              id, id + 1, g->path, g->count);
 }
 
-enum status gate_await(struct gate *gate, uint64_t id, bool holder, struct gate_line *line,
-                       struct error *e)
+enum status gate_await(struct gate *gate, uint64_t id, bool holder, bool along,
+                       struct gate_line *line, struct error *e)
 {
     const uint64_t since_ns = clock_ns();
     for (;;) {
@@ -131,6 +133,12 @@ enum status gate_await(struct gate *gate, uint64_t id, bool holder, struct gate_
         (void)nanosleep(&LOOK, NULL);
     }
     *line = gate->lines[id];
+    if (line->along_m != 0.0 && !along)
+        return error_set(e, STATUS_INPUT,
+                         "%.400s:%" PRIu64
+                         ": the line has a place along the beam (got %g um); expected 0. Give "
+                         "--gate-z",
+                         gate->path, id + 1, 1e6 * line->along_m);
     if (holder || (line->at_m[0] == 0.0 && line->at_m[1] == 0.0))
         return STATUS_OK;
     return error_set(e, STATUS_INPUT,

@@ -47,6 +47,11 @@ const struct opt orient_table[] = {
      .excludes = "random mean-lattices"},
     {"random", NULL, "Draw a random orientation for every lattice, uniform on SO(3)", OPT_FLAG,
      AT(random), .flags = OPT_BYTES, .first = true},
+    {"mount", "X,Y,Z",
+     "Rotate the crystals once more, after their orientation, about the laboratory x, then y, then "
+     "z axis, in degrees: axes of a goniometer that do not move",
+     OPT_REALS, AT(mount_rad), .si = SI_DEG, .min = -360, .max = 360, .count = 3, .flags = LATER,
+     .unit = "deg"},
     {.doc = "Rotation:", .type = OPT_GROUP},
     {"scan", "FILE", "DIALS experiment list: defaults of --frames, --phi0 and --osc", OPT_TEXT,
      AT(scan), .flags = OPT_CONTENT | OPT_INPUT},
@@ -124,6 +129,10 @@ const struct opt orient_table[] = {
      "Text file that another program appends to. A line per frame has a factor on the fluence, and "
      "the place and angle of moving motors. A frame waits for its line",
      OPT_TEXT, AT(gate), .flags = LATER | OPT_INPUT, .excludes = "truth"},
+    {"gate-z", NULL,
+     "A line of --gate can have a further number: how far the sample is moved towards the "
+     "detector, in um",
+     OPT_FLAG, AT(gate_z), .flags = LATER, .needs = "gate"},
     {.doc = "Mesh scan over crystals on a sample holder:", .type = OPT_GROUP},
     {"mesh", "COLUMNS,ROWS", "Scan a mesh, one frame per point, row by row", OPT_INTS,
      AT(mesh.points), .count = 2, .min = 1, .max = 1e6, .flags = LATER,
@@ -323,6 +332,7 @@ enum status orient_check_stream(const struct orient_options *o, struct error *e)
         {"scan", "each crystal has the orientation of the middle of its image"},
         {"phi0", "each crystal has the orientation of the middle of its image"},
         {"osc", "each crystal has the orientation of the middle of its image"},
+        {"mount", "each crystal has the orientation of the middle of its image"},
         {"gate", "the stream decides about the crystals of each frame"},
         {"lattices", "the stream decides about the crystals of each frame"},
         {"hit-rate", "the stream decides about the crystals of each frame"},
@@ -348,6 +358,7 @@ void orient_warn_units(const struct orient_options *o)
             "--random draws a new orientation for every frame, so --osc gives no rotation series "
             "of one crystal. Use --misset=X,Y,Z to keep one orientation for all frames");
     warn_radians("misset", o->misset_rad, 3);
+    warn_radians("mount", o->mount_rad, 3);
     const double phi0_rad = deg_to_rad(o->phi0_deg);
     warn_radians("phi0", &phi0_rad, 1);
     warn_small_radians("mosaic", o->mosaic_rad);

@@ -306,6 +306,15 @@ static enum status make_faithful_random(const struct orient *o, uint64_t id,
     return setup_lattice(o->experiment, 0, r, l, e);
 }
 
+/* Adds the rotation of --mount to an orientation. */
+static void mount_rotation(const struct orient_options *p, double rotation[9])
+{
+    double mount[9], turned[9];
+    misset_to_rotation(p->mount_rad, mount);
+    mat_multiply(mount, rotation, turned);
+    memcpy(rotation, turned, sizeof turned);
+}
+
 /* Makes lattice number `index` of frame `id`. Its orientation is that of --orientations or
  * --random, or else the orientation *r. */
 static enum status make_lattice(const struct orient *o, const struct population *population,
@@ -315,18 +324,23 @@ static enum status make_lattice(const struct orient *o, const struct population 
     const struct orient_options *p = &o->options;
     const uint64_t seed = (uint64_t)p->seed;
     const double *cell_A = o->experiment->crystals[crystal].cell_A;
+    const bool mounted = orient_given(p, "mount");
+    double rotation[9];
     (void)population_strain(population, cell_A, seed, id, index, r.strain);
     r.has_cells = population_cells(population, cell_A, seed, id, index, r.cells);
-    if (o->listed)
-        return setup_lattice_rotated(o->experiment, crystal,
-                                     o->listed[place_of(o, population, id, index)], &r, l, e);
-    if (!p->random)
-        return setup_lattice(o->experiment, crystal, &r, l, e);
-    if (o->experiment->physics == PHYSICS_FAITHFUL)
+    if (p->random && o->experiment->physics == PHYSICS_FAITHFUL)
         return make_faithful_random(o, id, &r, l, e);
-    double rotation[9];
+    if (!o->listed && !p->random && !mounted)
+        return setup_lattice(o->experiment, crystal, &r, l, e);
     struct rng rng = rng_stream(seed, RNG_ORIENTATION, id, index);
-    random_rotation(&rng, rotation);
+    if (o->listed)
+        memcpy(rotation, o->listed[place_of(o, population, id, index)], sizeof rotation);
+    else if (p->random)
+        random_rotation(&rng, rotation);
+    else
+        misset_to_rotation(r.misset_rad, rotation);
+    if (mounted)
+        mount_rotation(p, rotation);
     return setup_lattice_rotated(o->experiment, crystal, rotation, &r, l, e);
 }
 
@@ -385,12 +399,19 @@ enum status orient_recipe(const struct orient *o, const struct orientation_reque
 {
     const struct orient_options *p = &o->options;
     const struct orient_run *run = orient_runs_of(&o->runs, r->id);
+    enum status s = STATUS_OK;
+    struct shift shift = o->shift;
     r->seed = (uint64_t)p->seed;
-    shift_make(&o->shift, o->experiment, r);
+    if (line && line->along_m != 0.0) {  // as if the detector moved to the sample
+        shift.coffset_m -= line->along_m;
+        s = shift_check(&shift, o->experiment, e);
+    }
+    if (s)
+        return s;
+    shift_make(&shift, o->experiment, r);
     const size_t count = o->mesh.nsites ? LATTICES_MAX / 2 : count_lattices(o, &run->population, r);
     const size_t most = pump_excites(&p->pump) ? LATTICES_MAX / 2 : LATTICES_MAX;
     r->lattices = mem_array(2 * count, sizeof *r->lattices);
-    enum status s = STATUS_OK;
     struct pulse pulse = run->pulse;
     if (line && line->fluence != 1.0)
         pulse.fluence = line->fluence * (pulse.fluence > 0.0 ? pulse.fluence : 1.0);

@@ -113,6 +113,23 @@ check 'a mean of lattices' photons mean --random --mean-lattices=1.5 --frames=12
 check 'some frames are blank, some have several' sh -c 'cut -f2 mean.tsv | grep -qx 0 && cut -f2 mean.tsv | grep -qx "[2-9]"'
 { rotations full.tsv 0 && rotations full.tsv 1; } >two
 check 'the first two of them from a file' photons listed --lattices=2 --orientations=two
+
+# still FILE OPTION...: a crystal at an orientation
+still() {
+	file=$1
+	shift
+	bragg-geometry --quiet --detpixels=64 --pixel=1.5 --ncells=8 --shape=gauss | bragg-orient --quiet "$@" |
+		bragg-intensity --quiet | bragg-write --quiet "$file"
+}
+still about_z.raw --misset=10,20,30 --mount=0,0,3
+still phi.raw --misset=10,20,30 --phi0=3 # the spindle is along z
+check 'a mount along the spindle adds to the angle' bragg-compare --max-error=1e-5 about_z.raw phi.raw
+printf '1 0 0 0 0 -1 0 1 0\n' >quarter # about x
+still mounted.raw --orientations=quarter --mount=0,20,30
+still misset.raw --misset=90,20,30
+check 'a mount follows an orientation of a list' bragg-compare --max-error=1e-5 mounted.raw misset.raw
+bragg-geometry --quiet --physics=faithful | bragg-orient --mount=1,0,0 2>said | bragg-tap >tapped 2>&1
+is 'a mount in faithful mode is refused' "$(grep -c -e '--mount need bragg-geometry --physics=physical' said)" 1
 check 'two random lattices can be drawn' photons drawn --random --lattices=2
 check 'listed lattices give the photons of drawn ones' bragg-compare --max-error=1e-5 --sum-tolerance=1e-6 listed_0.raw drawn_0.raw
 

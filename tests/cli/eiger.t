@@ -84,7 +84,7 @@ check 'the middle has the same image' cmp middle taken
 ended 'a detector that reads all pixels: the end'
 
 port=$(/usr/bin/python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
-sed "s/name: serve/name: view\n    input: noise\n    args: [--linger=0, '--bind=127.0.0.1:$port']\n  - &\n    input: noise/" \
+sed "s/name: serve/name: view\n    input: noise\n    args: [--linger=3600, '--bind=127.0.0.1:$port']\n  - &\n    input: noise/" \
 	part.yaml >view.yaml
 eiger --initialized --pipeline=view.yaml
 check 'bragg-view shows one series after another' client viewed "$port"
@@ -153,8 +153,8 @@ scan() {
 printf '%s\n' '0 0' '-100 100' '200 -100' >sites
 scan m_%d.raw --mesh=5,3 --truth=truth.tsv
 hits=$(awk -F'\t' 'NR == 1 { next } { hit[$1] = $2 > 0 } END { for (i = 0; i < 15; i++) printf "%s%d", i ? " " : "", hit[i] }' truth.tsv)
-printf '1 -100 100 %s\n' 10 10.5 20 20.5 >gate
-scan r_%d.raw --frames=4 --phi0=5 --osc=0.5 --coffset=-2 --gate=gate
+printf '1 -100 100 %s\n' '10 2000' '10.5 2000' '20 1000' '20.5 1000' >gate
+scan r_%d.raw --frames=4 --phi0=5 --osc=0.5 --gate=gate --gate-z
 eiger --initialized --pipeline=sites.yaml
 check 'motors that move between triggers' client raster
 is "a raster scan has the hits of the ground truth: $hits" "$(cat taken)" "$hits"
@@ -189,6 +189,48 @@ sed "s|--ncells=15|&, --mtz=$BRAGG_TESTS/golden/lysozyme_6A.mtz, --sites=$PWD/at
 eiger --initialized --pipeline=edge.yaml
 check 'a scan of the energy over an edge' client edge
 ended 'an edge: the end'
+
+# The axes of a goniometer, by their definition: the rotation of the crystal, and the direction of the axis that rotates
+/usr/bin/python3 - <<'EOF'
+import math
+
+def product(a, b):
+    return [sum(a[i // 3 * 3 + k] * b[3 * k + i % 3] for k in range(3)) for i in range(9)]
+
+def apply(m, v):
+    return [sum(m[3 * i + k] * v[k] for k in range(3)) for i in range(3)]
+
+def about(v, deg):
+    c, s = math.cos(math.radians(deg)), math.sin(math.radians(deg))
+    x, y, z = v
+    cross = [0, -z, y, z, 0, -x, -y, x, 0]
+    return [c * (i % 4 == 0) + (1 - c) * v[i // 3] * v[i % 3] + s * cross[i] for i in range(9)]
+
+tilt = math.radians(50)
+omega, kappa, chi, phi = ([-x, -y, z] for x, y, z in ((-1, 0, 0), (-math.cos(tilt), -math.sin(tilt), 0), (0, 1, 0), (-1, 0, 0)))
+a, b, c, d = (about(axis, deg) for axis, deg in ((omega, 20), (kappa, 40), (chi, -25), (phi, 70)))
+misset = product(about((0, 0, 1), 56), product(about((0, 1, 0), 34), about((1, 0, 0), 12)))
+print(*product(a, product(b, product(c, product(d, misset)))), file=open("turned", "w"))
+print(*apply(product(a, product(b, c)), phi), sep=",", file=open("phi", "w"))
+print(*apply(a, kappa), sep=",", file=open("kappa", "w"))
+EOF
+# turn NAME SPINDLE OPTION...: an image of the crystal on the goniometer
+turn() {
+	name=$1 spindle=$2
+	shift 2
+	bragg-geometry --detector=eiger2-500k --energy=12400 --distance=150 --orgx=514.5 --orgy=256.5 --flux=2e11 --exposure=0.0999999 \
+		--ncells=15 --roi=400,599,200,299 --crystal-size=50um --beam-size=100um --beam-vector=0,0,1 --polarization-vector=1,0,0 \
+		--fast-axis=1,0,0 --slow-axis=0,1,0 --pivot=sample --spindle="$spindle" |
+		bragg-orient --seed=7 --orientations=turned "$@" | bragg-intensity | bragg-background --water=0.1 |
+		bragg-noise --bits=32 --adc-offset=0 --saturation=1150998 | bragg-write "files/$name.raw"
+}
+turn still 1,0,0
+turn phi "$(cat phi)" --osc=2
+turn kappa "$(cat kappa)" --osc=-1
+eiger --initialized --pipeline=part.yaml
+check 'axes of a goniometer' client axes
+kill "$server"
+wait "$server"
 
 cat >bad.yaml <<'EOF'
 stages:

@@ -1,6 +1,6 @@
 """Client of bragg-eiger for eiger.t: requests over sockets of its own, and both Streams.
 eiger_client.py TEST ADDRESS V1 V2 [FOLDER]"""
-import array, base64, hashlib, json, os, re, signal, socket, struct, subprocess, sys, threading, time, urllib.request
+import array, base64, hashlib, json, math, os, re, signal, socket, struct, subprocess, sys, threading, time, urllib.request
 
 NAME, ADDRESS, V1, V2 = sys.argv[1:5]
 HOST, PORT = re.match(r"http://(.*):(\d+)", ADDRESS).groups()
@@ -79,7 +79,7 @@ def keys():
             assert sorted(everything) == names
             for n in names:
                 d = get(f"{sub}/{task}", n)
-                assert C.first == C.length, n  # one segment
+                assert C.first == C.length and (C.length <= 512 or n == "element"), (n, C.length)  # one segment, and one recv(512)
                 assert list(d) == sorted(d) and d["access_mode"] in ("r", "rw"), d
                 assert d["value_type"] in ("float", "int", "uint", "bool", "string", "string[]"), d
     names = get("detector/config", "keys")
@@ -101,7 +101,16 @@ def keys():
     assert put("auto_summation", False) == ["auto_summation", "bit_depth_image", "countrate_correction_count_cutoff", "frame_count_time"]
     assert value("bit_depth_image") == 16 and value("countrate_correction_count_cutoff") == 65534
     table = get("detector/config", "countrate_correction_table")
-    assert table == {"access_mode": "r", "value": list(range(65535)), "value_type": "uint[]"}
+    assert len(table.pop("value")) == 65535 and table == {"access_mode": "r", "value_type": "uint[]"}
+    setup(frame_time=0.004, counting_mode="normal")
+    normal = value("countrate_correction_table")
+    put("counting_mode", "retrigger")
+    retrigger = value("countrate_correction_table")
+    for n in 0, 1, 1000, 20000:  # photons in count_time with a dead time of 70 ns
+        share = 70e-9 * n / 0.0039999
+        assert normal[round(n * math.exp(-share))] in (n - 1, n, n + 1) and retrigger[round(n / (1 + share))] in (n - 1, n, n + 1), n
+    assert normal[-1] == retrigger[-1] == 46038 == len(normal) - 1
+    setup(counting_mode="normal", count_time=0.5)
     assert "cannot be set" in put("countrate_correction_table", [1], code=400) and get("detector/config", "roi_mode")["allowed_values"] == ["disabled"]
     put("auto_summation", True)
     put("beam_center_x", 100)
@@ -133,15 +142,25 @@ def keys():
     put("detector_distance", 0)
     assert "detector_distance" in command("arm", 400) and state() == "idle"
     put("detector_distance", 0.15)
-    for axis in "chi", "kappa", "phi", "two_theta":
-        for key in f"{axis}_start", f"{axis}_increment":
+    for axis, start, increment in ("omega", 180000, 360), ("chi", 180000, 360), ("kappa", 180000, 360), ("phi", 180000, 360), ("two_theta", 180, 0):
+        for key, most in (f"{axis}_start", start), (f"{axis}_increment", increment):
             answer = get("detector/config", key)
-            if key == "two_theta_start":
-                assert (answer["min"], answer["max"]) == (-180, 180), answer
-                continue
-            assert (answer["min"], answer["max"], answer["value"], answer["access_mode"]) == (0, 0, 0, "rw"), answer
-            assert put(key, 5, code=400) == f"{key}: in a series only omega moves (got 5); expected 0 deg"
+            assert (answer["min"], answer["max"], answer["value"], answer["access_mode"]) == (-most, most, 0, "rw"), answer
+            if most:
+                assert put(key, most / 2) == [key] and value(key) == most / 2
+            else:
+                assert put(key, 5, code=400) == f"{key}: the detector does not move during a series (got 5); expected 0 deg"
             assert put(key, 0) == [key] and value(key) == 0
+    setup(chi_increment=0.5, phi_increment=-1)
+    assert command("arm", 400) == ("arm: two axes rotate at once (got chi_increment 0.5 deg and phi_increment -1 deg); expected one. "
+                                   "Set the other increment to 0")
+    setup(chi_increment=0, phi_increment=0)
+    assert put("chi_axis", [0, -1, 0]) == ["chi_axis"] and value("chi_axis") == [0, -1, 0] and "chi_axis" not in names
+    for v in [0, 0, 0], [1, 2], [1, 2, 3, 4], "x", 1, [1, 2, "3"], [1e9, 0, 0], [True, 0, 0]:
+        assert "expected three numbers" in put("chi_axis", v, code=400), v
+    for key in "two_theta_axis", "transformation_order", "detector_orientation", "test_image_mode", "test_image_value", "auto_sum_strict":
+        assert get("detector/config", key)["access_mode"] == "r" and "read-only" in put(key, value(key), code=400), key
+    put("header_appendix", None, "stream", 400)
     assert put("nexpi", 2, code=400) == "nexpi: only the mode extg, which does not exist here, sums exposures (got 2); expected 1"
     assert put("nexpi", 1) == ["nexpi"] and get("detector/config", "nexpi")["access_mode"] == "rw"
     move(sample_z=150000)
@@ -210,6 +229,35 @@ def hostile():
         c.socket.close()
     for s in half + body:
         s.close()
+
+
+def endless():
+    """A head and a body that do not end, sent byte by byte, and a client that takes no answer: each loses its connection."""
+    line = "PUT /detector/api/1.8.0/config/nimages HTTP/1.1\r\nHost: localhost\r\n"
+    slow = [raw(line + "X: "), raw(line + "Content-Length: 60000\r\n\r\n{")]
+    many = 10
+    greedy = raw("GET /detector/api/1.8.0/config/pixel_mask HTTP/1.1\r\nHost: localhost\r\n\r\n" * many)
+    start = time.monotonic()
+    while slow and time.monotonic() - start < 30:
+        assert Client().ask("GET", "/detector/api/1.8.0/status/state")[0] == 200
+        for s in list(slow):
+            s.settimeout(0.2)
+            try:
+                s.sendall(b"a")
+                if s.recv(1000):
+                    slow.remove(s)
+            except TimeoutError:
+                pass
+            except OSError:
+                slow.remove(s)
+    assert not slow and 8 < time.monotonic() - start < 25, (slow, time.monotonic() - start)
+    data = 0
+    try:
+        while more := greedy.recv(1 << 20):
+            data += len(more)
+    except ConnectionError:
+        pass
+    assert data < 2800000 * many, data
 
 
 def receiver(port):
@@ -529,12 +577,23 @@ def masks():
     s = receiver(V1)
     setup(nimages=1, frame_time=0.3, compression="none")
     put("header_detail", "all", "stream")
-    for number, blank in (1, 2**32 - 1), (2, 0):
+    for number, blank in (1, 2**32 - 1), (2, 0), (3, None):
         put("mask_to_zero", blank == 0)
+        put("pixel_mask_applied", blank is not None)
         sequence(command("arm"), number)
+        if blank is None:  # the words are not used
+            settings = json.loads(s.recv_multipart()[1])
+            assert settings["pixel_mask_applied"] is False and settings["number_of_excluded_pixels"] == 3
+            command("trigger")
+            assert max(array.array("I", image(s, number, 0)[2])) < 2**32 - 1
+            end(s, number)
+            continue
         p = s.recv_multipart()
         assert json.loads(p[1])["number_of_excluded_pixels"] == 3
         assert json.loads(p[4])["htype"] == "dpixelmask-1.0" and p[5] == words.tobytes()
+        assert json.loads(p[6]) == {"htype": "dcountrate_table-1.0", "shape": [2, 1152], "type": "float32"} and len(p[7]) == 8 * 1152
+        rates = array.array("f", p[7])
+        assert all(abs(rates[i + 1] - rates[i] * math.exp(-70e-9 * rates[i])) <= 1 for i in range(0, 2304, 2)) and abs(rates[-2] - 1.151e7) < 2
         command("trigger")
         p = image(s, number, 0)
         pixels = array.array("I", p[2])
@@ -751,23 +810,37 @@ HEADER = {
 }
 
 
+def crowd(clients, waits):
+    """Asks for the state over many connections at once, while a thread runs.  Returns the longest time until an answer."""
+    request = f"GET /detector/api/1.8.0/status/state HTTP/1.1\r\nHost: {HOST}\r\n\r\n".encode()
+    longest = 0
+    while waits.is_alive():
+        start = time.monotonic()
+        for c in clients:
+            c.socket.sendall(request)
+        for c in clients:
+            assert c.answer()[0] == 200
+        longest = max(longest, time.monotonic() - start)
+        time.sleep(0.02)
+    assert longest > 0
+    return longest
+
+
 def cbor():
     """Stream V2 with two channels, whose header has the keys; and no answer waits for arm or trigger."""
     s = receiver(V2)
     put("format", "cbor", "stream")
-    setup(nimages=2, frame_time=0.3, count_time=0.2, photon_energy=13579.3, detector_distance=0.12345, beam_center_x=401.3,
+    put("header_appendix", {"run": [7]}, "stream")
+    put("header_detail", "all", "stream")
+    put("image_appendix", "a text", "stream")
+    setup(nimages=2, frame_time=0.3, count_time=0.2, chi_start=2, phi_start=-3.5, photon_energy=13579.3, detector_distance=0.12345, beam_center_x=401.3,
           beam_center_y=222.7, omega_start=33.3, omega_increment=0.15, two_theta_start=3.3, flatfield_correction_applied=False)
     put("threshold/2/mode", "enabled")
     answers = []
     waits = threading.Thread(target=lambda: answers.append(command("arm")))
     waits.start()
-    longest, clients = 0, [Client() for _ in range(20)]
-    while waits.is_alive():
-        for c in clients:
-            start = time.monotonic()
-            c.ask("GET", "/detector/api/1.8.0/status/state")
-            longest = max(longest, time.monotonic() - start)
-    assert answers == ['{"sequence id": 1}'] and longest < 1, (answers, longest)
+    clients = [Client() for _ in range(100)]
+    assert crowd(clients, waits) < 1 and answers == ['{"sequence id": 1}'], answers
     start = s.recv()
     assert b"dtype\x65start" in start[:32] and b"threshold_2" in start
     head = decode(start)
@@ -777,14 +850,22 @@ def cbor():
         assert angles == {k: value(f"{axis}_{k}") for k in ("increment", "start")}, (axis, angles)
     assert head["threshold_energy"] == {f"threshold_{i}": value(f"threshold/{i}/energy") for i in (1, 2)}
     assert (head["number_of_images"], head["image_dtype"]) == (2, "uint32")
+    assert head["user_data"] == {"run": [7]}
+    put("header_detail", "basic", "stream")
+    counts = array.array("I", head["countrate_correction_lookup_table"])
+    assert list(counts[:16]) == list(range(16)) and counts[60000] == value("countrate_correction_table")[60000] > 60000
+    assert len(counts) == 65536 and len(head["pixel_mask"]) == len(head["flatfield"]) == 2
     time.sleep(1)
     before = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime())
     unique = value("series_unique_id", "detector/status")
     assert len(unique) == 26 and unique.encode() in start
-    command("trigger")
+    waits = threading.Thread(target=command, args=("trigger",))
+    waits.start()
+    assert crowd(clients, waits) < 1
     for k in range(2):
         m = s.recv()
         assert b"dtype\x65image" in m[:32] and b"himage_id" + bytes([k]) in m and unique.encode() in m
+        assert decode(m)["user_data"] == "a text"
         assert decode(m)["series_date"] >= before > head["arm_date"], (decode(m)["series_date"], before, head["arm_date"])
     m = s.recv()
     assert m.startswith(b"\xd9\xd9\xf7\xa3\x64type\x63end") and m.endswith(unique.encode())
@@ -813,18 +894,37 @@ def nobody():
 
 
 def viewed():
-    """A stage of the pipeline shows each series in a browser, at one address."""
+    """A stage of the pipeline shows the images of each series in a browser, at one address."""
     page = f"http://127.0.0.1:{sys.argv[5]}/"
     browser = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    setup(nimages=3, frame_time=0.1)
+    scope = {}
+    with open(os.path.join(os.path.dirname(__file__), "view_client.py")) as f:
+        exec(f.read().split("\ndef refused")[0], scope)  # its class Socket
+    s = receiver(V1)
+    setup(nimages=3, frame_time=0.1, compression="none")
     for series in 1, 2:
+        put("omega_start", 10 * series)
         command("arm")
+        header(s, series, 3)
         assert b"<html" in browser.open(page, timeout=10).read(), series
-        command("trigger")
-        until = time.monotonic() + 20
-        while state() != "idle" and time.monotonic() < until:
+        seen, until = {}, time.monotonic() + 20
+        while not seen and time.monotonic() < until:  # some of the images that are computed ahead, in any order
+            try:
+                view = scope["Socket"](page)
+                for head, data in [view.answer(f"tile {place} 0 0 4000 4000 1 max") for place in range(3)]:
+                    if head[0] != 4:
+                        seen[head[3]] = array.array("fHIi"[head[1]], data)
+            except OSError:  # the page of the series before has ended
+                seen = {}
             time.sleep(0.05)
-        assert state() == "idle", series
+        assert seen, series
+        command("trigger")
+        for k in range(3):
+            got = array.array("I", image(s, series, k)[2])
+            pairs = [(a, b) for a, b in zip(got, seen.pop(k, got)) if a < 2**31]
+            assert len(pairs) == 200 * 100 and any(a for a, b in pairs) and all(a == b for a, b in pairs), (series, k)
+        assert not seen, sorted(seen)
+        end(s, series)
 
 
 def full():
@@ -1028,21 +1128,23 @@ def raster():
     assert [(float(lines[k]["sample_x_um"]), float(lines[k]["sample_y_um"])) for k in (4, 11)] == [(200, -100), (-100, 100)], lines[4]
     print(*hits)
     setup(nimages=2, ntrigger=2, omega_start=5, omega_increment=0.5)
-    move(sample_x=-100, sample_y=100, sample_z=2000)
+    move(sample_x=-100, sample_y=100)
     for number, mode in (2, "ints"), (3, "exts"):
         put("trigger_mode", mode)
-        move(pulses="manual", omega=5)
+        move(pulses="manual", omega=5, sample_z=2000)
         command("arm")
         header(s, number, 4)
         command("trigger") if mode == "ints" else pulse()
         while state() != "ready":
             time.sleep(0.01)
-        move(omega=15)
+        move(sample_z=150000)
+        assert "sample_z moves the sample to the detector" in (command("trigger", 400) if mode == "ints" else pulse(code=400))
+        move(omega=15, sample_z=1000)
         command("trigger") if mode == "ints" else pulse()
         for k in range(4):
             same(s, number, k, "r")
         end(s, number)
-    move(motors="arm", omega=5)
+    move(motors="arm", omega=5, sample_z=2000)
     setup(ntrigger=1, trigger_mode="ints")
     command("arm")
     header(s, 4, 2)
@@ -1075,6 +1177,46 @@ def edge():
         end(s, number)
         assert got == pixels_of(f"{sys.argv[5]}/{energy}.raw"), energy
         assert sum(got) > 1000
+
+
+ANGLES = dict(omega=20, kappa=40, chi=-25, phi=70)
+
+
+def axes():
+    """The crystal turns with omega, kappa, chi and phi, and one of them rotates."""
+    s = receiver(V1)
+    setup(nimages=1, frame_time=0.1, count_time=0.0999999, compression="none", chi_axis=[0, 1, 0], **{f"{axis}_start": v for axis, v in ANGLES.items()})
+    for number, (name, step) in enumerate((("still", {}), ("phi", dict(phi_increment=2)), ("kappa", dict(phi_increment=0, kappa_increment=-1))), 1):
+        setup(**step)
+        command("arm")
+        settings = header(s, number, 1)
+        assert all(settings[f"{axis}_start"] == v for axis, v in ANGLES.items())
+        command("trigger")
+        got, expected = array.array("I", image(s, number, 0)[2]), pixels_of(f"{sys.argv[5]}/{name}.raw")
+        end(s, number)
+        pairs = [(a, b) for a, b in zip(got, expected) if a < 2**31]  # the region that is computed
+        assert len(pairs) == 200 * 100 and sum(a for a, b in pairs) > 1000
+        assert sum(abs(a - b) for a, b in pairs) < 0.01 * sum(a for a, b in pairs), name
+    move(motors="trigger")
+    command("arm")
+    header(s, 4, 1)
+    move(omega=1)
+    text = "trigger: omega has moved since arm, but kappa rotates in this series (got 1 deg); expected 0 deg. Send the command arm again"
+    assert command("trigger", 400) == text
+    move(omega=0)
+    command("trigger")
+    assert got == array.array("I", image(s, 4, 0)[2])
+    end(s, 4)
+    move(pulses="automatic")
+    put("trigger_mode", "exts")
+    put("trigger_start_delay", 0)
+    move(pulse_period=1)
+    command("arm")
+    move(omega=1)
+    until = time.monotonic() + 20
+    while state() != "error" and time.monotonic() < until:
+        time.sleep(0.05)
+    assert value("error", "detector/status") == [text.replace("trigger:", "pulse:")]
 
 
 def rows():

@@ -43,6 +43,11 @@ printf '1 0 0 4\n1 0 0 0\n' >turned.gate
 photons turned_%d.raw --frames=2 --osc=1 --phi-steps=6 --gate=turned.gate
 check 'a line with an angle' cmp turned_0.raw second.raw
 check 'in any order' cmp turned_1.raw first.raw
+printf '1 0 0 0 2000\n1 0 0 4 0\n' >near.gate
+photons near_%d.raw --frames=2 --osc=1 --phi-steps=6 --gate=near.gate --gate-z
+photons coffset.raw --osc=1 --phi-steps=6 --coffset=-2
+check 'a line with a place along the beam' cmp near_0.raw coffset.raw
+check 'only its frame moves' cmp near_1.raw second.raw
 printf '2\n' >live.gate
 photons late_%d.raw --frames=2 --osc=1 --phi-steps=4 --gate=live.gate &
 run=$!
@@ -79,10 +84,15 @@ printf '%0200d\n' 1 >long.gate
 refused 'a line without a number' "word.gate:2: the line is not a factor on the fluence (got 'x')" --frames=2 --gate=word.gate
 refused 'a factor of 0' "zero.gate:1: the line is not a factor on the fluence (got '0')" --gate=zero.gate
 refused 'two numbers in a line' "two.gate:1: the line is not a factor" --gate=two.gate
-printf '1 0 0 0 0\n' >five.gate
+printf '1 0 0 0 0 0\n' >six.gate
+printf '1 0 0 0 5\n' >along.gate
+printf '1 0 0 0 100000\n' >front.gate
 printf '1 2e6 0\n' >far.gate
 printf '1 0 0\n1 5 0\n' >place.gate
-refused 'five numbers in a line' "five.gate:1: the line is not a factor" --gate=five.gate
+refused 'six numbers in a line' "six.gate:1: the line is not a factor" --gate=six.gate
+refused 'a place along the beam needs an option' "along.gate:1: the line has a place along the beam (got 5 um); expected 0. Give --gate-z" --gate=along.gate
+refused 'a sample at the detector' 'puts panel 0 in front of the sample' --gate=front.gate --gate-z
+refused '--gate-z without lines' '--gate-z' --gate-z
 refused 'a place that is too far' "far.gate:1: the line is not a factor" --gate=far.gate
 refused 'a place without a sample holder' "place.gate:2: the line has a place, but there is no sample holder. Give --crystals-at" \
 	--frames=2 --gate=place.gate

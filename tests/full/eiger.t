@@ -24,6 +24,9 @@ client() {
 	check "$name" timeout "$seconds" "$pypi/bin/python3" "$BRAGG_TESTS/full/eiger_clients.py" "$name" "$(cat address)" "$v1" "$pypi/live"
 	ended "$name"
 }
+eiger --initialized
+check 'a request that does not end is given up after 10 s' timeout 60 /usr/bin/python3 "$BRAGG_TESTS/cli/eiger_client.py" endless "$(cat address)" "$v1" "$v2"
+ended 'requests that do not end'
 client fastcs fastcs_eiger
 client libertem libertem_dectris --initialized
 client dectris libertem_live

@@ -7,8 +7,8 @@ scratch
 # Lines that are indented deeper than the text become one script per section.
 mandoc -T utf8 -O width=78 "$top/stages/pages/braggpipe-examples.7" | col -bx |
 	awk '/^[A-Z]/ { section = $0; gsub(/[^A-Z]+/, "-", section) } /^           / { print >section ".sh" }'
-is 'there are fifteen, of which streams.t runs one' "$(ls *.sh | tr '\n' ' ')" \
-	'A-CLIENT-UNDER-FAULTS.sh A-LIVE-EIGER-DETECTOR.sh A-MESH-SCAN.sh A-MICROMETRE-CRYSTAL-AT-A-SYNCHROTRON.sh A-SCAN-BY-REQUESTS.sh EXPERIMENTS-IMPORTED-BY-DIALS.sh FILES-FOR-CRYSTFEL.sh INTERRUPTED-RUNS.sh LABELLED-STILLS.sh PLANNING-AN-EXPERIMENT.sh PULSES-OF-A-FREE-ELECTRON-LASER.sh RAW-DATA-OF-AN-AGIPD.sh STREAMS-OF-EPICS-AND-BSREAD.sh TEST-SETS.sh TWO-DETECTORS-COMPARED.sh '
+is 'there are seventeen, of which streams.t runs one' "$(ls *.sh | tr '\n' ' ')" \
+	'A-CLIENT-UNDER-FAULTS.sh A-LIVE-EIGER-DETECTOR.sh A-MESH-SCAN.sh A-MICROMETRE-CRYSTAL-AT-A-SYNCHROTRON.sh A-RASTER-SCAN-BY-REQUESTS.sh A-SCAN-BY-REQUESTS.sh AN-ENERGY-SCAN-OVER-AN-EDGE.sh EXPERIMENTS-IMPORTED-BY-DIALS.sh FILES-FOR-CRYSTFEL.sh INTERRUPTED-RUNS.sh LABELLED-STILLS.sh PLANNING-AN-EXPERIMENT.sh PULSES-OF-A-FREE-ELECTRON-LASER.sh RAW-DATA-OF-AN-AGIPD.sh STREAMS-OF-EPICS-AND-BSREAD.sh TEST-SETS.sh TWO-DETECTORS-COMPARED.sh '
 
 # cook NAME: in a folder of its own; warnings come back, but for those of CrystFEL
 cook() {
@@ -93,8 +93,18 @@ if has python:zmq python:numpy; then
 	is 'three scans, fainter at each distance' "$(cut -d' ' -f1 out | tr '\n' ' ')" '0.1 0.2 0.4 '
 	check 'the spots of a scan are bright' awk '$3 < 500 || $3 > 1e6 || $4 < 50 || (NR > 1 && $4 >= last) { bad = 1 } { last = $4 } END { exit bad }' out
 	cd ..
+	cook A-RASTER-SCAN-BY-REQUESTS
+	check 'both maps of a raster scan have the three crystals' \
+		awk '$1 != $2 || length($1) != 8 { bad = 1 } { n += gsub(/#/, "", $1) } END { exit bad || NR != 5 || n < 12 || n > 27 }' out
+	cd ..
+	sed -i "1i cp '$top/pipelines/sad.pdb' ." AN-ENERGY-SCAN-OVER-AN-EDGE.sh
+	cook AN-ENERGY-SCAN-OVER-AN-EDGE
+	is 'the scan is lowest at the edge' "$(sort -k3,3n out | head -n 1 | cut -d' ' -f1) $(wc -l <out)" '12658 6'
+	cd ..
 else
 	skip 'A-SCAN-BY-REQUESTS' "$lack is missing"
+	skip 'A-RASTER-SCAN-BY-REQUESTS' "$lack is missing"
+	skip 'AN-ENERGY-SCAN-OVER-AN-EDGE' "$lack is missing"
 fi
 
 cook INTERRUPTED-RUNS
