@@ -226,6 +226,8 @@ static const struct field experiment_fields[] = {
     MEMBER(sizes_vary, BOOL, .flags = FIELD_ABSENT,
            .present_offset = offsetof(struct experiment, sizes_vary)),
     MEMBER(spindle, REAL, .count = 3),
+    MEMBER(spreads_vary, BOOL, .flags = FIELD_ABSENT,
+           .present_offset = offsetof(struct experiment, spreads_vary)),
     MEMBER(water_m, REAL),
 };
 TABLE(experiment);
@@ -331,6 +333,7 @@ static const struct field lattice_fields[] = {
     MEMBER(phi_rad, DATA, .bytes = phi_bytes, .flags = FIELD_REALS),
     MEMBER(reciprocal_A, REAL, .count = 9),
     MEMBER(rotation, REAL, .count = 9),
+    GIVEN(spread_rad, 0, has_spread),
     MEMBER(weight, REAL),
 };
 TABLE(lattice);
@@ -493,7 +496,8 @@ struct codec_expected codec_expect(const struct experiment *x)
                                       .crystals = x->ncrystals,
                                       .detector_moves = x->detector_moves,
                                       .sample_moves = x->sample_moves,
-                                      .sizes_vary = x->sizes_vary};
+                                      .sizes_vary = x->sizes_vary,
+                                      .spreads_vary = x->spreads_vary};
     memcpy(expected.lineage, x->lineage, sizeof expected.lineage);
     return expected;
 }
@@ -541,6 +545,25 @@ static bool has_possible_cells(const struct lattice *l)
     return good;
 }
 
+/* Refuses a lattice whose mosaic spread is impossible, or does not fit the experiment. */
+static enum status check_spread(const struct lattice *l, const struct codec_expected *expected,
+                                unsigned long long id, struct error *e)
+{
+    static const double MOST_RAD = 2.0 * M_PI;
+    if (l->has_spread != expected->spreads_vary)
+        return error_set(e, STATUS_INPUT,
+                         "frame %llu has a lattice %s a mosaic spread of its own, but the "
+                         "experiment has spreads_vary %s",
+                         id, expected->spreads_vary ? "without" : "with",
+                         expected->spreads_vary ? "true" : "false");
+    return !l->has_spread || (l->spread_rad >= 0.0 && l->spread_rad <= MOST_RAD)
+               ? STATUS_OK
+               : error_set(e, STATUS_INPUT,
+                           "frame %llu has a lattice with an impossible mosaic spread (got %g "
+                           "rad); expected 0 to 6.28 rad",
+                           id, l->spread_rad);
+}
+
 static enum status check_frame(const struct envelope *n, const struct codec_expected *expected,
                                struct error *e)
 {
@@ -580,6 +603,11 @@ static enum status check_frame(const struct envelope *n, const struct codec_expe
                              "sizes_vary %s",
                              id, expected->sizes_vary ? "without" : "with",
                              expected->sizes_vary ? "true" : "false");
+    for (size_t i = 0; i < r->nlattices; i++) {
+        const enum status s = check_spread(&r->lattices[i], expected, id, e);
+        if (s)
+            return s;
+    }
     if (r->has_shift && !expected->detector_moves)
         return error_set(
             e, STATUS_INPUT,

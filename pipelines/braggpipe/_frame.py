@@ -88,6 +88,8 @@ class Lattice:
         weight: factor on the intensity.
         ncells: (3,) number of unit cells along a, b, c: of the crystal form, or of this crystal with
             bragg-orient --vary=size.
+        mosaic_deg: mosaic spread of this crystal in degrees: half-width of its domains, or rms in
+            closed form.  None without bragg-orient --vary=mosaic or mosaic-rms.
     """
 
     crystal: int
@@ -97,6 +99,7 @@ class Lattice:
     reciprocal_A: Array
     weight: float
     ncells: Array
+    mosaic_deg: float | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -528,7 +531,8 @@ def _truth(recipe: Keys, payload: Sequence[Any], experiment: Experiment) -> Trut
     for one in recipe["lattices"]:
         crystal, reciprocal_A = experiment.crystals[one["crystal"]], _matrix(one["reciprocal_A"])
         lattices.append(Lattice(one["crystal"], crystal.name, _own_cell(crystal.cell, reciprocal_A), _matrix(one["rotation"]),
-                                reciprocal_A, one["weight"], numpy.array(one.get("cells", crystal.ncells), "f8")))
+                                reciprocal_A, one["weight"], numpy.array(one.get("cells", crystal.ncells), "f8"),
+                                float(numpy.degrees(one["spread_rad"])) if "spread_rad" in one else None))
     return Truth(recipe["seed"], wavelength_A, fluence, float(numpy.degrees(recipe["phi_rad"])),
                  float(numpy.degrees(recipe["osc_rad"])), lattices, numpy.array(recipe.get("shift_m", [0.0] * 3), "f8"),
                  _memory_cell(recipe["id"], experiment.keys.get("pulse_ids", {})))

@@ -114,6 +114,11 @@ class NXmx(Frames):
         """The unit cells along a, b, c of each lattice, read once.  None: those of its crystal."""
         return self.own["lattice_cells_along_axes"][()] if "lattice_cells_along_axes" in self.own else None
 
+    @functools.cached_property
+    def _spreads(self) -> Any:
+        """The mosaic spread of each lattice in degrees, read once.  None: that of its crystal."""
+        return self.own["lattice_mosaic_spread"][()] if "lattice_mosaic_spread" in self.own else None
+
     @property
     def experiment(self) -> Experiment:
         return self._experiment
@@ -170,7 +175,7 @@ class NXmx(Frames):
             lattices.append(Lattice(index, crystals[index].name, numpy.array(one["cell"]),
                                     self.to_lab @ one["orientation"].reshape(3, 3),
                                     (self.to_lab @ one["a_matrix"].reshape(3, 3)).T, float(one["share"]),
-                                    numpy.array(ncells, "f8")))
+                                    numpy.array(ncells, "f8"), None if self._spreads is None else float(self._spreads[place])))
         return Truth(int(row["seed"]), float(row["wavelength"]), float(row["fluence"]),
                      float(row["rotation_start"]), float(row["rotation_width"]), lattices,
                      self.shift_m[int(row["number"])], self.cell.get(int(row["number"])))
@@ -257,7 +262,7 @@ class NXmx(Frames):
 
     def __getitem__(self, index: int) -> Frame:
         """Returns the frame at a place in the order of the file, from 0."""
-        self._sizes  # read before the file can be closed
+        self._sizes, self._spreads  # read before the file can be closed
         self._lattices  # read before the file can be closed
         row = self._rows[index]
         index %= len(self)

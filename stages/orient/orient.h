@@ -89,6 +89,10 @@ void orient_warn_units(const struct orient_options *o);
 /* Returns how pulses are numbered, with the defaults of the facility. */
 struct pulse_ids orient_pulse_ids(const struct orient_options *o);
 
+/* Returns the half-width of the mosaic domains in rad: that of --mosaic, or the largest one that
+ * --vary=mosaic draws. */
+double orient_mosaic_rad(const struct orient_options *o);
+
 /* Returns the rotation and the mosaic spread of frame `id`, in SI units. */
 struct orientation_request orient_request(const struct orient_options *o, uint64_t id);
 

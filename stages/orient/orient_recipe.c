@@ -317,6 +317,9 @@ static enum status make_lattice(const struct orient *o, const struct population 
     const double *cell_A = o->experiment->crystals[crystal].cell_A;
     (void)population_strain(population, cell_A, seed, id, index, r.strain);
     r.has_cells = population_cells(population, cell_A, seed, id, index, r.cells);
+    r.has_spread = population_spread(population, seed, id, index, &r.spread_rad);
+    if (r.has_spread && !o->experiment->crystals[crystal].has_ensemble)
+        r.mosaic_rad = r.spread_rad;
     if (o->listed)
         return setup_lattice_rotated(o->experiment, crystal,
                                      o->listed[place_of(o, population, id, index)], &r, l, e);

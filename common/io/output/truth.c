@@ -52,6 +52,7 @@ const struct column column_list[] = {
     {COLUMNS_SIZE, "cells_a", "-", "unit cells of this lattice along a"},
     {COLUMNS_SIZE, "cells_b", "-", "unit cells of this lattice along b"},
     {COLUMNS_SIZE, "cells_c", "-", "unit cells of this lattice along c"},
+    {COLUMNS_SPREAD, "mosaic_deg", "deg", "mosaic spread of this lattice: half-width or rms"},
     {COLUMNS_HARMONIC, "third_harmonic", "-", "its photons / photons of the beam"},
     {COLUMNS_RUN, "run", "-", "number of the run, from 0"},
     {COLUMNS_RUN, "label", "-", "label of the run"},
@@ -144,6 +145,8 @@ void truth_write_title(FILE *out, const struct experiment *x, const char *more)
         columns_write_names(out, COLUMNS_SAMPLE, "\t");
     if (x->sizes_vary)
         columns_write_names(out, COLUMNS_SIZE, "\t");
+    if (x->spreads_vary)
+        columns_write_names(out, COLUMNS_SPREAD, "\t");
     if (x->beam.harmonic_share > 0)
         columns_write_names(out, COLUMNS_HARMONIC, "\t");
     fputs(more, out);
@@ -212,6 +215,10 @@ void truth_write(FILE *out, const struct experiment *x, const struct recipe *r,
             write_reals(out, lattice_cells(x, &r->lattices[i]), 3);
         else if (x->sizes_vary)
             fputs("\t-\t-\t-", out);
+        if (x->spreads_vary && r->nlattices)
+            fprintf(out, "\t%.9g", rad_to_deg(r->lattices[i].spread_rad));
+        else if (x->spreads_vary)
+            fputs("\t-", out);
         if (x->beam.harmonic_share > 0)
             write_reals(out, &x->beam.harmonic_share, 1);
         fputs(more, out);

@@ -31,12 +31,14 @@ static enum status normalize_mixture(struct population *p, struct error *e)
 
 static const struct {
     const char *name, *unit;
-    double unit_SI, min, max;  // limits in the unit
+    double unit_SI, min, max;  // 0: an angle in degrees; limits in the unit
 } vary_names[VARY_NAMES] = {
     [VARY_SIZE] = {"size", "nm", 1e-9, 0.1, 1e6},
     [VARY_A] = {"a", "A", 1e-10, 1.0, 1e4},
     [VARY_B] = {"b", "A", 1e-10, 1.0, 1e4},
     [VARY_C] = {"c", "A", 1e-10, 1.0, 1e4},
+    [VARY_MOSAIC] = {"mosaic", "deg", 0.0, 0.0, 90.0},
+    [VARY_MOSAIC_RMS] = {"mosaic-rms", "deg", 0.0, 0.0, 10.0},
 };
 
 static const char *const vary_kinds[] = {
@@ -55,8 +57,9 @@ static enum status vary_find(const char *text, int *name, int *kind, const char 
             break;
     if (*name == VARY_NAMES)
         return error_set(e, STATUS_USAGE,
-                         "--vary=%s: '%.*s' cannot vary; expected size, a, b or c, as in "
-                         "--vary=size=uniform:30,100. --mixture draws among several crystals",
+                         "--vary=%s: '%.*s' cannot vary; expected size, a, b, c, mosaic or "
+                         "mosaic-rms, as in --vary=size=uniform:30,100. --mixture draws among "
+                         "several crystals",
                          text, (int)named, text);
     for (*kind = VARY_UNIFORM; *kind <= VARY_CHOICE; ++*kind)
         if (strlen(vary_kinds[*kind]) == length && strncmp(rest, vary_kinds[*kind], length) == 0)
@@ -91,8 +94,12 @@ static enum status vary_read(struct population *p, const char *text, struct erro
     if (kind != VARY_CHOICE && (v->count != 2 || !(v->values[0] <= v->values[1])))
         return error_set(e, STATUS_USAGE,
                          "%s: got '%s'; expected two limits, the smaller one first", what, values);
+    if (kind == VARY_LOG_UNIFORM && !(v->values[0] > 0.0))
+        return error_set(e, STATUS_USAGE, "%s: got '%s'; expected limits above 0 for log-uniform",
+                         what, values);
     for (int i = 0; i < v->count; i++)
-        v->values[i] *= vary_names[name].unit_SI;
+        v->values[i] = vary_names[name].unit_SI > 0.0 ? v->values[i] * vary_names[name].unit_SI
+                                                      : deg_to_rad(v->values[i]);
     return STATUS_OK;
 }
 
@@ -154,6 +161,16 @@ bool population_cells(const struct population *p, const double cell_A[3], uint64
     const double size_m = vary_draw(p, VARY_SIZE, seed, frame, lattice);
     for (int i = 0; i < 3; i++)
         cells[i] = cells_in(size_m, cell_A[i]);
+    return true;
+}
+
+bool population_spread(const struct population *p, uint64_t seed, uint64_t frame, uint32_t lattice,
+                       double *spread_rad)
+{
+    const enum vary_name name = p->varied[VARY_MOSAIC].kind ? VARY_MOSAIC : VARY_MOSAIC_RMS;
+    if (!p->varied[name].kind)
+        return false;
+    *spread_rad = vary_draw(p, name, seed, frame, lattice);
     return true;
 }
 
@@ -220,12 +237,41 @@ static enum status check_vary_edge(const struct crystal *c, int edge, const doub
     return STATUS_OK;
 }
 
+/* Refuses a mosaic spread in the form that the crystal does not have, and spreads below that of the
+ * crystal in closed form: the numbers of subpixels and steps are chosen for the crystal of
+ * bragg-geometry. */
+static enum status check_vary_mosaic(const struct crystal *c, enum vary_name name,
+                                     double smallest_rad, struct error *e)
+{
+    static const double ROUNDING = 1e-9;
+    const bool closed = name == VARY_MOSAIC_RMS;
+    const double *rms = c->mosaic_rms_rad, largest = fmax(rms[0], fmax(rms[1], rms[2]));
+    if (c->has_ensemble != closed)
+        return error_set(e, STATUS_USAGE,
+                         closed ? "--vary=mosaic-rms needs bragg-geometry --mosaic-model=gauss. "
+                                  "Give --vary=mosaic for mosaic domains"
+                                : "--vary=mosaic does not support bragg-geometry "
+                                  "--mosaic-model=gauss. Give --vary=mosaic-rms");
+    return closed && largest > smallest_rad * (1.0 + ROUNDING)
+               ? error_set(e, STATUS_USAGE,
+                           "--vary=mosaic-rms: the smallest spread is %.6g deg, and that of "
+                           "bragg-geometry %.6g deg; expected at least as much. Give "
+                           "bragg-geometry --mosaic-rms=%.6g, the smallest spread",
+                           rad_to_deg(smallest_rad), rad_to_deg(largest), rad_to_deg(smallest_rad))
+               : STATUS_OK;
+}
+
 enum status population_check(const struct population *p, const struct experiment *x,
                              struct error *e)
 {
     enum status s = STATUS_OK;
     for (size_t i = 0; i < x->ncrystals && !s; i++) {
-        double limits_m[2];
+        double limits_m[2], limits_rad[2];
+        for (int k = VARY_MOSAIC; k <= VARY_MOSAIC_RMS && !s; k++)
+            if (population_limits(p, (enum vary_name)k, limits_rad))
+                s = check_vary_mosaic(&x->crystals[i], (enum vary_name)k, limits_rad[0], e);
+        if (s)
+            return s;
         if (population_limits(p, VARY_SIZE, limits_m))
             s = check_vary_size(&x->crystals[i], limits_m[1], e);
         for (int k = 0; k < 3 && !s; k++)

@@ -21,7 +21,15 @@ enum { LATTICES_MAX = 200, MIXTURE_MAX = 64 };
 
 /* Quantities that each lattice draws between limits.  A number is part of the random numbers of its
  * quantity, so that it must never change. */
-enum vary_name { VARY_SIZE, VARY_A, VARY_B, VARY_C, VARY_NAMES };
+enum vary_name {
+    VARY_SIZE,
+    VARY_A,
+    VARY_B,
+    VARY_C,
+    VARY_MOSAIC,      // half-width of mosaic domains
+    VARY_MOSAIC_RMS,  // rms of the mosaic spread in closed form
+    VARY_NAMES
+};
 
 /* How a quantity is drawn: uniform in the value, uniform in its logarithm, or one of a list. */
 enum vary_kind { VARY_NOT, VARY_UNIFORM, VARY_LOG_UNIFORM, VARY_CHOICE };
@@ -85,12 +93,18 @@ bool population_strain(const struct population *p, const double cell_A[3], uint6
 bool population_cells(const struct population *p, const double cell_A[3], uint64_t seed,
                       uint64_t frame, uint32_t lattice, double cells[3]);
 
+/* Sets *spread_rad to the mosaic spread of a lattice that draws it: of its domains, or in closed
+ * form.  Returns false, and leaves *spread_rad, if spreads do not vary. */
+bool population_spread(const struct population *p, uint64_t seed, uint64_t frame, uint32_t lattice,
+                       double *spread_rad);
+
 /* Returns true if a quantity varies, and sets limits[] to its smallest and largest value. */
 bool population_limits(const struct population *p, enum vary_name name, double limits[2]);
 
 /* Checks that the limits suit the crystals of *x.  STATUS_USAGE: a crystal cannot have a size of
- * its own, is smaller than the largest size, has edges of one length that would vary apart, or has
- * an edge that is far from the limits of its length. */
+ * its own, is smaller than the largest size, has edges of one length that would vary apart, has an
+ * edge that is far from the limits of its length, has its mosaic spread in the other form, or has
+ * a larger spread than the smallest one. */
 enum status population_check(const struct population *p, const struct experiment *x,
                              struct error *e);
 
