@@ -243,6 +243,8 @@ struct experiment {
     /* Values that later stages set for headers and clients. */
     double adc_offset;                      // ADU of a pixel without photons (0 before noise)
     double gain;                            // ADU per photon (1 before noise)
+    bool has_readout;                       // pixels have readout noise:
+    double readout_adu;                     // its standard deviation
     double saturation;                      // largest value in ADU; 0: none
     bool gain_switches;                     // values are words of several gain levels.  gain
                                             // and adc_offset are those of the first level;

@@ -217,6 +217,7 @@ static const struct field experiment_fields[] = {
     MEMBER(physics, ENUM, .limit = PHYSICS_FAITHFUL),
     MEMBER(pulse_ids, MAP, .table = &pulse_table, .flags = FIELD_ABSENT,
            .present_offset = offsetof(struct experiment, has_pulse_ids)),
+    GIVEN(readout_adu, 0, has_readout),
     MEMBER(reasons, DATA, .bytes = reasons_bytes, .flags = FIELD_OPTIONAL | FIELD_ABSENT,
            .present_offset = offsetof(struct experiment, has_reasons)),
     MEMBER(sample_moves, BOOL, .flags = FIELD_ABSENT,
@@ -512,8 +513,9 @@ static bool are_consistent(const struct reflection_table *t, const struct recipe
     for (size_t i = 0; i < t->count; i++) {
         const struct reflection_row *row = &t->rows[i];
         const double reals[] = {
-            row->fast,  row->slow,         row->photons,    row->phi_deg,
-            row->s_1_A, (double)row->peak, (double)row->F2, (double)row->background};
+            row->fast,     row->slow,         row->photons,    row->phi_deg,
+            row->s_1_A,    (double)row->peak, (double)row->F2, (double)row->background,
+            (double)row->z};
         for (size_t k = 0; k < sizeof reals / sizeof *reals; k++)
             if (!isfinite(reals[k]))
                 return false;

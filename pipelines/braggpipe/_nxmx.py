@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy
 
-from braggpipe._frame import ROW, WIRE_ROW, Array, Crystal, Experiment, Frame, Frames, Lattice, Loop, Panel, Truth, Words, make_panel
+from braggpipe._frame import WIRE_ROW, Array, Crystal, Experiment, Frame, Frames, Lattice, Loop, Panel, Truth, Words, make_panel, rows_of
 from braggpipe._wire import sum_parts
 
 
@@ -194,8 +194,10 @@ class NXmx(Frames):
             return None
         first, end = int(self._ends[index - 1]) if index else 0, int(self._ends[index])
         rows = numpy.zeros(end - first, WIRE_ROW)
-        for name in ROW.names or ():
-            rows[name] = self.file["entry/reflections"][name][first:end]
+        table = self.file["entry/reflections"]
+        for name in WIRE_ROW.names or ():
+            if name in table:  # files of previous versions have no z
+                rows[name] = table[name][first:end]
         return rows
 
     @functools.cached_property
@@ -218,7 +220,12 @@ class NXmx(Frames):
         row["file"] = 0
         yield row.tobytes()
         end = int(self._lattice_ends[index])
-        yield self._lattices[end - int(row["lattices"][0]):end].tobytes()
+        for place in range(end - int(row["lattices"][0]), end):
+            yield self._lattices[place:place + 1].tobytes()
+            if self._sizes is not None:
+                yield self._sizes[place].tobytes()
+            if self._spreads is not None:
+                yield self._spreads[place].tobytes()
         if rows is not None:
             yield rows
         if self._pixel_ends is not None:
@@ -271,7 +278,7 @@ class NXmx(Frames):
         rows, labels, derivatives = self._reflections(index), self._labels(index), self._derivatives(index)
         self._check(index, [pixels, *(derivatives or {}).values(), *([] if labels is None else [labels])], rows)
         return Frame(int(row["number"]), self._experiment, pixels, functools.partial(self._truth, row), pixels.dtype.kind != "f",
-                     None if rows is None else rows[list(ROW.names or ())].astype(ROW), labels, derivatives=derivatives)
+                     None if rows is None else rows_of(rows, self._experiment.keys), labels, derivatives=derivatives)
 
     def close(self) -> None:
         self.file.close()

@@ -121,7 +121,7 @@ check 'a spot is as wide as its own crystal makes it' within "$(cat ratio)" 0.95
 # --- files, and the same bytes again
 is 'a recording is computed again' "$(bragg-replay --recompute spots.rec:2)" 'spots.rec: frame 2: the same bytes'
 is 'NXmx is computed again' "$(bragg-replay --recompute spots.nxs:2)" 'spots.nxs: the same bytes, and reflections'
-if has python:h5py; then
+if has python:h5py python:zmq python:msgpack; then
 	is 'NXmx files have the cells of each lattice' "$(column spots.tsv cells_b | paste -s -d' ')" "$(/usr/bin/python3 -c '
 import h5py
 print(*(int(n) for n in h5py.File("spots.nxs")["entry/braggpipe/lattice_cells_along_axes"][:, 1]))')"
@@ -140,6 +140,11 @@ print("\n".join(f"{v:.9g}" for v in first["lattice_mosaic_spread"][:]), file=ope
 assert len(set(first["lattices"]["cell"][:, 0])) == 3'
 	is 'NXmx files have the mosaic spread of each lattice' "$(cat first.deg)" "$(column first.tsv mosaic_deg)"
 	is 'NXmx with spreads is computed again' "$(bragg-replay --recompute first.nxs:1)" 'first.nxs: the same bytes'
+	is 'Python opens NXmx with sizes and spreads' "$(PYTHONPATH="$BRAGG_TESTS/../pipelines" /usr/bin/python3 -c '
+import braggpipe
+for frame in braggpipe.open("first.nxs"):
+    lattice = frame.truth.lattices[0]
+    print(int(lattice.ncells[1]), f"{lattice.mosaic_deg:.9g}")' 2>&1)" "$(awk -F'\t' 'NR > 1 { print $(NF - 2), $NF }' first.tsv)"
 	bragg-replay --quiet first.nxs | bragg-write --quiet 'spread_%d.img'
 	is 'headers have the mosaic spread' "$(header spread_1.img BRAGG_MOSAIC_SPREAD)" "$(column first.tsv mosaic_deg | sed -n 2p)"
 else

@@ -124,6 +124,8 @@ static inline void random_experiment(struct experiment *x)
     x->sample_moves = draw(2);
     x->sizes_vary = draw(2);
     x->spreads_vary = draw(2);
+    x->has_readout = draw(2);
+    x->readout_adu = x->has_readout ? draw_real() : 0.0;
     if (x->pulse_ids.has_pump) {
         x->pulse_ids.pump_light = draw(5);
         x->pulse_ids.pump_dark = draw(5);
