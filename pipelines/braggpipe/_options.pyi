@@ -173,6 +173,7 @@ class Orient(TypedDict, total=False):
     train_pulses: Number
     truth: Path
     vary: Keys
+    vary_file: Path
     wavelength_jitter: Number
 
 
@@ -481,6 +482,7 @@ class SetOptions(TypedDict, total=False):
     twotheta_axis: Numbers
     unmasked: Flag
     vary: Keys
+    vary_file: Path
     water: Number
     wavelength: Number
     wavelength_jitter: Number
@@ -639,6 +641,7 @@ class RecipesOptions(TypedDict, total=False):
     twotheta: Number
     twotheta_axis: Numbers
     vary: Keys
+    vary_file: Path
     wavelength: Number
     wavelength_jitter: Number
     weights: Literal["ignore", "apply", "override"] | None

@@ -533,6 +533,30 @@ static enum status open_mesh(struct orient *o, struct error *e)
     return mesh_read(&o->mesh, o->options.sites, e);
 }
 
+/* Reads the table of --vary-file. */
+static enum status open_table(struct orient *o, struct error *e)
+{
+    struct vary_column columns[VARY_NAMES];
+    for (int i = 0; i < VARY_NAMES; i++)
+        columns[i] = (struct vary_column){vary_quantities[i].name, vary_quantities[i].unit,
+                                          vary_quantities[i].min, vary_quantities[i].max};
+    return o->options.vary_file
+               ? vary_table_read(o->options.vary_file, columns, VARY_NAMES, &o->vary, e)
+               : STATUS_OK;
+}
+
+/* Refuses a table of --vary-file that has fewer frames than the run, whose number is known only
+ * when the orientations have been read. */
+static enum status check_table(const struct orient *o, struct error *e)
+{
+    return !o->vary.frames || (uint64_t)o->options.frames <= o->vary.frames
+               ? STATUS_OK
+               : error_set(e, STATUS_INPUT,
+                           "%s: has %zu frames; expected a line for each of the %" PRId64
+                           " frames of the run",
+                           o->options.vary_file, o->vary.frames, o->options.frames);
+}
+
 /* First bytes of a stream of CrystFEL. */
 #define STREAM_BEGIN "CrystFEL stream format"
 
@@ -582,6 +606,8 @@ static enum status open_orient(void *state, const char **operands, int noperands
         return s;
     if ((s = orient_read_only(p, &o->only, e)))
         return s;
+    if ((s = open_table(o, e)) || (s = orient_use_table(p, &o->vary, e)))
+        return s;
     orient_warn_units(p);
     if ((s = open_pulse(o, e)) || (s = open_shift(o, e)) ||
         (s = orient_runs_read(&o->runs, p->runs, e)) || (s = open_mesh(o, e)) ||
@@ -623,6 +649,13 @@ static void hash_files(struct orient *o)
     o->options.runs = o->runs.nlines ? o->runs.digest : NULL;
     o->options.sites = o->options.sites ? o->mesh.digest : NULL;
     o->options.gate = o->gate ? "live" : NULL;
+    uint64_t table = HASH_START;
+    for (int i = 0; i < VARY_NAMES; i++)
+        if (o->vary.values[i])
+            table = hash_bytes(hash_text(table, vary_quantities[i].name), o->vary.values[i],
+                               o->vary.frames * sizeof *o->vary.values[i]);
+    (void)snprintf(o->varies, sizeof o->varies, "%016" PRIx64, hash_finish(table));
+    o->options.vary_file = o->vary.frames ? o->varies : NULL;
 }
 
 /* --- one frame -------------------------------------------------------------- */
@@ -757,14 +790,14 @@ static enum status orient_begin(void *state, struct experiment *x, struct error 
         s = begin_stream(o, x, e);
     else if (!s && o->listed)
         s = count_listed(o, (uint64_t)p->population.lattices, e);
-    if (s)
+    if (s || (s = check_table(o, e)))
         return s;
     hash_files(o);
     if (x->physics == PHYSICS_FAITHFUL &&
         (p->population.lattices > 1 || orient_given(p, "mean-lattices") ||
          pulse_varies(&o->pulse) || p->runs || p->gate || x->sample_moves ||
          pump_excites(&p->pump) || shift_moves(&o->shift) || *p->population.cell_spread > 0 ||
-         p->population.vary.count))
+         p->population.vary.count || p->vary_file))
         return error_set(
             e, STATUS_USAGE,
             "several lattices, runs, jitter, spectra, pumped states, varying cells and sizes, "
@@ -814,6 +847,7 @@ static void close_orient(void *state)
     orient_runs_free(&o->runs);
     mesh_free(&o->mesh);
     spectra_free(&o->pulse.spectrum.listed);
+    vary_table_free(&o->vary);
 }
 
 static const struct stage stage = {

@@ -316,9 +316,14 @@ static enum status make_lattice(const struct orient *o, const struct population 
     const uint64_t seed = (uint64_t)p->seed;
     const double *cell_A = o->experiment->crystals[crystal].cell_A;
     (void)population_strain(population, cell_A, seed, id, index, r.strain);
-    r.has_cells = population_cells(population, cell_A, seed, id, index, r.cells);
-    r.has_spread = population_spread(population, seed, id, index, &r.spread_rad);
-    if (r.has_spread && !o->experiment->crystals[crystal].has_ensemble)
+    const struct crystal *own = &o->experiment->crystals[crystal];
+    r.has_cells = o->experiment->sizes_vary;
+    if (!population_cells(population, cell_A, seed, id, index, r.cells))
+        memcpy(r.cells, own->cells, sizeof r.cells);
+    r.has_spread = o->experiment->spreads_vary;
+    r.spread_rad = own->has_ensemble ? own->mosaic_rms_rad[0] : p->mosaic_rad;
+    (void)population_spread(population, seed, id, index, &r.spread_rad);
+    if (r.has_spread && !own->has_ensemble)
         r.mosaic_rad = r.spread_rad;
     if (o->listed)
         return setup_lattice_rotated(o->experiment, crystal,

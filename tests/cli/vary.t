@@ -100,6 +100,25 @@ is 'edges are between their limits, and reach both' "$(edges both as | cut -d' '
 check 'edges are 40 A on average' within "$(edges both as)" 39.9 40.1
 is 'edges of one length stay equal' "$(edges both cs)" "$(edges both as)"
 
+# --- a table of the values of each frame
+printf '# made by hand\nsize mosaic\n33\t0.5\n-   -\n33  -\n' >values
+list='--ncells=12,9,8'
+frames drawn cpu "$list" --vary-file=values --mosaic-domains=7 --mosaic=0.2
+is 'a table decides how many frames there are' "$(ls drawn_?.raw | wc -l)" 3
+frames given cpu '--ncells=6,5,4' --mosaic-domains=7 --mosaic=0.5
+check 'frame 0 has the size and the spread of the first line' cmp drawn_0.raw given_0.raw
+frames given cpu "$list" --mosaic-domains=7 --mosaic=0.2 --frames=3
+check '-: the size and the spread of other options' cmp drawn_1.raw given_1.raw
+frames given cpu '--ncells=6,5,4' --mosaic-domains=7 --mosaic=0.2 --frames=3
+check 'a size of the table, and the spread of --mosaic' cmp drawn_2.raw given_2.raw
+printf 'mosaic-rms a\n- 51\n0.2 -\n' >values
+frames drawn cpu "$closed --mosaic-rms=0.1" --vary-file=values --truth=listed.tsv
+frames given cpu "$closed --mosaic-rms=0.2" --frames=2
+check 'closed form: the spread of the second line' cmp drawn_1.raw given_1.raw
+frames given cpu "$closed --mosaic-rms=0.1" --vary=a=choice:51
+check 'closed form: the edge of the first line' cmp drawn_0.raw given_0.raw
+is 'the ground truth has the values' "$(column listed.tsv mosaic_deg | paste -s -d' ')" '0.1 0.1 0.1 0.2 0.2 0.2'
+
 # --- the width of a spot: 99 % of exp(-2 (L q)^2/0.63) in a circle of pi 0.63 ln(100)/(2 L^2)
 photons() { # ORIENT...
 	bragg-geometry --quiet --detpixels=192 --pixel=0.1 --distance=100 --wavelength=1 --cell=40,40,40,90,90,90 --default-F=100 \
@@ -155,6 +174,16 @@ is 'headers have the cells of the lattice' "$(header head_2.img BRAGG_CELLS_ALON
 bragg-replay --quiet spots.nxs | bragg-write --quiet 'again_%d.raw'
 bragg-replay --quiet spots.rec | bragg-write --quiet 'first_%d.raw'
 check 'NXmx is played again' cmp again_2.raw first_2.raw
+printf 'size\n20\n30\n' >values
+lineage() { # the lineage of the frames of a table
+	bragg-geometry --quiet --detpixels=8 --cell=40,40,40 --default-F=1 --ncells=10 | bragg-orient --quiet --vary-file="$1" |
+		bragg-intensity --quiet | bragg-write --quiet --overwrite 'lineage_%d.raw'
+	head -1 lineage.raw.index
+}
+cp values same
+printf 'size\n20\n31\n' >other
+check 'tables with the same values have the same lineage' [ -n "$(lineage values)" -a "$(lineage values)" = "$(lineage same)" ]
+check 'tables with other values have another lineage' [ "$(lineage values)" != "$(lineage other)" ]
 cat >run.yaml <<'END'
 stages:
   - name: geometry
