@@ -3,8 +3,8 @@
 
     labels.py
 
-The images are simulated in two worker processes while the loop runs.  Put the training step into the
-loop.  See braggpipe.torch.Labelled and braggpipe.Dataset.
+The images are simulated in two worker processes while the loop runs.  Only reflections that stand out
+from the noise (z above 5) label their pixels.  Put the training step into the loop.  See braggpipe.torch.Labelled and braggpipe.Dataset.
 """
 import torch.utils.data
 
@@ -12,7 +12,7 @@ from braggpipe.torch import Labelled
 
 
 def main():
-    train = Labelled(frames=20, split="train", random=True, detpixels=256, pixel=0.4, ncells=10, fluence=1e26)
+    train = Labelled(visible=5, frames=20, split="train", random=True, detpixels=256, pixel=0.4, ncells=10, fluence=1e26)
     for images, labels in torch.utils.data.DataLoader(train, batch_size=4, num_workers=2):
         print(tuple(images.shape), int((labels > 0).sum()), "pixels with a label")
 

@@ -236,12 +236,15 @@ struct experiment {
     bool counts_photons;  // the detector counts photons, so its pixels have no offset
     bool sample_moves;    // frames have places on a sample holder, see struct recipe
     bool detector_moves;  // frames may have shifts, see struct recipe
-    bool sizes_vary;      // lattices may have numbers of cells of their own, see struct lattice
+    bool sizes_vary;      // lattices have numbers of cells of their own, see struct lattice
+    bool spreads_vary;    // lattices have mosaic spreads of their own, see struct lattice
     bool has_reasons;     // reasons for masked pixels are known:
     uint8_t *reasons;     // owned; enum mask_reason for each pixel of the frame; else NULL
     /* Values that later stages set for headers and clients. */
     double adc_offset;                      // ADU of a pixel without photons (0 before noise)
     double gain;                            // ADU per photon (1 before noise)
+    bool has_readout;                       // pixels have readout noise:
+    double readout_adu;                     // its standard deviation
     double saturation;                      // largest value in ADU; 0: none
     bool gain_switches;                     // values are words of several gain levels.  gain
                                             // and adc_offset are those of the first level;

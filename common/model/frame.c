@@ -256,7 +256,29 @@ void reflection_table_add(struct reflection_table *t, const float *background)
         for (int32_t k = 0; k < t->rows[i].pixels; k++)
             sum += (double)background[*pixel++];
         t->rows[i].background += (float)sum;
+        t->rows[i].z = 0.0F;
     }
+}
+
+double reflection_z(const struct reflection_row *row, double readout_photons)
+{
+    const double pixels = row->pixels, background = (double)row->background;
+    const double variance = row->photons + background + pixels * readout_photons * readout_photons;
+    return variance > 0.0 ? row->photons / sqrt(variance) : 0.0;
+}
+
+void reflection_table_rate(struct reflection_table *t, const struct experiment *x)
+{
+    const double readout_photons = x->has_readout ? x->readout_adu / fabs(x->gain) : 0.0;
+    for (size_t i = 0; i < t->count; i++)
+        if (t->rows[i].z == 0.0F)
+            t->rows[i].z = (float)reflection_z(&t->rows[i], readout_photons);
+}
+
+void reflection_table_unrate(struct reflection_table *t)
+{
+    for (size_t i = 0; i < t->count; i++)
+        t->rows[i].z = 0.0F;
 }
 
 /* --- the result of a fit ------------------------------------------------- */

@@ -206,15 +206,24 @@ struct reflection_row {
                         // wavelength, at the middle of the rotation; positive inside
     int32_t lattice;    // number in the recipe
     int32_t hkl[3];
-    int32_t panel;      // panel with most of the photons; the centroid is in it
-    int32_t pixels;     // smallest number that holds REFLECTION_SHARE of the photons, >= 1
-    float peak;         // photons of the brightest pixel
-    float F2;           // squared structure factor of hkl, electrons^2
-    float background;   // photons of these pixels that are not from the crystal
-    uint32_t reserved;  // 0
+    int32_t panel;     // panel with most of the photons; the centroid is in it
+    int32_t pixels;    // smallest number that holds REFLECTION_SHARE of the photons, >= 1
+    float peak;        // photons of the brightest pixel
+    float F2;          // squared structure factor of hkl, electrons^2
+    float background;  // photons of these pixels that are not from the crystal
+    float z;           // reflection_z; 0: not computed
 };
 
 #define REFLECTION_SHARE 0.99
+
+/* A reflection is visible if its z is above this number: spot finders find half of the reflections
+ * at a z of 4.3 to 5.9. */
+#define REFLECTION_VISIBLE_Z 5.0
+
+/* Returns z, the photons of a reflection relative to the noise of their sum over its pixels:
+ * P / sqrt(P + B + n r^2), for P photons, B photons of background in its n pixels, and a readout
+ * noise of r photons.  0: it has no photons. */
+double reflection_z(const struct reflection_row *row, double readout_photons);
 
 /* A pixel with fewer photons of a reflection does not get the label of that reflection. */
 #define LABEL_LEAST_PHOTONS 0.1
@@ -239,8 +248,15 @@ struct reflection_table {
 void reflection_table_free(struct reflection_table *t);
 
 /* Adds background[items], an image with the pixels of the frame, to the `background` of each row:
- * the sum over the listed pixels of the row.  Does nothing if pixels are not listed. */
+ * the sum over the listed pixels of the row.  Does nothing if pixels are not listed.  Clears their
+ * z. */
 void reflection_table_add(struct reflection_table *t, const float *background);
+
+/* Computes z of the rows whose z is 0, for the readout noise of *x. */
+void reflection_table_rate(struct reflection_table *t, const struct experiment *x);
+
+/* Sets z of all rows to 0, because their noise changes. */
+void reflection_table_unrate(struct reflection_table *t);
 
 /* --- the result of a fit ------------------------------------------------- */
 

@@ -88,10 +88,14 @@ const struct crystal *lattice_crystal(const struct experiment *x, const struct l
                                       struct crystal *own)
 {
     const struct crystal *of = &x->crystals[l->crystal];
-    if (!l->has_cells)
+    const bool spread = l->has_spread && of->has_ensemble;
+    if (!l->has_cells && !spread)
         return of;
     *own = *of;
-    memcpy(own->cells, l->cells, sizeof own->cells);
+    if (l->has_cells)
+        memcpy(own->cells, l->cells, sizeof own->cells);
+    for (int i = 0; i < 3 && spread; i++)
+        own->mosaic_rms_rad[i] = l->spread_rad;
     return own;
 }
 

@@ -27,6 +27,9 @@ struct lattice {
     double *cells_m;  // owned, nphi x 9: rows a, b, c in m, rotated by phi
     bool has_cells;   // the crystal of this lattice has its own size:
     double cells[3];  // unit cells along a, b, c, at most those of its crystal
+    bool has_spread;  // the crystal of this lattice has its own mosaic spread:
+    double spread_rad;  // rms of the rotations about each axis if its crystal has an ensemble, at
+                        // least that of its crystal; else the half-width of `domains`
     size_t ndomains;
     bool mosaic;      // false: the only domain is the identity and is not applied
     double *domains;  // owned, ndomains x 9: row-major rotation applied after phi

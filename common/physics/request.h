@@ -171,6 +171,8 @@ struct orientation_request {
     double strain[3];      // relative changes of the edges a, b, c of the cell
     bool has_cells;        // the crystal has its own unit cells along a, b, c:
     double cells[3];
+    bool has_spread;    // the crystal has its own mosaic spread, which is in closed form or in
+    double spread_rad;  // mosaic_rad as well
     bool is_aside;      // the middle of the crystal is not in the middle of the beam but at
     double aside_m[3];  // aside_m[] from there, in the laboratory frame at phi 0
     double phi_rad;

@@ -284,6 +284,9 @@ static void add_sigmas(const struct score *s, struct figures *f)
         add_figure(f, group, "recall", ratio(s->sigma_found[i], s->sigma_true[i]), NULL);
         add_count(f, group, "n", s->sigma_true[i]);
     }
+    add_figure(f, "spots.visible", "recall", ratio(s->visible_found, s->visible_true),
+               "no reflection of the ground truth is visible");
+    add_count(f, "spots.visible", "n", s->visible_true);
     if (ratio(s->strong_faint, s->strong_true) >= FAINT_TOLD && !by_sigma)
         figures_note(f,
                      "%zu of %zu strong reflections (more than %g photons) have I/sigma below %g "

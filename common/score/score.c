@@ -297,6 +297,7 @@ static bool score_truth(struct score *s, const struct truth_frame *f, bool hit, 
         const bool strong = score_is_strong(s->settings, r);
         s->strong_true += strong;
         s->strong_faint += strong && score_sigmas(r) < SCORE_FAINT_SIGMA;
+        s->visible_true += score_sigmas(r) > REFLECTION_VISIBLE_Z;
         s->has_background = s->has_background || r->background > 0.0F;
         s->bin_true[score_bin(r->photons)]++;
         s->sigma_true[score_bin(score_sigmas(r))]++;
@@ -315,6 +316,7 @@ static void take_pair(struct score *s, const struct reflection_row *r,
     s->spots_right++;
     s->strong_found += score_is_strong(s->settings, r);
     s->bin_found[score_bin(r->photons)]++;
+    s->visible_found += score_sigmas(r) > REFLECTION_VISIBLE_Z;
     s->sigma_found[score_bin(score_sigmas(r))]++;
     values_add(&s->centroid_px, hypot(fast, slow));
     if (r->photons > PLACED_PHOTONS)

@@ -172,7 +172,8 @@ struct score {
     size_t strong_true, strong_found, bin_true[SCORE_BINS], bin_found[SCORE_BINS];
     bool has_background;  // the ground truth has photons of background
     size_t sigma_true[SCORE_BINS], sigma_found[SCORE_BINS];  // binned by I/sigma
-    size_t strong_faint;  // strong reflections with I/sigma below SCORE_FAINT_SIGMA
+    size_t visible_true, visible_found;  // reflections with I/sigma above REFLECTION_VISIBLE_Z
+    size_t strong_faint;                 // strong reflections with I/sigma below SCORE_FAINT_SIGMA
     size_t found_bin[SCORE_BINS], found_right[SCORE_BINS];  // binned by the measured photons
     struct roc hits_by_spots, hits_by_score;  // frames of the ground truth by found spots and by
                                               // score; a frame without a score ranks last
@@ -241,8 +242,8 @@ int score_bin(double photons);
 /* A spot finder that uses the usual threshold does not find a reflection below this I/sigma. */
 #define SCORE_FAINT_SIGMA 3.0
 
-/* Returns I/sigma of a reflection as counting statistics allow: sigma^2 is the sum of its photons
- * and of the photons of background in its pixels.  Noise of the detector is not included. */
+/* Returns I/sigma of a reflection, the z of model/frame.h: sigma^2 is the sum of its photons, of
+ * the photons of background in its pixels, and of their readout noise (truth_add_noise). */
 static inline double score_sigmas(const struct reflection_row *r)
 {
     return r->photons / sqrt(r->photons + (double)r->background);

@@ -88,6 +88,10 @@ enum status truth_part_reach(struct truth_part *p, size_t first, size_t last, si
 const struct reflection_row *truth_part_rows(const struct truth_part *p, size_t frame,
                                              size_t *nrows);
 
+/* Adds the variance of the readout noise, which z contains, to the background of rows, so that
+ * photons plus background is the variance of their sum.  Rows without z are unchanged. */
+void truth_add_noise(struct reflection_row *rows, size_t count);
+
 /* Frees the reflections that are in memory, and closes the file. */
 void truth_part_forget(struct truth_part *p);
 

@@ -98,14 +98,16 @@ static void take_detector(struct truth_part *part, const struct recording_truth 
 }
 
 static enum status add_recorded_frame(struct truth_part *part, const struct recording_truth *p,
-                                      const struct frame *f, struct error *e)
+                                      struct frame *f, struct error *e)
 {
-    const struct reflection_table *t = &f->reflections;
+    struct reflection_table *t = &f->reflections;
     if (!t->present)
         return error_set(e, STATUS_INPUT,
                          "%s: frame %" PRIu64
                          " has no reflections. Run bragg-intensity with --reflections",
                          part->path, f->recipe.id);
+    reflection_table_rate(t, &p->x);
+    truth_add_noise(t->rows, t->count);
     nxmx_rows_add(&part->rows, &p->x, &f->recipe, 0);
     nxmx_rows_note(&part->rows, f->recipe.id, &(struct nxmx_reflection_counts){.rows = t->count});
     struct reflection_row *more =
@@ -396,10 +398,10 @@ static enum status truth_tables_read(struct truth_part *part, struct error *e)
 /* Columns of the two kinds of tables: of reflections ("row") and of lattices ("truth"). */
 enum { FRAME, LATTICE, COMMON };
 enum { H = COMMON, K, L, PANEL, FAST, SLOW, PHOTONS, ROW_COLUMNS };
-enum { BACKGROUND = ROW_COLUMNS };  // optional
+enum { BACKGROUND = ROW_COLUMNS, Z, OPTIONAL = Z + 1 - ROW_COLUMNS };  // optional columns
 enum { CRYSTAL = COMMON, ASTAR_X, PANEL_DEG = ASTAR_X + 9, TRUTH_COLUMNS };
-static const char *const row_names[] = {"frame", "lattice", "h",    "k",       "l",
-                                        "panel", "fast",    "slow", "photons", "background"};
+static const char *const row_names[] = {"frame", "lattice", "h",       "k",          "l", "panel",
+                                        "fast",  "slow",    "photons", "background", "z"};
 static const char *const truth_names[TRUTH_COLUMNS] = {
     "frame",   "lattice", "crystal", "astar_x", "astar_y", "astar_z",  "bstar_x",
     "bstar_y", "bstar_z", "cstar_x", "cstar_y", "cstar_z", "panel_deg"};
@@ -467,13 +469,14 @@ static enum status read_title(struct table *t, bool *sent, struct error *e)
                 t->of_rows || c < COMMON ? t->names[c] : "photons, nor");
     }
     if (t->of_rows)
-        t->at[BACKGROUND] = items_find(t->words, t->nwords, row_names[BACKGROUND]);
+        for (int c = BACKGROUND; c <= Z; c++)
+            t->at[c] = items_find(t->words, t->nwords, row_names[c]);
     return STATUS_OK;
 }
 
 static enum status check_items(const struct table *t, struct error *e)
 {
-    for (int c = 0; c < t->ncolumns + t->of_rows; c++)
+    for (int c = 0; c < t->ncolumns + (t->of_rows ? OPTIONAL : 0); c++)
         if (t->at[c] >= t->nwords)
             return lines_fail(&t->lines, e, "has %d items; %s is missing", t->nwords, t->names[c]);
     if (t->nwords > t->titles)
@@ -518,7 +521,8 @@ static enum status take_lattice(const struct table *t, struct answer *a, struct 
 /* Reads a reflection.  Adds lattices up to that of the reflection. */
 static enum status take_row(struct table *t, double lattice, struct answer *a, struct error *e)
 {
-    double v[ROW_COLUMNS] = {0}, background = 0.0;
+    static const double ROUNDED_Z = 1e-5;  // of 6 digits
+    double v[ROW_COLUMNS] = {0}, background = 0.0, z = 0.0;
     enum status s = STATUS_OK;
     for (int c = H; c <= L && !s; c++)
         s = take_number(t, c, true, -INDEX_MAX, INDEX_MAX, &v[c], e);
@@ -528,8 +532,12 @@ static enum status take_row(struct table *t, double lattice, struct answer *a, s
     s = s ? s : take_number(t, PHOTONS, false, 0, 1e300, &v[PHOTONS], e);
     if (!s && t->at[BACKGROUND] >= 0)
         s = take_number(t, BACKGROUND, false, 0, 1e30, &background, e);
+    if (!s && t->at[Z] >= 0)
+        s = take_number(t, Z, false, 0, 1e30, &z, e);
     if (s)
         return s;
+    const double counted = sqrt(v[PHOTONS] + background),
+                 all = z > 0.0 ? v[PHOTONS] / z : counted;  // also the readout noise
     while ((double)a->nlattices <= lattice)
         (void)answer_add_lattice(a);
     *answer_add_reflection(a) =
@@ -539,7 +547,7 @@ static enum status take_row(struct table *t, double lattice, struct answer *a, s
                                    .slow = v[SLOW],
                                    .measured = true,
                                    .intensity = v[PHOTONS],
-                                   .sigma = sqrt(v[PHOTONS] + background)};
+                                   .sigma = all > counted * (1.0 + ROUNDED_Z) ? all : counted};
     a->lattices[a->nlattices - 1].count++;
     t->panels = fmax(t->panels, v[PANEL] + 1.0);
     return STATUS_OK;

@@ -52,6 +52,18 @@ static enum status check_sums(struct truth_part *p, size_t first, size_t end, st
     return s;
 }
 
+void truth_add_noise(struct reflection_row *rows, size_t count)
+{
+    static const double ROUNDED_Z = 1e-5;  // z is a float32
+    for (size_t i = 0; i < count; i++) {
+        struct reflection_row *row = &rows[i];
+        const double z = (double)row->z, root = z > 0.0 ? row->photons / z : 0.0;
+        const double known = row->photons + (double)row->background;
+        if (root * root > known * (1.0 + ROUNDED_Z))
+            row->background = (float)(root * root - row->photons);
+    }
+}
+
 /* Reads the reflections of frames [first, last], and of some frames after them up to `most` rows.
  */
 static enum status read_block(struct truth_part *p, size_t first, size_t last, size_t most,
@@ -79,6 +91,8 @@ static enum status read_block(struct truth_part *p, size_t first, size_t last, s
             : error_set(e, STATUS_INPUT, "%s: cannot read the reflections of frame %" PRIu64,
                         p->path, number);
     good = good ? good : check_sums(p, first, end, e);
+    if (!good)
+        truth_add_noise(p->block, count);
     if (!p->stays_open)
         close_file(p);
     if (good)

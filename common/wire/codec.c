@@ -217,6 +217,7 @@ static const struct field experiment_fields[] = {
     MEMBER(physics, ENUM, .limit = PHYSICS_FAITHFUL),
     MEMBER(pulse_ids, MAP, .table = &pulse_table, .flags = FIELD_ABSENT,
            .present_offset = offsetof(struct experiment, has_pulse_ids)),
+    GIVEN(readout_adu, 0, has_readout),
     MEMBER(reasons, DATA, .bytes = reasons_bytes, .flags = FIELD_OPTIONAL | FIELD_ABSENT,
            .present_offset = offsetof(struct experiment, has_reasons)),
     MEMBER(sample_moves, BOOL, .flags = FIELD_ABSENT,
@@ -226,6 +227,8 @@ static const struct field experiment_fields[] = {
     MEMBER(sizes_vary, BOOL, .flags = FIELD_ABSENT,
            .present_offset = offsetof(struct experiment, sizes_vary)),
     MEMBER(spindle, REAL, .count = 3),
+    MEMBER(spreads_vary, BOOL, .flags = FIELD_ABSENT,
+           .present_offset = offsetof(struct experiment, spreads_vary)),
     MEMBER(water_m, REAL),
 };
 TABLE(experiment);
@@ -331,6 +334,7 @@ static const struct field lattice_fields[] = {
     MEMBER(phi_rad, DATA, .bytes = phi_bytes, .flags = FIELD_REALS),
     MEMBER(reciprocal_A, REAL, .count = 9),
     MEMBER(rotation, REAL, .count = 9),
+    GIVEN(spread_rad, 0, has_spread),
     MEMBER(weight, REAL),
 };
 TABLE(lattice);
@@ -493,7 +497,8 @@ struct codec_expected codec_expect(const struct experiment *x)
                                       .crystals = x->ncrystals,
                                       .detector_moves = x->detector_moves,
                                       .sample_moves = x->sample_moves,
-                                      .sizes_vary = x->sizes_vary};
+                                      .sizes_vary = x->sizes_vary,
+                                      .spreads_vary = x->spreads_vary};
     memcpy(expected.lineage, x->lineage, sizeof expected.lineage);
     return expected;
 }
@@ -508,8 +513,9 @@ static bool are_consistent(const struct reflection_table *t, const struct recipe
     for (size_t i = 0; i < t->count; i++) {
         const struct reflection_row *row = &t->rows[i];
         const double reals[] = {
-            row->fast,  row->slow,         row->photons,    row->phi_deg,
-            row->s_1_A, (double)row->peak, (double)row->F2, (double)row->background};
+            row->fast,     row->slow,         row->photons,    row->phi_deg,
+            row->s_1_A,    (double)row->peak, (double)row->F2, (double)row->background,
+            (double)row->z};
         for (size_t k = 0; k < sizeof reals / sizeof *reals; k++)
             if (!isfinite(reals[k]))
                 return false;
@@ -539,6 +545,25 @@ static bool has_possible_cells(const struct lattice *l)
     for (int i = 0; i < 3 && l->has_cells; i++)
         good = good && l->cells[i] >= 1.0 && l->cells[i] <= MOST;
     return good;
+}
+
+/* Refuses a lattice whose mosaic spread is impossible, or does not fit the experiment. */
+static enum status check_spread(const struct lattice *l, const struct codec_expected *expected,
+                                unsigned long long id, struct error *e)
+{
+    static const double MOST_RAD = 2.0 * M_PI;
+    if (l->has_spread != expected->spreads_vary)
+        return error_set(e, STATUS_INPUT,
+                         "frame %llu has a lattice %s a mosaic spread of its own, but the "
+                         "experiment has spreads_vary %s",
+                         id, expected->spreads_vary ? "without" : "with",
+                         expected->spreads_vary ? "true" : "false");
+    return !l->has_spread || (l->spread_rad >= 0.0 && l->spread_rad <= MOST_RAD)
+               ? STATUS_OK
+               : error_set(e, STATUS_INPUT,
+                           "frame %llu has a lattice with an impossible mosaic spread (got %g "
+                           "rad); expected 0 to 6.28 rad",
+                           id, l->spread_rad);
 }
 
 static enum status check_frame(const struct envelope *n, const struct codec_expected *expected,
@@ -580,6 +605,11 @@ static enum status check_frame(const struct envelope *n, const struct codec_expe
                              "sizes_vary %s",
                              id, expected->sizes_vary ? "without" : "with",
                              expected->sizes_vary ? "true" : "false");
+    for (size_t i = 0; i < r->nlattices; i++) {
+        const enum status s = check_spread(&r->lattices[i], expected, id, e);
+        if (s)
+            return s;
+    }
     if (r->has_shift && !expected->detector_moves)
         return error_set(
             e, STATUS_INPUT,

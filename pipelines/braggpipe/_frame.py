@@ -18,9 +18,9 @@ Array = numpy.typing.NDArray[Any]
 
 WIRE_ROW = numpy.dtype([*((name, "<f8") for name in ("fast", "slow", "photons", "phi", "s")),
                         *((name, "<i4") for name in ("lattice", "h", "k", "l", "panel", "pixels")),
-                        *((name, "<f4") for name in ("peak", "F2", "background")), ("zero", "<u4")])  # of a message, see bragg-wire(5)
-_NAMES: list[str] = [*(WIRE_ROW.names or ())][:-1]
-ROW = numpy.dtype([*((name, WIRE_ROW[name]) for name in _NAMES[:-1]), ("background", "<f8")])  #: type of a row of Frame.reflections
+                        *((name, "<f4") for name in ("peak", "F2", "background", "z"))])  # of a message, see bragg-wire(5)
+_NAMES: list[str] = [*(WIRE_ROW.names or ())]
+ROW = numpy.dtype([*((name, WIRE_ROW[name]) for name in _NAMES[:-2]), ("background", "<f8"), ("z", "<f8")])  #: type of a row of Frame.reflections
 _WORD_OF_REASONS = numpy.array([1] + [2 * (k & 1) + 8 * (k & 2) + 64 * (k & 4) for k in range(1, 8)], "<u4")  # see Experiment.mask
 _HC_EV_A = 12398.419843320026  # photon energy in eV times wavelength in A (CODATA 2018, exact)
 
@@ -88,6 +88,8 @@ class Lattice:
         weight: factor on the intensity.
         ncells: (3,) number of unit cells along a, b, c: of the crystal form, or of this crystal with
             bragg-orient --vary=size.
+        mosaic_deg: mosaic spread of this crystal in degrees: half-width of its domains, or rms in
+            closed form.  None without bragg-orient --vary=mosaic or mosaic-rms.
     """
 
     crystal: int
@@ -97,6 +99,7 @@ class Lattice:
     reciprocal_A: Array
     weight: float
     ncells: Array
+    mosaic_deg: float | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -272,7 +275,9 @@ class Frame:
         unit: unit of the pixels, "ADU" or "photons".
         reflections: (rows,) structured array, one row per reflection, sorted by lattice, h, k, l.
             Columns (see bragg-wire(5)): lattice, h, k, l, panel, fast, slow (centroid in px; pixel i
-            covers i to i + 1), photons, peak, pixels, phi (deg), s (1/A), F2, background.
+            covers i to i + 1), photons, peak, pixels, phi (deg), s (1/A), F2, background, and z: the
+            photons divided by the noise of their sum over `pixels` (counting and readout).  A
+            reflection with z above 5 is visible.
             None: use the option reflections=1.
         F_derivatives: (pixels, values), derivatives by the structure factors |F| of .reflections.
             The rows follow each other, each with as many entries as its column `pixels` says.
@@ -528,27 +533,28 @@ def _truth(recipe: Keys, payload: Sequence[Any], experiment: Experiment) -> Trut
     for one in recipe["lattices"]:
         crystal, reciprocal_A = experiment.crystals[one["crystal"]], _matrix(one["reciprocal_A"])
         lattices.append(Lattice(one["crystal"], crystal.name, _own_cell(crystal.cell, reciprocal_A), _matrix(one["rotation"]),
-                                reciprocal_A, one["weight"], numpy.array(one.get("cells", crystal.ncells), "f8")))
+                                reciprocal_A, one["weight"], numpy.array(one.get("cells", crystal.ncells), "f8"),
+                                float(numpy.degrees(one["spread_rad"])) if "spread_rad" in one else None))
     return Truth(recipe["seed"], wavelength_A, fluence, float(numpy.degrees(recipe["phi_rad"])),
                  float(numpy.degrees(recipe["osc_rad"])), lattices, numpy.array(recipe.get("shift_m", [0.0] * 3), "f8"),
                  _memory_cell(recipe["id"], experiment.keys.get("pulse_ids", {})))
 
 
-def _reflections(keys: Keys | None, payload: Sequence[Any]) -> tuple[Array | None, Array | None]:
+def _reflections(keys: Keys | None, payload: Sequence[Any], experiment: Keys) -> tuple[Array | None, Array | None]:
     """Returns the rows and the labels of a frame message; None for each that is absent."""
     if keys is None:
         return None, None
     rows, labels = (b"" if keys[name] is None else payload[keys[name]] for name in ("rows", "labels"))
-    return _rows(rows), numpy.frombuffer(labels, "<u4") if keys["nlabels"] else None
+    return rows_of(numpy.frombuffer(rows, WIRE_ROW), experiment), numpy.frombuffer(labels, "<u4") if keys["nlabels"] else None
 
 
-def _rows(data: Any) -> Array:
-    """Returns the reflections of a message.
-
-    `background` becomes a float64, because NumPy does not copy unused bytes: a copy of the table of
-    the message would contain undefined bytes.
-    """
-    rows = numpy.frombuffer(data, WIRE_ROW)[_NAMES].astype(ROW)
+def rows_of(wire: Array, experiment: Keys) -> Array:
+    """Returns the reflections of a message, with z for the readout noise of an experiment if z is 0."""
+    rows = wire.astype(ROW)
+    readout = experiment.get("readout_adu", 0.0) / abs(experiment.get("gain", 1.0))
+    variance = rows["photons"] + rows["background"] + rows["pixels"] * readout ** 2
+    computed = rows["photons"] / numpy.sqrt(variance, where=variance > 0, out=numpy.ones_like(variance))
+    rows["z"] = numpy.where(rows["z"] == 0, computed, rows["z"])
     rows.flags.writeable = False
     return rows
 
@@ -600,7 +606,7 @@ def frame_of(number: int, keys: Keys, payload: Sequence[Any], experiment: Experi
     derivatives, listed = _derivatives(keys, payload, experiment.count)
     arrays = [None, *payload[1:]] if image["pixels"] == 0 else list(payload)  # the ground truth must not keep the pixels alive
     return Frame(number, experiment, pixels, lambda: _truth(recipe, arrays, experiment), image["unit"] == 1,
-                 *_reflections(keys.get("reflections"), payload), derivatives,
+                 *_reflections(keys.get("reflections"), payload, experiment.keys), derivatives,
                  _F_derivatives(keys.get("reflections"), payload), listed)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy
 
-from braggpipe._frame import ROW, WIRE_ROW, Array, Crystal, Experiment, Frame, Frames, Lattice, Loop, Panel, Truth, Words, make_panel
+from braggpipe._frame import WIRE_ROW, Array, Crystal, Experiment, Frame, Frames, Lattice, Loop, Panel, Truth, Words, make_panel, rows_of
 from braggpipe._wire import sum_parts
 
 
@@ -114,6 +114,11 @@ class NXmx(Frames):
         """The unit cells along a, b, c of each lattice, read once.  None: those of its crystal."""
         return self.own["lattice_cells_along_axes"][()] if "lattice_cells_along_axes" in self.own else None
 
+    @functools.cached_property
+    def _spreads(self) -> Any:
+        """The mosaic spread of each lattice in degrees, read once.  None: that of its crystal."""
+        return self.own["lattice_mosaic_spread"][()] if "lattice_mosaic_spread" in self.own else None
+
     @property
     def experiment(self) -> Experiment:
         return self._experiment
@@ -170,7 +175,7 @@ class NXmx(Frames):
             lattices.append(Lattice(index, crystals[index].name, numpy.array(one["cell"]),
                                     self.to_lab @ one["orientation"].reshape(3, 3),
                                     (self.to_lab @ one["a_matrix"].reshape(3, 3)).T, float(one["share"]),
-                                    numpy.array(ncells, "f8")))
+                                    numpy.array(ncells, "f8"), None if self._spreads is None else float(self._spreads[place])))
         return Truth(int(row["seed"]), float(row["wavelength"]), float(row["fluence"]),
                      float(row["rotation_start"]), float(row["rotation_width"]), lattices,
                      self.shift_m[int(row["number"])], self.cell.get(int(row["number"])))
@@ -189,8 +194,10 @@ class NXmx(Frames):
             return None
         first, end = int(self._ends[index - 1]) if index else 0, int(self._ends[index])
         rows = numpy.zeros(end - first, WIRE_ROW)
-        for name in ROW.names or ():
-            rows[name] = self.file["entry/reflections"][name][first:end]
+        table = self.file["entry/reflections"]
+        for name in WIRE_ROW.names or ():
+            if name in table:  # files of previous versions have no z
+                rows[name] = table[name][first:end]
         return rows
 
     @functools.cached_property
@@ -213,7 +220,12 @@ class NXmx(Frames):
         row["file"] = 0
         yield row.tobytes()
         end = int(self._lattice_ends[index])
-        yield self._lattices[end - int(row["lattices"][0]):end].tobytes()
+        for place in range(end - int(row["lattices"][0]), end):
+            yield self._lattices[place:place + 1].tobytes()
+            if self._sizes is not None:
+                yield self._sizes[place].tobytes()
+            if self._spreads is not None:
+                yield self._spreads[place].tobytes()
         if rows is not None:
             yield rows
         if self._pixel_ends is not None:
@@ -257,7 +269,7 @@ class NXmx(Frames):
 
     def __getitem__(self, index: int) -> Frame:
         """Returns the frame at a place in the order of the file, from 0."""
-        self._sizes  # read before the file can be closed
+        self._sizes, self._spreads  # read before the file can be closed
         self._lattices  # read before the file can be closed
         row = self._rows[index]
         index %= len(self)
@@ -266,7 +278,7 @@ class NXmx(Frames):
         rows, labels, derivatives = self._reflections(index), self._labels(index), self._derivatives(index)
         self._check(index, [pixels, *(derivatives or {}).values(), *([] if labels is None else [labels])], rows)
         return Frame(int(row["number"]), self._experiment, pixels, functools.partial(self._truth, row), pixels.dtype.kind != "f",
-                     None if rows is None else rows[list(ROW.names or ())].astype(ROW), labels, derivatives=derivatives)
+                     None if rows is None else rows_of(rows, self._experiment.keys), labels, derivatives=derivatives)
 
     def close(self) -> None:
         self.file.close()

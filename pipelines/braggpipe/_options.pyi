@@ -175,6 +175,7 @@ class Orient(TypedDict, total=False):
     train_pulses: Number
     truth: Path
     vary: Keys
+    vary_file: Path
     wavelength_jitter: Number
 
 
@@ -485,6 +486,7 @@ class SetOptions(TypedDict, total=False):
     twotheta_axis: Numbers
     unmasked: Flag
     vary: Keys
+    vary_file: Path
     water: Number
     wavelength: Number
     wavelength_jitter: Number
@@ -645,6 +647,7 @@ class RecipesOptions(TypedDict, total=False):
     twotheta: Number
     twotheta_axis: Numbers
     vary: Keys
+    vary_file: Path
     wavelength: Number
     wavelength_jitter: Number
     weights: Literal["ignore", "apply", "override"] | None

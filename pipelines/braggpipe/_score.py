@@ -73,8 +73,8 @@ def score(frames: Frame | Iterable[Frame], spots: Any, *, strong_photons: float 
             detector has several.
         strong_photons: a reflection is strong if it has more photons.
         strong_sigma: a reflection is strong if its I/sigma is above this number, instead of by its
-            photons.  sigma is the square root of its photons plus those of the background in its
-            pixels.
+            photons.  This is the column z of Frame.reflections: sigma is the noise of its photons, of
+            the background in its pixels, and of their readout.  A reflection above 5 is visible.
 
     Raises ValueError if a frame has no reflections, if there is not one list of spots for each frame,
     or if a position is not a number or its panel does not exist.
@@ -137,7 +137,7 @@ class _Total:
         spot, row = _match(rows, found)
         photons = rows["photons"]
         strong = photons > self.strong_photons if self.strong_sigma is None else \
-            photons / numpy.sqrt(photons + rows["background"]) > self.strong_sigma
+            rows["z"] > self.strong_sigma
         self.frames += 1
         self.true += len(rows)
         self.found += len(found)
@@ -209,8 +209,10 @@ def _reflections(frame: Frame) -> Array:
             joined[index] = row.copy()
             continue
         one = joined[index]
+        noise = (one["photons"] / one["z"]) ** 2 + row["photons"] if one["z"] else 0.0
         one["photons"] += row["photons"]
         if one["panel"] == row["panel"]:
             for name in ("fast", "slow"):
                 one[name] += row["photons"] / one["photons"] * (row[name] - one[name])
+        one["z"] = one["photons"] / math.sqrt(noise) if noise else 0.0
     return numpy.array(list(joined.values()), rows.dtype)

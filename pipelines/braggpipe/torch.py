@@ -8,6 +8,7 @@ braggpipe.Dataset and braggpipe.Model.torch need no import of this module.
 """
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -36,13 +37,24 @@ def image_and_labels(frame: Frame) -> tuple[torch.Tensor, torch.Tensor]:
 
     The label of a pixel identifies the reflection that contributes most photons to the pixel: the row
     of this reflection in frame.reflections, counted from 1.  It is 0 where the crystals contribute
-    less than 0.1 photons.  A label does not say whether the reflection is visible above the noise.
+    less than 0.1 photons.  A label does not say whether the reflection is visible above the noise:
+    frame.reflections["z"] does.
 
     Raises ValueError if the frame has no labels.
     """
     if frame.labels is None:
         raise ValueError(f"frame {frame.number} has no labels: use the options reflections=1 and labels=True")
     return torch.from_numpy(frame.image.astype(numpy.float32)), torch.from_numpy(frame.labels.astype(numpy.int64))
+
+
+def _visible_labels(least_z: float, frame: Frame) -> tuple[torch.Tensor, torch.Tensor]:
+    """Returns image_and_labels of a frame, with the label 0 for reflections whose z is not above least_z."""
+    image, labels = image_and_labels(frame)
+    if not least_z > 0 or frame.reflections is None:
+        return image, labels
+    z = frame.reflections["z"]
+    seen = torch.from_numpy(numpy.concatenate([[False], z > least_z]))
+    return image, torch.where(seen[labels], labels, 0)
 
 
 class Labelled(torch.utils.data.IterableDataset):
@@ -58,6 +70,8 @@ class Labelled(torch.utils.data.IterableDataset):
 
     Arguments:
         photons: reflections with fewer photons in the frame do not label pixels.
+        visible: reflections whose z in Frame.reflections is not above this number do not label pixels;
+            5 is the usual limit of what a spot finder sees.  0: all reflections label pixels.
         frames: number of frames of the whole set, before the split.
         split: "train", "validation" or "test", see braggpipe.Dataset.  None: all frames.
         options: options of braggpipe.simulate.
@@ -65,10 +79,11 @@ class Labelled(torch.utils.data.IterableDataset):
     Two sets share no frame if they have different splits or different seeds (option seed).
     """
 
-    def __init__(self, photons: float = 1.0, *, frames: int = 1, split: str | None = None, **options: Unpack[SetOptions]) -> None:
+    def __init__(self, photons: float = 1.0, *, visible: float = 0.0, frames: int = 1, split: str | None = None,
+                 **options: Unpack[SetOptions]) -> None:
         super().__init__()
         settings: dict[str, Any] = {**options, "reflections": photons, "labels": True}
-        self.dataset = Dataset(frames, split=split, item=image_and_labels, **settings)
+        self.dataset = Dataset(frames, split=split, item=functools.partial(_visible_labels, visible), **settings)
 
     def __len__(self) -> int:
         return len(self.dataset)

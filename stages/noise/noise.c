@@ -373,6 +373,8 @@ static enum status noise_begin(void *state, struct experiment *x, struct error *
     o->clipped.largest_adu = floor(o->saturation);
     x->adc_offset = o->adc_offset;
     x->gain = o->gain;
+    x->has_readout = o->readout > 0.0;
+    x->readout_adu = o->readout;
     x->saturation = o->saturation;
     if (o->switching.on) {
         o->noise.stages = &o->switching.stages;
@@ -451,6 +453,7 @@ static enum status noise_frame(void *state, struct frame *f, struct error *e)
                          ": --psf cannot be applied to derivatives by F. Remove F from "
                          "bragg-intensity --derivatives",
                          id);
+    reflection_table_unrate(&f->reflections);
     if (o->card.plan && !f->planes.count && !f->reflections.has_slopes)
         return gpu_postprocess_frame(&o->card, f, seed, e);
     enum status s = gpu_postprocess_fetch(&o->card, &f->image, e);

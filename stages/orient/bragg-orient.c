@@ -92,7 +92,7 @@ static enum status sample_crystal(const struct orient_options *o, const struct e
     const enum status s = setup_lattice(x, crystal, &turned, r.lattices, e);
     if (!s) {
         const struct sampling_report report = sampling_check(
-            x, r.lattices, deg_to_rad(o->osc_deg * o->exposed), o->mosaic_rad, o->ripple);
+            x, r.lattices, deg_to_rad(o->osc_deg * o->exposed), orient_mosaic_rad(o), o->ripple);
         keep_finest(&report, finest);
     }
     recipe_free(&r);
@@ -158,7 +158,7 @@ static enum status choose_steps(struct orient_options *o, struct experiment *x,
         o->phi_steps = (int64_t)phi_steps;
         orient_mark(o, "phi-steps");
     }
-    if (o->mosaic_rad > 0) {
+    if (orient_mosaic_rad(o) > 0) {
         o->mosaic_domains = (int64_t)domains;
         orient_mark(o, "mosaic-domains");
     }
@@ -193,9 +193,15 @@ static bool is_gauss(const struct experiment *x)
 static void propose_faster(const struct orient_options *o, const struct experiment *x,
                            char text[OUTLOOK_FASTER_SIZE])
 {
-    const bool gauss = is_gauss(x), mosaic = o->mosaic_rad > 0.0;
-    char rms[80] = "";
-    if (mosaic)
+    const bool gauss = is_gauss(x), mosaic = orient_mosaic_rad(o) > 0.0;
+    char rms[120] = "";
+    double limits_rad[2];
+    if (population_limits(&o->population, VARY_MOSAIC, limits_rad))
+        (void)snprintf(rms, sizeof rms,
+                       " --mosaic-rms=%.3g with bragg-orient --vary=mosaic-rms instead of "
+                       "--vary=mosaic",
+                       RMS_OF_CAP * rad_to_deg(limits_rad[0]));
+    else if (mosaic)
         (void)snprintf(rms, sizeof rms, " --mosaic-rms=%.3g instead of bragg-orient --mosaic=%g",
                        RMS_OF_CAP * rad_to_deg(o->mosaic_rad), rad_to_deg(o->mosaic_rad));
     if (closed_wanted(x) || !closed_suits(x))
@@ -262,9 +268,10 @@ static struct steps_plan plan_steps(const struct orient_options *o, const struct
 {
     const double pixels = (double)experiment_pixels(x), most = TERMS_MAX * pixels;
     struct steps_plan p = {.phi = o->osc_deg != 0 && !orient_given(o, "phi-steps"),
-                           .domains = o->mosaic_rad > 0 && !orient_given(o, "mosaic-domains"),
+                           .domains =
+                               orient_mosaic_rad(o) > 0 && !orient_given(o, "mosaic-domains"),
                            .least = {o->osc_deg != 0 ? (double)o->phi_steps : 1.0,
-                                     o->mosaic_rad > 0 ? (double)o->mosaic_domains : 1.0},
+                                     orient_mosaic_rad(o) > 0 ? (double)o->mosaic_domains : 1.0},
                            .terms = terms_of_step(x, channels) * pixels,
                            .limit = closed_wanted(x) ? most : fmin(SLOW_TERMS, most)};
     p.needed = p.least;
@@ -354,7 +361,7 @@ static bool warn_slow(const struct orient_options *o, const struct experiment *x
     const double pixels = (double)experiment_pixels(x), edge = x->sampling.oversample,
                  sources = (double)x->beam.nsources * fmax((double)spectrum->channels, 1.0),
                  steps = (o->osc_deg != 0 ? (double)o->phi_steps : 1.0) *
-                         (o->mosaic_rad > 0.0 ? (double)o->mosaic_domains : 1.0),
+                         (orient_mosaic_rad(o) > 0.0 ? (double)o->mosaic_domains : 1.0),
                  terms = edge * edge * sources * steps;
     if (closed_wanted(x) || !closed_suits(x) || !(terms * pixels > SLOW_TERMS))
         return false;
@@ -526,6 +533,30 @@ static enum status open_mesh(struct orient *o, struct error *e)
     return mesh_read(&o->mesh, o->options.sites, e);
 }
 
+/* Reads the table of --vary-file. */
+static enum status open_table(struct orient *o, struct error *e)
+{
+    struct vary_column columns[VARY_NAMES];
+    for (int i = 0; i < VARY_NAMES; i++)
+        columns[i] = (struct vary_column){vary_quantities[i].name, vary_quantities[i].unit,
+                                          vary_quantities[i].min, vary_quantities[i].max};
+    return o->options.vary_file
+               ? vary_table_read(o->options.vary_file, columns, VARY_NAMES, &o->vary, e)
+               : STATUS_OK;
+}
+
+/* Refuses a table of --vary-file that has fewer frames than the run, whose number is known only
+ * when the orientations have been read. */
+static enum status check_table(const struct orient *o, struct error *e)
+{
+    return !o->vary.frames || (uint64_t)o->options.frames <= o->vary.frames
+               ? STATUS_OK
+               : error_set(e, STATUS_INPUT,
+                           "%s: has %zu frames; expected a line for each of the %" PRId64
+                           " frames of the run",
+                           o->options.vary_file, o->vary.frames, o->options.frames);
+}
+
 /* First bytes of a stream of CrystFEL. */
 #define STREAM_BEGIN "CrystFEL stream format"
 
@@ -575,6 +606,8 @@ static enum status open_orient(void *state, const char **operands, int noperands
         return s;
     if ((s = orient_read_only(p, &o->only, e)))
         return s;
+    if ((s = open_table(o, e)) || (s = orient_use_table(p, &o->vary, e)))
+        return s;
     orient_warn_units(p);
     if ((s = open_pulse(o, e)) || (s = open_shift(o, e)) ||
         (s = orient_runs_read(&o->runs, p->runs, e)) || (s = open_mesh(o, e)) ||
@@ -616,6 +649,13 @@ static void hash_files(struct orient *o)
     o->options.runs = o->runs.nlines ? o->runs.digest : NULL;
     o->options.sites = o->options.sites ? o->mesh.digest : NULL;
     o->options.gate = o->gate ? "live" : NULL;
+    uint64_t table = HASH_START;
+    for (int i = 0; i < VARY_NAMES; i++)
+        if (o->vary.values[i])
+            table = hash_bytes(hash_text(table, vary_quantities[i].name), o->vary.values[i],
+                               o->vary.frames * sizeof *o->vary.values[i]);
+    (void)snprintf(o->varies, sizeof o->varies, "%016" PRIx64, hash_finish(table));
+    o->options.vary_file = o->vary.frames ? o->varies : NULL;
 }
 
 /* --- one frame -------------------------------------------------------------- */
@@ -673,6 +713,7 @@ static enum status write_truth(const struct orient *o, struct error *e)
     turned.phi_rad = 0.0;
     turned.phi = (struct steps_request)NO_STEPS;
     turned.mosaic_rad = 0.0;
+    turned.mosaic_domains = 1;
     struct replace file;
     double lab[9];
     char more[MORE_SIZE];
@@ -737,6 +778,8 @@ static enum status orient_begin(void *state, struct experiment *x, struct error 
     x->detector_moves = shift_moves(&o->shift) || p->gate_z;
     x->sample_moves = p->mesh.crystals || p->sites;
     x->sizes_vary = population_limits(&p->population, VARY_SIZE, (double[2]){0});
+    x->spreads_vary = population_limits(&p->population, VARY_MOSAIC, (double[2]){0}) ||
+                      population_limits(&p->population, VARY_MOSAIC_RMS, (double[2]){0});
     x->pulse_ids = orient_pulse_ids(p);
     x->has_pulse_ids = x->pulse_ids.facility != FACILITY_NONE || x->pulse_ids.has_pump;
     const size_t kinds = pump_excites(&p->pump) ? 1 : x->ncrystals;  // each lattice has both states
@@ -748,14 +791,14 @@ static enum status orient_begin(void *state, struct experiment *x, struct error 
         s = begin_stream(o, x, e);
     else if (!s && o->listed)
         s = count_listed(o, (uint64_t)p->population.lattices, e);
-    if (s)
+    if (s || (s = check_table(o, e)))
         return s;
     hash_files(o);
     if (x->physics == PHYSICS_FAITHFUL &&
         (p->population.lattices > 1 || orient_given(p, "mean-lattices") ||
          pulse_varies(&o->pulse) || p->runs || p->gate || x->sample_moves ||
          pump_excites(&p->pump) || x->detector_moves || *p->population.cell_spread > 0 ||
-         orient_given(p, "mount") || p->population.vary.count))
+         orient_given(p, "mount") || p->population.vary.count || p->vary_file))
         return error_set(
             e, STATUS_USAGE,
             "several lattices, runs, jitter, spectra, pumped states, varying cells and sizes, "
@@ -806,6 +849,7 @@ static void close_orient(void *state)
     orient_runs_free(&o->runs);
     mesh_free(&o->mesh);
     spectra_free(&o->pulse.spectrum.listed);
+    vary_table_free(&o->vary);
 }
 
 static const struct stage stage = {

@@ -9,6 +9,7 @@
 #include "base/idset.h"
 #include "base/opt.h"
 #include "io/beam/frame_lists.h"
+#include "io/beam/vary_table.h"
 #include "model/experiment.h"
 #include "physics/beam/pulse.h"
 #include "physics/crystal/population.h"
@@ -52,7 +53,8 @@ struct orient_options {
     double misset_rad[3], mount_rad[3], phi0_deg, osc_deg, exposed, mosaic_rad, ripple;
     int64_t phi_steps, mosaic_domains, mosaic_seed;
     int steps;  // enum steps_choice, if the option is given
-    const char *sites, *only, *orientations, *scan, *truth, *spectra, *runs, *shifts, *gate;
+    const char *sites, *only, *orientations, *scan, *truth, *spectra, *runs, *shifts, *gate,
+        *vary_file;
     bool overwrite, random, gate_z;
     struct population population;
     struct pulse pulse;
@@ -88,6 +90,16 @@ void orient_warn_units(const struct orient_options *o);
 
 /* Returns how pulses are numbered, with the defaults of the facility. */
 struct pulse_ids orient_pulse_ids(const struct orient_options *o);
+
+/* Gives quantities the values of the table of --vary-file, if there is one, and the run as many
+ * frames as it has, unless options say how many.  Checks that the options of mosaic domains agree
+ * with the quantities that vary.  Call it after orient_check.
+ * STATUS_USAGE: options contradict each other. */
+enum status orient_use_table(struct orient_options *o, const struct vary_table *t, struct error *e);
+
+/* Returns the half-width of the mosaic domains in rad: that of --mosaic, or the largest one that
+ * --vary=mosaic draws or a table has. */
+double orient_mosaic_rad(const struct orient_options *o);
 
 /* Returns the rotation and the mosaic spread of frame `id`, in SI units. */
 struct orientation_request orient_request(const struct orient_options *o, uint64_t id);
@@ -198,11 +210,13 @@ struct orient {
     struct orient_stream stream;  // --orientations, if it is a stream
     double (*listed)[9];          // rotations of --orientations, owned; NULL: none
     size_t nlisted;
-    char digest[17];     // hash of `listed`, for the lineage
-    struct pulse pulse;  // options of the pulse, with the spectra of --spectra
-    char spectra[17];    // hash of the spectra
-    struct shift shift;  // options of the detector position; the list is owned
-    char shifts[17];     // hash of this list
+    char digest[17];         // hash of `listed`, for the lineage
+    struct pulse pulse;      // options of the pulse, with the spectra of --spectra
+    char spectra[17];        // hash of the spectra
+    struct shift shift;      // options of the detector position; the list is owned
+    char shifts[17];         // hash of this list
+    struct vary_table vary;  // --vary-file, owned
+    char varies[17];         // hash of this table
     struct orient_runs runs;
     struct mesh mesh;
     struct gate *gate;  // lines of --gate, owned; NULL: none

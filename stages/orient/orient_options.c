@@ -21,7 +21,8 @@
  * among each other.  A new option belongs to the group of its subject. */
 const struct opt orient_table[] = {
     {.doc = "Frames and ground truth:", .type = OPT_GROUP},
-    {"frames", "N", "Number of frames, 0 to 1e9 (1, or as many as --orientations or --scan has)",
+    {"frames", "N",
+     "Number of frames, 0 to 1e9 (1, or as many as --orientations, --scan or --vary-file has)",
      OPT_INT, AT(frames), .min = 0, .max = ORIENT_FRAMES_MAX, .usual = "1", .first = true},
     {"only", "LIST", "Compute only the listed frames of the run, such as 40-59,73 (all frames)",
      OPT_TEXT, AT(only)},
@@ -71,11 +72,11 @@ const struct opt orient_table[] = {
     {"mosaic", "DEG", "Half-width of the mosaic spread in degrees", OPT_REAL, AT(mosaic_rad),
      .si = SI_DEG, .min = 0, .max = 360, .flags = OPT_BYTES, .usual = "0", .first = true},
     {"mosaic-domains", "N", "Number of mosaic domains, with --mosaic (as spots need, at least 10)",
-     OPT_INT, AT(mosaic_domains), .min = 1, .max = 1e6, .flags = OPT_BYTES, .needs = "mosaic",
-     .chosen_without = "steps", .usual = "10"},
+     OPT_INT, AT(mosaic_domains), .min = 1, .max = 1e6, .flags = OPT_BYTES,
+     .needs = "mosaic|vary|vary-file", .chosen_without = "steps", .usual = "10"},
     {"mosaic-seed", "N", "Seed of the domains, which are the same in all frames", OPT_INT,
-     AT(mosaic_seed), .min = 1, .max = 2147483647, .flags = OPT_BYTES, .needs = "mosaic",
-     .usual = "12345678"},
+     AT(mosaic_seed), .min = 1, .max = 2147483647, .flags = OPT_BYTES,
+     .needs = "mosaic|vary|vary-file", .usual = "12345678"},
     {.doc = "Sampling:", .type = OPT_GROUP},
     {"steps", "given|auto",
      "given: use 2 phi steps and 10 domains, or the given numbers; auto: choose subpixels, too, "
@@ -114,9 +115,15 @@ const struct opt orient_table[] = {
      AT(population.cell_correlation), .min = 0, .max = 1, .flags = LATER, .needs = "cell-spread",
      .usual = "0.8"},
     {"vary", "NAME=KIND:VALUE,VALUE",
-     "Draw a quantity of each lattice: size (crystal edge, nm), a, b or c (cell edge, A); kinds: "
-     "uniform:MIN,MAX, log-uniform:MIN,MAX, choice:VALUE,VALUE,... Can be repeated",
+     "Draw a quantity of each lattice: size (crystal edge, nm), a, b or c (cell edge, A), mosaic "
+     "or "
+     "mosaic-rms (mosaic spread, deg); kinds: uniform:MIN,MAX, log-uniform:MIN,MAX, "
+     "choice:VALUE,VALUE,... Can be repeated",
      OPT_TEXTS, AT(population.vary), .flags = LATER},
+    {"vary-file", "FILE",
+     "Table of quantities of --vary: their names in the first line, then a line for each frame; -: "
+     "as without the table",
+     OPT_TEXT, AT(vary_file), .flags = LATER | OPT_INPUT, .excludes = "mesh-crystals crystals-at"},
     {"hit-rate", "F",
      "Probability that a frame has crystals, without --mean-lattices; other frames are blank (1)",
      OPT_REAL, AT(population.hit_rate), .min = 0, .max = 1, .flags = OPT_BYTES, .usual = "",
@@ -286,6 +293,43 @@ enum status orient_read_only(struct orient_options *o, struct id_set *only, stru
     return STATUS_OK;
 }
 
+double orient_mosaic_rad(const struct orient_options *o)
+{
+    double limits_rad[2];
+    return population_limits(&o->population, VARY_MOSAIC, limits_rad)
+               ? fmax(limits_rad[1], o->mosaic_rad)
+               : o->mosaic_rad;
+}
+
+/* Checks that the options of mosaic domains agree with --vary.  population_open must have read
+ * --vary. */
+static enum status check_mosaic(const struct orient_options *o, struct error *e)
+{
+    double limits_rad[2];
+    const bool varies = population_limits(&o->population, VARY_MOSAIC, limits_rad);
+    const struct varied *v = &o->population.varied[VARY_MOSAIC];
+    if (varies && !v->gaps && orient_given(o, "mosaic"))
+        return error_set(e, STATUS_USAGE, "--mosaic and %s cannot be used together",
+                         v->kind == VARY_LISTED ? "the column mosaic of --vary-file, which has a "
+                                                  "value for each frame,"
+                                                : "--vary=mosaic");
+    if (!varies && !orient_given(o, "mosaic") && orient_given(o, "mosaic-domains|mosaic-seed"))
+        return error_set(e, STATUS_USAGE, "--%s needs --mosaic or --vary=mosaic",
+                         orient_given(o, "mosaic-domains") ? "mosaic-domains" : "mosaic-seed");
+    return STATUS_OK;
+}
+
+enum status orient_use_table(struct orient_options *o, const struct vary_table *t, struct error *e)
+{
+    enum status s = STATUS_OK;
+    for (int i = 0; i < VARY_NAMES && !s; i++)
+        if (t->values[i])
+            s = population_list(&o->population, (enum vary_name)i, t->values[i], t->frames, e);
+    if (!s && t->frames && !orient_given(o, "frames|only|scan|orientations"))
+        o->frames = (int64_t)t->frames;
+    return s ? s : check_mosaic(o, e);
+}
+
 /* Checks the options of a mesh scan, and sets the number of frames to that of its points if it is
  * not given.  STATUS_USAGE: there are more frames than points. */
 static enum status check_mesh(struct orient_options *o, struct error *e)
@@ -350,6 +394,8 @@ enum status orient_check_stream(const struct orient_options *o, struct error *e)
 
 void orient_warn_units(const struct orient_options *o)
 {
+    static const double MOSAIC_RMS_MOST_DEG = 0.3;
+    double limits_rad[2];
     /* frames never rotate by less than 0.01 degrees; 0.0087 rad are 0.5 degrees */
     static const struct usual osc = {"osc", "deg", 0.01, 360, "rad", 180 / M_PI, "", 0};
     if (o->random && o->osc_deg != 0 && o->frames > 1 && !o->mesh.points[0] && !o->sites)
@@ -362,6 +408,12 @@ void orient_warn_units(const struct orient_options *o)
     const double phi0_rad = deg_to_rad(o->phi0_deg);
     warn_radians("phi0", &phi0_rad, 1);
     warn_small_radians("mosaic", o->mosaic_rad);
+    if (population_limits(&o->population, VARY_MOSAIC_RMS, limits_rad) &&
+        limits_rad[1] > deg_to_rad(MOSAIC_RMS_MOST_DEG))
+        log_line(LOG_WARNING,
+                 "--vary=mosaic-rms: up to %.6g deg, but the tails of spots are wrong above %g "
+                 "deg. Use --vary=mosaic and bragg-geometry without --mosaic-model=gauss instead",
+                 rad_to_deg(limits_rad[1]), MOSAIC_RMS_MOST_DEG);
     if (o->osc_deg != 0 && fabs(o->osc_deg) < osc.min)
         warn_unusual(&osc, o->osc_deg);
     else
@@ -373,7 +425,7 @@ struct orientation_request orient_request(const struct orient_options *o, uint64
     struct orientation_request r = {
         .phi_rad = deg_to_rad(o->phi0_deg + (o->mesh.points[0] ? 0.0 : o->osc_deg * (double)id)),
         .phi = NO_STEPS,
-        .mosaic_rad = o->mosaic_rad,
+        .mosaic_rad = orient_mosaic_rad(o),
         .mosaic_domains = o->mosaic_domains,
         .mosaic_seed = -o->mosaic_seed,
     };

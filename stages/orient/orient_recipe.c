@@ -315,6 +315,24 @@ static void mount_rotation(const struct orient_options *p, double rotation[9])
     memcpy(rotation, turned, sizeof turned);
 }
 
+/* Sets the cell, the size and the mosaic spread of lattice number `index` of frame `id`. */
+static void draw_lattice(const struct orient *o, const struct population *population, uint64_t id,
+                         uint32_t index, uint32_t crystal, struct orientation_request *r)
+{
+    const struct orient_options *p = &o->options;
+    const struct crystal *own = &o->experiment->crystals[crystal];
+    const uint64_t seed = (uint64_t)p->seed;
+    (void)population_strain(population, own->cell_A, seed, id, index, r->strain);
+    r->has_cells = o->experiment->sizes_vary;
+    if (!population_cells(population, own->cell_A, seed, id, index, r->cells))
+        memcpy(r->cells, own->cells, sizeof r->cells);
+    r->has_spread = o->experiment->spreads_vary;
+    r->spread_rad = own->has_ensemble ? own->mosaic_rms_rad[0] : p->mosaic_rad;
+    (void)population_spread(population, seed, id, index, &r->spread_rad);
+    if (r->has_spread && !own->has_ensemble)
+        r->mosaic_rad = r->spread_rad;
+}
+
 /* Makes lattice number `index` of frame `id`. Its orientation is that of --orientations or
  * --random, or else the orientation *r. */
 static enum status make_lattice(const struct orient *o, const struct population *population,
@@ -323,11 +341,9 @@ static enum status make_lattice(const struct orient *o, const struct population 
 {
     const struct orient_options *p = &o->options;
     const uint64_t seed = (uint64_t)p->seed;
-    const double *cell_A = o->experiment->crystals[crystal].cell_A;
     const bool mounted = orient_given(p, "mount");
     double rotation[9];
-    (void)population_strain(population, cell_A, seed, id, index, r.strain);
-    r.has_cells = population_cells(population, cell_A, seed, id, index, r.cells);
+    draw_lattice(o, population, id, index, crystal, &r);
     if (p->random && o->experiment->physics == PHYSICS_FAITHFUL)
         return make_faithful_random(o, id, &r, l, e);
     if (!o->listed && !p->random && !mounted)

@@ -381,6 +381,11 @@ static enum status check_model(const struct refine *f, struct error *e)
                          "%s: the size of crystals differs from lattice to lattice (bragg-orient "
                          "--vary=size); expected a model with one size",
                          f->options->start ? f->options->start : "the frames");
+    if (f->model.spreads_vary)
+        return error_set(e, STATUS_INPUT,
+                         "%s: the mosaic spread differs from lattice to lattice (bragg-orient "
+                         "--vary=mosaic); expected a model with one spread",
+                         f->options->start ? f->options->start : "the frames");
     return f->gain > 0.0 ? STATUS_OK
                          : error_set(e, STATUS_INPUT, "the frames have no gain above 0");
 }

@@ -35,7 +35,7 @@
 /* A recomputed frame that is compared with files. */
 struct recomputed {
     const struct experiment *experiment;
-    const struct frame *frame;
+    struct frame *frame;
     const char *folder;  // folder for temporary files
     double scale;        // --scale of bragg-write; 0: not used
 };
@@ -199,6 +199,12 @@ static enum status compare_whole(const struct recomputed *r, enum format format,
 
 /* --- NXmx ---------------------------------------------------------------- */
 
+/* Returns true if a previous version wrote the table, without z. */
+static bool lacks_z(const struct reflection_table *t)
+{
+    return t->count && t->rows[0].z == 0.0F;
+}
+
 /* Writes the frame as an NXmx series of one frame. */
 static enum status write_series(const struct recomputed *r, enum nxmx_compression compression,
                                 const char *master, struct error *e)
@@ -338,6 +344,8 @@ static enum status compare_nxmx(const struct recomputed *r, const char *path, bo
     (void)snprintf(master, sizeof master, "%s/frame.nxs", r->folder);
     const size_t pixels = (size_t)experiment_pixels(r->experiment);
     enum status s = nxmx_one_read(path, r->frame->recipe.id, pixels, &was, e);
+    if (s == STATUS_OK && !lacks_z(&was.reflections))
+        reflection_table_rate(&r->frame->reflections, r->experiment);
     if (s == STATUS_OK)
         s = write_series(r, was.compression, master, e);
     if (s == STATUS_OK)

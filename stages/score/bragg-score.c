@@ -297,7 +297,7 @@ static const struct opt table[] = {
      "more than PHOTONS",
      OPT_REALS, AT(hit), .min = 1, .max = 1e6, .count = 2, .usual = "15,30"},
     {"strong", "SIGMA",
-     "A reflection is strong if its I/sigma, by counting statistics with the background of the "
+     "A reflection is strong if its I/sigma, with the background and the readout noise of the "
      "ground truth, is above SIGMA (it has more than PHOTONS of --hit)",
      OPT_REAL, AT(strong), .min = 0, .max = 1e6, .flags = OPT_OPEN_MIN},
     {"symmetry", "GROUP",

@@ -46,7 +46,7 @@ static enum status truth_text(const struct serve_sent *sent, const struct experi
         return s ? s : error_memory(e, "the ground truth of --sent");
     panels_frame(x, lab);
     if (sent->stream && f)
-        reflections_write_chunk(out, x, f, lab);
+        reflections_write_chunk(out, x, f, lab, 0.0);
     else if (sent->stream)
         s = reflections_write_preamble(out, x, lab, sent->path, e);
     else if (f)

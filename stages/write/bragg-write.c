@@ -33,6 +33,7 @@ struct write_options {
     int64_t preview_size;          // longest edge of a preview, in pixels
     const char *rings;             // d spacings of the rings of previews; NULL: round values
     const char *index;             // path of the index; NULL: next to the first file
+    double visible_z;              // z above which a reflection is visible
     struct output_settings settings;
     int compression;          // enum nxmx_compression
     int cbf_header;           // enum cbf_header
@@ -75,6 +76,10 @@ static const struct opt write_options[] = {
      "Also write the true reflections: text (.tsv), DIALS (.refl) or CrystFEL (.stream). With a "
      "number: one file per frame; without: one table of the run",
      OPT_TEXT, .offset = AT(reflections), .first = true},
+    {"visible", "Z",
+     "Only visible reflections are peaks of .cxi and .stream files: their photons exceed Z times "
+     "the noise of their sum (all reflections)",
+     OPT_REAL, AT(visible_z), .min = 0, .max = 1e6, .flags = OPT_OPEN_MIN | OPT_BARE, .usual = "5"},
     {.doc = "Pictures:", .type = OPT_GROUP},
     {"preview", "TEMPLATE", "Also write a small PNG picture of each frame", OPT_TEXT,
      .offset = AT(preview), .first = true},
@@ -154,6 +159,8 @@ static enum status check_unused(const struct write_options *o, const struct outp
 {
     const bool cbf = outputs_have(outputs, FORMAT_CBF) || outputs_have(sum, FORMAT_CBF);
     const bool series = outputs->series || sum->series;
+    const bool peaks =
+        outputs_have(outputs, FORMAT_STREAM) || (outputs->series && outputs->series->series.cxi);
     const bool pictures = outputs_have(outputs, FORMAT_PNG) || outputs_have(outputs, FORMAT_PGM) ||
                           outputs_have(sum, FORMAT_PNG) || outputs_have(sum, FORMAT_PGM);
     const struct {
@@ -164,6 +171,7 @@ static enum status check_unused(const struct write_options *o, const struct outp
                {"cbf-header", "CBF", "lyso_%04d.cbf", cbf},
                {"index", "image", "lyso_%04d.img", outputs->count > 0},
                {"format", "image", "lyso_%04d.img", outputs->count > 0},
+               {"visible", "CXI or stream", "run.cxi", peaks},
                {"log", "picture", "lyso_%04d.png", pictures}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (!all[i].used && opt_given(write_options, o, all[i].option))
@@ -197,6 +205,7 @@ static enum status write_options_settle(struct write_options *o, const char *con
     }
     o->settings.preview.colors = (enum picture_colors)o->preview_colors;
     o->settings.cbf_header = (enum cbf_header)o->cbf_header;
+    o->settings.least_z = opt_given(write_options, o, "visible") ? o->visible_z : 0.0;
     if (s == STATUS_OK)
         s = rings_parse(o->rings, &o->settings.preview.rings, e);
     if (s == STATUS_OK)
@@ -299,6 +308,7 @@ static enum status writer_begin(void *state, struct experiment *x, struct error 
     struct output_settings *settings = &w->options.settings;
     char path[TEMPLATE_PATH_MAX], history[EXPERIMENT_HISTORY_SIZE];
     w->experiment = x;
+    w->summary.least_z = w->options.visible_z;
     enum status s = outputs_begin(&w->outputs, settings, x, e);
     if (s == STATUS_OK && w->options.powder_sum)
         s = powder_sum_begin(&w->sum, settings, x, e);
@@ -325,14 +335,16 @@ static enum status writer_begin(void *state, struct experiment *x, struct error 
                                              .run = w->run,
                                              .resume = w->resume,
                                              .overwrite = settings->overwrite,
-                                             .sync = settings->fsync};
+                                             .sync = settings->fsync,
+                                             .least_z = settings->least_z};
     const struct nxmx_settings series = {.lineage = settings->lineage,
                                          .run = w->run,
                                          .resume = w->resume,
                                          .replaces = settings->overwrite,
                                          .anew = begins_anew,
                                          .enter = enter,
-                                         .owner = w};
+                                         .owner = w,
+                                         .least_z = settings->least_z};
     if (s == STATUS_OK)
         s = outputs_begin_run(&w->outputs, &table, e);
     return !s && w->outputs.series ? output_begin_series(w->outputs.series, settings, x, &series, e)
@@ -437,6 +449,7 @@ static enum status writer_frame(void *state, struct frame *f, struct error *e)
                              .crc = f->image.sum,  // checksum that the runtime has computed
                              .hit = f->recipe.nlattices > 0};
     enum status s = check_frame(w, f, e);
+    reflection_table_rate(&f->reflections, w->experiment);
     if (s == STATUS_OK && w->options.powder_sum)
         s = powder_sum_add(&w->sum, &w->options.settings, f, e);
     if (s || !w->outputs.count)

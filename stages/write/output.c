@@ -367,7 +367,7 @@ static enum status write_content(struct output *o, const struct output_settings 
     if (o->format == FORMAT_RAW)
         return raw_write(out, &f->image, path, e);
     if (format_is_reflections(o->format))
-        return reflections_write(out, o->format, x, f, path, e);
+        return reflections_write(out, o->format, x, f, settings->least_z, path, e);
     return write_image(o, settings, x, f, out, path, e);
 }
 

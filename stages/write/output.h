@@ -45,9 +45,11 @@ static inline bool format_is_reflections(enum format format)
     return format >= FORMAT_REFLECTIONS;
 }
 
-/* Writes the file of a single frame, without names of images. */
+/* Writes the file of a single frame, without names of images.  Peaks of a stream are the
+ * reflections whose z is above `least_z`; 0: all. */
 enum status reflections_write(FILE *out, enum format format, const struct experiment *x,
-                              const struct frame *f, const char *path, struct error *e);
+                              const struct frame *f, double least_z, const char *path,
+                              struct error *e);
 
 /*
  * Writes the reflections of a whole run to one file; for DIALS also the experiment list.
@@ -70,6 +72,7 @@ struct run_table_settings {
     bool resume;          // continue an existing spool
     bool overwrite;       // replace files that are in the way
     bool sync;            // wait until data are on the disk
+    double least_z;       // peaks of a stream have more z; 0: all reflections are peaks
 };
 
 struct run_table {
@@ -101,7 +104,7 @@ void run_table_close(struct run_table *t);
 
 /*
  * What the log says at the end of a run about the true reflections of all frames: their number,
- * their photons, and how many of them stand out from the background or overlap a neighbour.
+ * their photons, and how many of them are visible or overlap a neighbour.
  */
 
 enum {
@@ -112,7 +115,8 @@ enum {
 
 struct reflections_summary {
     uint64_t frames, count;       // number of frames with a reflection table; of reflections
-    uint64_t visible;             // number of reflections that stand out from their background
+    double least_z;               // reflections with more z are visible
+    uint64_t visible;             // number of visible reflections
     double finest_A;              // smallest d spacing of these; 0: not known
     uint64_t overlapping;         // number of reflections that overlap another one of their frame
     double least, most;           // fewest and most photons of a reflection
@@ -144,6 +148,7 @@ struct output_settings {
     struct preview_settings preview;
     bool fsync;        // wait until files are on the disk
     bool overwrite;    // replace files that the index does not list
+    double least_z;    // peaks are reflections with more z; 0: all reflections
     double scale;      // --scale in ADU per photon; 0: pixels are not converted
     char lineage[17];  // lineage of the files, 16 hexadecimal digits
     enum cbf_header cbf_header;

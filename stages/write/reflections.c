@@ -24,7 +24,8 @@ static bool is_dials(enum format format)
 }
 
 static enum status pack_text(enum format format, const struct experiment *x, const struct frame *f,
-                             const char *path, void **bytes, size_t *size, struct error *e)
+                             double least_z, const char *path, void **bytes, size_t *size,
+                             struct error *e)
 {
     double lab[9];
     FILE *out = open_memstream((char **)bytes, size);
@@ -32,7 +33,7 @@ static enum status pack_text(enum format format, const struct experiment *x, con
         return error_memory(e, path);
     if (format == FORMAT_STREAM) {
         panels_frame(x, lab);
-        reflections_write_chunk(out, x, f, lab);
+        reflections_write_chunk(out, x, f, lab, least_z);
     } else {
         reflections_write_rows(out, f);
     }
@@ -43,15 +44,15 @@ static enum status pack_text(enum format format, const struct experiment *x, con
  * and FORMAT_EXPT need the same bytes.  Error messages name `path`.
  * STATUS_INPUT: the frame has no reflections, or the format cannot store them. */
 static enum status reflections_pack(enum format format, const struct experiment *x,
-                                    const struct frame *f, const char *path, void **bytes,
-                                    size_t *size, struct error *e)
+                                    const struct frame *f, double least_z, const char *path,
+                                    void **bytes, size_t *size, struct error *e)
 {
     const enum status s = reflections_check(f, path, e);
     *bytes = NULL;
     if (s)
         return s;
     return is_dials(format) ? dials_pack(x, f, path, bytes, size, e)
-                            : pack_text(format, x, f, path, bytes, size, e);
+                            : pack_text(format, x, f, least_z, path, bytes, size, e);
 }
 
 /* Writes the part of a file that precedes the first frame. */
@@ -107,11 +108,12 @@ static enum status read_one(void *state, size_t i, const void **bytes, size_t *s
 }
 
 enum status reflections_write(FILE *out, enum format format, const struct experiment *x,
-                              const struct frame *f, const char *path, struct error *e)
+                              const struct frame *f, double least_z, const char *path,
+                              struct error *e)
 {
     struct frame_records one;
     const struct records all = {&one, 1, read_one};
-    enum status s = reflections_pack(format, x, f, path, &one.bytes, &one.size, e);
+    enum status s = reflections_pack(format, x, f, least_z, path, &one.bytes, &one.size, e);
     if (s == STATUS_OK)
         s = reflections_join(out, format, x, (struct dials_images){.alone = true}, &all, path, e);
     mem_free(one.bytes);
@@ -199,8 +201,8 @@ enum status run_table_add(struct run_table *t, const struct frame *f, struct err
     size_t size;
     if (t->finished)
         return check_finished(t, f->recipe.id, e);
-    enum status s =
-        reflections_pack(settings->format, settings->x, f, settings->path, &bytes, &size, e);
+    enum status s = reflections_pack(settings->format, settings->x, f, settings->least_z,
+                                     settings->path, &bytes, &size, e);
     if (s == STATUS_OK)
         s = spool_add(&t->spool, f->recipe.id, bytes, size, settings->sync, e);
     mem_free(bytes);
@@ -338,16 +340,7 @@ static size_t count_overlapping(const struct reflection_row *rows, size_t count)
 
 /* --- summary: all frames ------------------------------------------------------------------ */
 
-/* I/sigma above which a reflection stands out from its background. */
-static const double VISIBLE_SIGMA = 3.0;
-
-/* Returns true if I/sigma is above VISIBLE_SIGMA by counting statistics. */
-static bool is_visible(const struct reflection_row *r)
-{
-    return r->photons > VISIBLE_SIGMA * sqrt(r->photons + (double)r->background);
-}
-
-/* Counts a reflection that stands out from its background. */
+/* Counts a visible reflection. */
 static void add_visible(struct reflections_summary *s, const struct recipe *recipe,
                         const struct reflection_row *r)
 {
@@ -366,7 +359,7 @@ void reflections_summary_add(struct reflections_summary *s, const struct frame *
         s->least = s->count && s->least < photons ? s->least : photons;
         s->most = s->count && s->most > photons ? s->most : photons;
         s->count++;
-        if (is_visible(&t->rows[i]))
+        if ((double)t->rows[i].z > s->least_z)
             add_visible(s, &f->recipe, &t->rows[i]);
         s->bins[place > 0 && place < SUMMARY_OCTAVES ? (size_t)(place * SUMMARY_FINE) : 0]++;
     }
@@ -389,11 +382,11 @@ void reflections_summary_log(const struct reflections_summary *s)
     if (!s->count)
         return;
     if (s->finest_A > 0.0)
-        (void)snprintf(finest, sizeof finest, " (up to %.3g A)", s->finest_A);
+        (void)snprintf(finest, sizeof finest, ", up to %.3g A", s->finest_A);
     log_line(LOG_TELL,
              "%.4g reflections a frame: weakest %.3g photons, median %.3g, strongest %.3g; "
-             "%.3g %% above %g sigma%s, %.3g %% overlap a neighbour",
+             "%.3g %% visible (z above %g%s), %.3g %% overlap a neighbour",
              (double)s->count / (double)s->frames, s->least, median_photons(s), s->most,
-             100.0 * (double)s->visible / (double)s->count, VISIBLE_SIGMA, finest,
+             100.0 * (double)s->visible / (double)s->count, s->least_z, finest,
              100.0 * (double)s->overlapping / (double)s->count);
 }

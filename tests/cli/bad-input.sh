@@ -225,3 +225,15 @@ printf '\223\331\034dials::af::reflection_table\001\0' > kind.refl
 sed 's/COLUMN FC                             F/COLUMN IMEAN                          J/' good.mtz > intensities.mtz
 sed 's/COLUMN FC                             F/COLUMN FC                             R/' good.mtz > factors.mtz
 printf '1 2 3 10\n' | gzip -n > kind.hkl.gz
+
+# Tables of quantities
+printf 'colour\nblue\n' > colour.vary
+printf 'size size\n30 30\n' > twice.vary
+printf 'size\n' > title.vary
+printf 'size mosaic\n30 -\n' > gaps.vary
+printf 'mosaic\n1\n91\n' > large.vary
+printf 'size\n30 40\n' > wide.vary
+printf 'size\n20\n20\n' > two.vary
+printf 'a\n79\n' > edge.vary
+printf 'mosaic\n1\n2\n' > spread.vary
+printf 'mosaic-rms\n0.3\n-\n' > rms.vary

@@ -31,13 +31,13 @@ photons=$(awk 'FNR == 1 { for (i = 1; i <= NF; i++) if ($i == "photons") c = i }
 check 'how many reflections a frame has, and the weakest and strongest' grep -q "bragg-write: $(echo "$photons" | awk '
 	{ v[NR] = $1 } END { printf "%.4g reflections a frame: weakest %.3g photons, median .*, strongest %.3g;", NR / 3, v[1], v[NR] }')" end.log
 is 'the totals at the end, without a terminal' "$(sed -n 's/\(3 frames\).*brightest pixel.*/\1/p' end.log)" 'bragg-write: 3 frames'
-is 'how many stand out from the background, at 3 sigma' "$(sed -n 's/.*; \(.*\) % above 3 sigma (.*/\1/p' end.log)" \
+is 'how many are visible: z above 5' "$(sed -n 's/.*; \(.*\) % visible (z above 5, .*/\1/p' end.log)" \
 	"$(cat row_?.tsv | awk '!/^#/' | awk '$1 == "frame" { for (i = 1; i <= NF; i++) at[$i] = i; next }
-		{ n++; p = $at["photons"]; above += p > 3 * sqrt(p + $at["background"]); bare += p > 9 }
+		{ n++; p = $at["photons"]; above += p > 5 * sqrt(p + $at["background"]); bare += p > 25 }
 		END { printf "%.3g\n", 100 * above / n; exit !(above && above < bare) }' || echo 'no background')"
-is 'the smallest d spacing of these, in the cell of lysozyme' "$(sed -n 's/.*sigma (up to \(.*\) A).*/\1/p' end.log)" \
+is 'the smallest d spacing of these, in the cell of lysozyme' "$(sed -n 's/.*above 5, up to \(.*\) A).*/\1/p' end.log)" \
 	"$(cat row_?.tsv | awk '!/^#/' | awk '$1 == "frame" { for (i = 1; i <= NF; i++) at[$i] = i; next }
-		{ p = $at["photons"]; if (p <= 3 * sqrt(p + $at["background"])) next
+		{ p = $at["photons"]; if (p <= 5 * sqrt(p + $at["background"])) next
 		d = 1 / sqrt(($at["h"] / 59.062) ^ 2 + ($at["k"] / 68.451) ^ 2 + ($at["l"] / 30.517) ^ 2); if (!least || d < least) least = d }
 		END { printf "%.3g\n", least }')"
 check 'the table has the median of the photons' awk -v m="$(echo "$photons" | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }')" '
@@ -50,7 +50,7 @@ overlap() { # NAME OPTION...: the percentage of the log, and that of the tables
 	bragg-geometry --quiet --detpixels=200 --pixel=0.2 --ncells=12 --default-F=100 --fluence=1e28 "$@" |
 		bragg-orient --quiet --frames=2 --random --seed=4 | bragg-intensity --quiet --reflections=20 |
 		bragg-write --verbose --reflections="$name%d.tsv" "$name%d.raw" 2>"$name.log"
-	sed -n 's/.* sigma, \(.*\) % overlap a neighbour$/\1/p' "$name.log"
+	sed -n 's/.*), \(.*\) % overlap a neighbour$/\1/p' "$name.log"
 	for table in "$name"?.tsv; do
 		awk '!/^#/' "$table"
 	done | awk '$1 == "frame" { for (i = 1; i <= NF; i++) at[$i] = i; next }

@@ -22,6 +22,16 @@ static void spread(struct experiment *x)
     }
 }
 
+/* Gives every lattice a spread of its own, if there are several. */
+static void spread_lattices(struct experiment *x, struct recipe *r)
+{
+    x->spreads_vary = r->nlattices > 1;
+    for (size_t i = 0; i < r->nlattices && x->spreads_vary; i++) {
+        r->lattices[i].has_spread = true;
+        r->lattices[i].spread_rad = deg_to_rad(0.05 * (1.0 + (double)i));
+    }
+}
+
 /* Returns the largest error, relative to a pixel plus a hundredth of the brightest one. A spot ends
  * at e^-20 of its brightest point, and the engines apply this end to different groups of
  * wavelengths. */
@@ -66,6 +76,7 @@ static enum status compare_case(struct run *run, struct engine_case c, struct er
     enum status s = case_build(&c, &x, &r, e);
     if (!s) {
         spread(&x);
+        spread_lattices(&x, &r);
         if (closed_check(&x, &unfit))
             tell_skip(run, "closed form", c.name, unfit.text);
         else

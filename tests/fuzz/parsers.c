@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "io/beam/frame_lists.h"
 #include "io/beam/nanobragg_text.h"
+#include "io/beam/vary_table.h"
 #include "io/crystfel/geom.h"
 #include "io/dials/expt.h"
 #include "io/dials/refl.h"
@@ -87,6 +88,14 @@ static void read_orientations(const char *path)
     size_t n = 0;
     (void)orientations_read(path, &rotations, &n, NULL);
     mem_free(rotations);
+}
+
+static void read_vary_table(const char *path)
+{
+    static const struct vary_column columns[] = {{"size", "nm", 0.1, 1e6}, {"a", "A", 1.0, 1e4}};
+    struct vary_table table;
+    (void)vary_table_read(path, columns, 2, &table, NULL);
+    vary_table_free(&table);
 }
 
 static void read_sites(const char *path)
@@ -313,33 +322,20 @@ static const struct parser {
     void (*read)(const char *path);  // one of the two
     void (*take)(char *text);
 } parsers[] = {
-    {"hkl", .read = read_hkl},
-    {"hkl-faithful", .read = read_hkl_faithful},
-    {"hkl-dump", .read = read_dump},
-    {"matrix", .read = read_matrix},
-    {"sources", .read = read_sources},
-    {"orientations", .read = read_orientations},
-    {"sites", .read = read_sites},
-    {"fprime", .read = read_fprime},
-    {"stol", .read = read_stol},
-    {"smv", .read = read_smv},
-    {"image", .read = read_image},
-    {"float", .read = read_float},
-    {"expt", .read = read_expt},
-    {"geom", .read = read_geom},
-    {"mtz", .read = read_mtz},
-    {"index", .read = read_index},
-    {"origin", .read = read_origin},
-    {"pipeline", .read = read_pipeline},
-    {"numbers", .take = take_numbers},
-    {"words", .take = take_words},
-    {"history", .take = take_history},
-    {"template", .take = take_template},
-    {"refl", .read = read_refl},
-    {"crystfel", .read = read_stream},
-    {"peaks", .read = read_peaks},
-    {"endpoint", .take = take_endpoint},
-    {"pipe-line", .take = take_pipe_line},
+    {"hkl", .read = read_hkl},           {"hkl-faithful", .read = read_hkl_faithful},
+    {"hkl-dump", .read = read_dump},     {"matrix", .read = read_matrix},
+    {"sources", .read = read_sources},   {"orientations", .read = read_orientations},
+    {"vary", .read = read_vary_table},   {"sites", .read = read_sites},
+    {"fprime", .read = read_fprime},     {"stol", .read = read_stol},
+    {"smv", .read = read_smv},           {"image", .read = read_image},
+    {"float", .read = read_float},       {"expt", .read = read_expt},
+    {"geom", .read = read_geom},         {"mtz", .read = read_mtz},
+    {"index", .read = read_index},       {"origin", .read = read_origin},
+    {"pipeline", .read = read_pipeline}, {"numbers", .take = take_numbers},
+    {"words", .take = take_words},       {"history", .take = take_history},
+    {"template", .take = take_template}, {"refl", .read = read_refl},
+    {"crystfel", .read = read_stream},   {"peaks", .read = read_peaks},
+    {"endpoint", .take = take_endpoint}, {"pipe-line", .take = take_pipe_line},
 };
 static const struct parser *chosen;
 static int file;

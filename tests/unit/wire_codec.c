@@ -501,6 +501,35 @@ static void sizes_are_of_all_lattices_or_of_none(void **state)
     }
 }
 
+static void set_spreads(struct recipe *r, bool has, double spread_rad)
+{
+    for (size_t i = 0; i < r->nlattices; i++) {
+        r->lattices[i].has_spread = has;
+        r->lattices[i].spread_rad = spread_rad;
+    }
+}
+
+static void spreads_are_of_all_lattices_or_of_none(void **state)
+{
+    (void)state;
+    for (int vary = 0; vary < 2; vary++) {
+        struct experiment x;
+        struct frame f;
+        draw_lattices(&x, &f);
+        x.spreads_vary = vary;
+        set_spreads(&f.recipe, true, 0.01);
+        send_frame(&x, &f, vary, "a lattice with a mosaic spread of its own");
+        draw_lattices(&x, &f);
+        x.spreads_vary = vary;
+        set_spreads(&f.recipe, false, 0.0);
+        send_frame(&x, &f, !vary, "a lattice without a mosaic spread of its own");
+        draw_lattices(&x, &f);
+        x.spreads_vary = true;
+        set_spreads(&f.recipe, true, vary ? 0.0 : -0.01);
+        send_frame(&x, &f, vary, "an impossible mosaic spread");
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -510,6 +539,7 @@ int main(void)
         cmocka_unit_test(fits_that_contradict_themselves_are_refused),
         cmocka_unit_test(what_stands_has_no_place),
         cmocka_unit_test(sizes_are_of_all_lattices_or_of_none),
+        cmocka_unit_test(spreads_are_of_all_lattices_or_of_none),
         cmocka_unit_test(reflections_that_contradict_themselves_are_refused),
         cmocka_unit_test(experiments_survive),
         cmocka_unit_test(panels_that_do_not_fit_are_refused),

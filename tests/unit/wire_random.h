@@ -123,6 +123,9 @@ static inline void random_experiment(struct experiment *x)
     x->pulse_ids.has_pump = x->has_pulse_ids && draw(2);
     x->sample_moves = draw(2);
     x->sizes_vary = draw(2);
+    x->spreads_vary = draw(2);
+    x->has_readout = draw(2);
+    x->readout_adu = x->has_readout ? draw_real() : 0.0;
     if (x->pulse_ids.has_pump) {
         x->pulse_ids.pump_light = draw(5);
         x->pulse_ids.pump_dark = draw(5);
@@ -219,6 +222,8 @@ static inline void random_frame(struct frame *f, const struct experiment *x, boo
         l->has_cells = x->sizes_vary;
         for (int k = 0; k < 3 && l->has_cells; k++)
             l->cells[k] = 1.0 + (double)draw(99);
+        l->has_spread = x->spreads_vary;
+        l->spread_rad = l->has_spread ? 0.001 * (double)draw(9) : 0.0;
         l->is_aside = x->sample_moves && draw(2);
         if (l->is_aside)
             fill(l->aside_m, 3);

@@ -238,6 +238,11 @@ static enum status check_parameter(const struct parameter *p, const struct exper
                          "'%s': the number of cells differs from lattice to lattice "
                          "(bragg-orient --vary=size); expected one number for all",
                          p->name);
+    if (p->kind == PARAMETER_MOSAIC && x->spreads_vary)
+        return error_set(e, STATUS_INPUT,
+                         "'%s': the mosaic spread differs from lattice to lattice (bragg-orient "
+                         "--vary); expected one spread for all",
+                         p->name);
     if (p->kind == PARAMETER_FUDGE && shape_is_grating(x->crystals[0].shape))
         return error_set(
             e, STATUS_INPUT,

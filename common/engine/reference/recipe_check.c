@@ -88,6 +88,22 @@ static enum status check_cells(const struct crystal *c, const struct lattice *l,
     return STATUS_OK;
 }
 
+/* Checks the mosaic spread that only this lattice has.  Sampling is chosen for the crystal of the
+ * experiment, which has the narrowest spots in closed form. */
+static enum status check_spread(const struct crystal *c, const struct lattice *l, size_t index,
+                                struct error *e)
+{
+    static const double ROUNDING = 1e-9;
+    bool good = !l->has_spread || (isfinite(l->spread_rad) && l->spread_rad >= 0.0);
+    for (int i = 0; i < 3 && l->has_spread && c->has_ensemble; i++)
+        good = good && l->spread_rad >= c->mosaic_rms_rad[i] * (1.0 - ROUNDING);
+    return good ? STATUS_OK
+                : error_set(e, STATUS_INPUT,
+                            "lattice %zu has a mosaic spread of %g rad; expected at least that of "
+                            "its crystal, %g rad",
+                            index, l->spread_rad, c->has_ensemble ? c->mosaic_rms_rad[0] : 0.0);
+}
+
 /* Checks the panels of *x that the recipe moves. They have been moved already. */
 static enum status check_shift(const struct experiment *x, const struct recipe *r, struct error *e)
 {
@@ -117,6 +133,8 @@ enum status recipe_check(const struct experiment *x, const struct recipe *r, str
         s = check_lattice(x, &r->lattices[i], i, e);
     for (size_t i = 0; i < r->nlattices && !s; i++)
         s = check_cells(&x->crystals[r->lattices[i].crystal], &r->lattices[i], i, e);
+    for (size_t i = 0; i < r->nlattices && !s; i++)
+        s = check_spread(&x->crystals[r->lattices[i].crystal], &r->lattices[i], i, e);
     const struct source *sources = r->nsources ? r->sources : x->beam.sources;
     const size_t nsources = r->nsources ? r->nsources : x->beam.nsources;
     if (!s && !nsources)

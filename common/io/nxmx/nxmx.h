@@ -89,10 +89,11 @@ struct nxmx_kind {
     struct nxmx_plane {
         char name[PLANE_NAME_SIZE], unit[PLANE_UNIT_SIZE];
     } planes[PLANES_MAX];
-    bool labels;   // each frame carries labels of reflections
-    bool cxi;      // files also have the groups of CXI, see nxmx_layout.h
-    bool sync;     // wait for the disk
-    bool guarded;  // existing files are kept, see output_file.h
+    bool labels;     // each frame carries labels of reflections
+    double least_z;  // peaks of CXI are the reflections with more z; 0: all reflections
+    bool cxi;        // files also have the groups of CXI, see nxmx_layout.h
+    bool sync;       // wait for the disk
+    bool guarded;    // existing files are kept, see output_file.h
 };
 
 /* STATUS_INPUT: NXmx cannot hold such images. */

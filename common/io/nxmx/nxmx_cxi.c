@@ -183,7 +183,8 @@ void nxmx_peaks_create(struct nxmx_peaks *p, struct hdf5_file *f, const struct n
 {
     const hsize_t dims[2] = {rows->nframes, PEAKS_MAX};
     char path[PATH_BYTES];
-    *p = (struct nxmx_peaks){.experiment = kind->experiment, .written = kind->cxi};
+    *p = (struct nxmx_peaks){
+        .experiment = kind->experiment, .least_z = kind->least_z, .written = kind->cxi};
     p->written = p->written && rows->has_reflections;
     if (!p->written)
         return;
@@ -209,7 +210,6 @@ static int by_photons(const void *a, const void *b)
 static double peak_value(const struct experiment *x, int column, const struct reflection_row *r)
 {
     const struct panel *p = &x->panels[r->panel];
-    const double noise = sqrt(r->photons + (double)r->background);
     switch (column) {
     case X:
         return r->fast - 0.5;
@@ -222,7 +222,7 @@ static double peak_value(const struct experiment *x, int column, const struct re
     case PIXELS:
         return r->pixels;
     case SNR:
-        return noise > 0.0 ? r->photons / noise : 0.0;
+        return (double)r->z;
     default:
         return r->panel;
     }
@@ -263,10 +263,12 @@ enum status nxmx_peaks_put(struct nxmx_peaks *p, struct hdf5_file *f, uint64_t f
     if (s)
         return s;
     const struct reflection_row **order = mem_array(t->count, sizeof *order);
+    size_t chosen = 0;
     for (size_t i = 0; i < t->count; i++)
-        order[i] = &t->rows[i];
-    qsort(order, t->count, sizeof *order, by_photons);
-    const size_t count = t->count < PEAKS_MAX ? t->count : PEAKS_MAX;
+        if (!(p->least_z > 0.0) || (double)t->rows[i].z > p->least_z)
+            order[chosen++] = &t->rows[i];
+    qsort(order, chosen, sizeof *order, by_photons);
+    const size_t count = chosen < PEAKS_MAX ? chosen : PEAKS_MAX;
     for (int column = 0; column < NXMX_PEAK_COLUMNS; column++) {
         memset(p->values, 0, PEAKS_MAX * sizeof *p->values);
         for (size_t i = 0; i < count; i++)

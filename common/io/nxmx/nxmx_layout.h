@@ -149,7 +149,7 @@ bool nxmx_get_chunk(hid_t data, size_t place, struct nxmx_chunk *chunk);
  * /entry/braggpipe/reflection_pixels has the pixels of the rows, if pixels are listed.
  */
 
-enum { NXMX_COLUMNS = 15 };
+enum { NXMX_COLUMNS = 16 };
 
 /* The open columns of a file that is written or read. */
 struct nxmx_columns {
@@ -215,6 +215,7 @@ void nxmx_cxi_layout(struct hdf5_file *f, const struct nxmx_kind *kind,
 /* The open tables of peaks of a file that is written. */
 struct nxmx_peaks {
     const struct experiment *experiment;  // borrowed
+    double least_z;                       // peaks have more z; 0: all reflections are peaks
     bool written;                         // false: the file has no peaks, and all else is 0
     hid_t data[NXMX_PEAK_COLUMNS];
     int32_t *counts;  // owned: number of peaks of each frame

@@ -41,6 +41,7 @@ static const struct column {
     COLUMN("s", F8, s_1_A, "1/angstrom"),
     COLUMN("F2", F4, F2, NULL),
     COLUMN("background", F4, background, "counts"),
+    COLUMN("z", F4, z, NULL),
 #undef COLUMN
 };
 
@@ -238,6 +239,9 @@ bool nxmx_columns_get(struct hdf5_file *f, uint64_t first, size_t count,
     memset(rows, 0, count * sizeof *rows);
     for (int i = 1; i < NXMX_COLUMNS && good && count; i++) {
         const struct column *c = &columns[i];
+        /* Files of previous versions do not have the last column. */
+        if (i == NXMX_COLUMNS - 1 && H5Lexists(f->id, path_of(c, path), hdf5_links()) <= 0)
+            continue;
         const size_t size = size_of(c);
         good = get_items(f, path_of(c, path), type_of(c), first, count, values);
         for (size_t k = 0; k < count && good; k++)

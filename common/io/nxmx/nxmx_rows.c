@@ -254,6 +254,8 @@ static struct nxmx_lattice lattice_row(const double axes[9], const struct experi
         lattice_cell(x, l, row.cell);
     for (int i = 0; i < 3 && l->has_cells; i++)
         row.cells[i] = l->cells[i];
+    row.has_spread = l->has_spread;
+    row.spread = l->has_spread ? rad_to_deg(l->spread_rad) : 0.0;
     for (int column = 0; column < 3; column++) {
         const double u[3] = {l->rotation[column], l->rotation[3 + column], l->rotation[6 + column]};
         double turned[3];
@@ -345,6 +347,8 @@ uint32_t nxmx_rows_sum(const struct nxmx_rows *rows, size_t place, const struct 
         sum = crc32c(sum, l, LATTICE_BYTES);
         if (l->cells[0] > 0.0)
             sum = crc32c(sum, l->cells, sizeof l->cells);
+        if (l->has_spread)
+            sum = crc32c(sum, &l->spread, sizeof l->spread);
     }
     sum = crc32c(sum, t->rows, t->count * sizeof *t->rows);
     return crc32c(sum, t->pixels, t->npixels * sizeof *t->pixels);
@@ -367,6 +371,7 @@ void nxmx_rows_free(struct nxmx_rows *rows)
 #define SHIFTS NXMX_TRUTH "/detector_shift"
 #define SAMPLES NXMX_TRUTH "/sample_place"
 #define SIZES NXMX_TRUTH "/lattice_cells_along_axes"
+#define SPREADS NXMX_TRUTH "/lattice_mosaic_spread"
 #define SUMS NXMX_TRUTH "/checksums"
 /* Offset and number of the doubles of a member of struct nxmx_frame. */
 #define PLACE(member) \
@@ -472,6 +477,21 @@ static void put_sizes(struct hdf5_file *f, const struct nxmx_rows *rows)
     mem_free(cells);
 }
 
+/* Writes the mosaic spread of each lattice. */
+static void put_spreads(struct hdf5_file *f, const struct nxmx_rows *rows)
+{
+    double *spreads = mem_array(rows->nlattices, sizeof *spreads);
+    for (size_t i = 0; i < rows->nlattices; i++)
+        spreads[i] = rows->lattices[i].spread;
+    const hid_t data =
+        hdf5_data(f, SPREADS, H5T_NATIVE_DOUBLE, 1, (const hsize_t[]){rows->nlattices}, H5P_DEFAULT,
+                  rows->nlattices ? spreads : NULL);
+    if (data >= 0)
+        (void)hdf5_good(f, H5Dclose(data));
+    hdf5_note_text(f, SPREADS, "units", "deg");
+    mem_free(spreads);
+}
+
 /* Writes a table with `count` numbers of each frame, which are at `offset` in struct nxmx_frame. */
 static void put_places(struct hdf5_file *f, const struct nxmx_rows *rows, const char *path,
                        size_t offset, size_t count)
@@ -512,6 +532,8 @@ void nxmx_put_rows(struct hdf5_file *f, const struct nxmx_rows *rows, const stru
     put_lattices(f, rows);
     if (x->sizes_vary)
         put_sizes(f, rows);
+    if (x->spreads_vary)
+        put_spreads(f, rows);
     if (rows->has_reflections)
         put_table(f, REFLECTIONS, counts_type(), rows->nframes, rows->reflections);
     put_sums(f, rows);
@@ -643,6 +665,25 @@ static bool get_sizes(struct hdf5_file *f, struct nxmx_rows *rows)
     return good;
 }
 
+/* Reads the table that put_spreads writes, if the file has it. */
+static bool get_spreads(struct hdf5_file *f, struct nxmx_rows *rows)
+{
+    double *spreads = NULL;
+    size_t count = 0;
+    if (H5Lexists(f->id, SPREADS, hdf5_links()) <= 0)
+        return true;
+    bool good =
+        get_table(f, SPREADS, H5Tcopy(H5T_NATIVE_DOUBLE), sizeof *spreads, &count, &spreads) &&
+        count == rows->nlattices;
+    for (size_t i = 0; i < count && good; i++) {
+        rows->lattices[i].spread = spreads[i];
+        rows->lattices[i].has_spread = 1;
+        good = spreads[i] >= 0.0 && spreads[i] <= 360.0;
+    }
+    free(spreads);
+    return good;
+}
+
 /* Reads a table that put_places writes, if the file has it. */
 static bool get_places(struct hdf5_file *f, struct nxmx_rows *rows, const char *path, size_t offset,
                        size_t count)
@@ -728,7 +769,7 @@ bool nxmx_get_rows(struct hdf5_file *f, struct nxmx_rows *rows)
     *rows = (struct nxmx_rows){0};
     bool good = get_frames(f, rows) && get_places(f, rows, SHIFTS, PLACE(shift_m)) &&
                 get_places(f, rows, SAMPLES, PLACE(sample_m));
-    good = good && get_lattices(f, rows) && get_sizes(f, rows);
+    good = good && get_lattices(f, rows) && get_sizes(f, rows) && get_spreads(f, rows);
     good = good && get_reflections(f, rows) && get_sums(f, rows);
     rows->frames_room = rows->reflections_room = rows->nframes;
     rows->lattices_room = rows->nlattices;

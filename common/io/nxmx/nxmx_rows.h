@@ -44,6 +44,8 @@ struct nxmx_lattice {
     double a_matrix[9];     // row-major; columns a*, b*, c* in 1/A, rotation angle 0
     double cells[3];        // its own unit cells along a, b, c; 0: those of its crystal.  Files
                             // store them in a table of their own
+    double spread;          // its own mosaic spread in degrees, in a table of its own
+    uint64_t has_spread;    // 1: it has one, else 0
 };
 
 /* A wavelength of the spectrum of a frame that has a spectrum of its own. */

@@ -383,6 +383,7 @@ enum status nxmx_series_begin(struct nxmx_series *s, const struct experiment *x,
     s->kind = (struct nxmx_kind){.experiment = &s->experiment,
                                  .compression = s->compression,
                                  .cxi = s->cxi,
+                                 .least_z = settings->least_z,
                                  .begin_s = s->begin_s,
                                  .sync = s->sync};
     (void)snprintf(s->kind.lineage, sizeof s->kind.lineage, "%.16s", settings->lineage);

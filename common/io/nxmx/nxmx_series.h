@@ -44,7 +44,8 @@ struct nxmx_settings {
     bool (*anew)(void *owner);
     /* The data file of a frame is complete: adds the frame to the index. */
     enum status (*enter)(void *owner, const struct nxmx_note *note, struct error *e);
-    void *owner;  // passed to the callbacks
+    void *owner;     // passed to the callbacks
+    double least_z;  // peaks of CXI are the reflections with more z; 0: all reflections
 };
 
 struct nxmx_series {

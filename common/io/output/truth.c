@@ -52,6 +52,7 @@ const struct column column_list[] = {
     {COLUMNS_SIZE, "cells_a", "-", "unit cells of this lattice along a"},
     {COLUMNS_SIZE, "cells_b", "-", "unit cells of this lattice along b"},
     {COLUMNS_SIZE, "cells_c", "-", "unit cells of this lattice along c"},
+    {COLUMNS_SPREAD, "mosaic_deg", "deg", "mosaic spread of this lattice: half-width or rms"},
     {COLUMNS_HARMONIC, "third_harmonic", "-", "its photons / photons of the beam"},
     {COLUMNS_RUN, "run", "-", "number of the run, from 0"},
     {COLUMNS_RUN, "label", "-", "label of the run"},
@@ -85,6 +86,7 @@ const struct column column_list[] = {
     {COLUMNS_REFLECTION, "s", "1/A", "distance from the Ewald sphere; inside: > 0"},
     {COLUMNS_REFLECTION, "F2", "electrons^2", "squared structure factor"},
     {COLUMNS_REFLECTION, "background", "photons", "of other origin, in these brightest pixels"},
+    {COLUMNS_REFLECTION, "z", "-", "photons / noise of their sum; above 5: visible"},
 };
 
 const size_t column_list_length = sizeof column_list / sizeof *column_list;
@@ -144,6 +146,8 @@ void truth_write_title(FILE *out, const struct experiment *x, const char *more)
         columns_write_names(out, COLUMNS_SAMPLE, "\t");
     if (x->sizes_vary)
         columns_write_names(out, COLUMNS_SIZE, "\t");
+    if (x->spreads_vary)
+        columns_write_names(out, COLUMNS_SPREAD, "\t");
     if (x->beam.harmonic_share > 0)
         columns_write_names(out, COLUMNS_HARMONIC, "\t");
     fputs(more, out);
@@ -212,6 +216,10 @@ void truth_write(FILE *out, const struct experiment *x, const struct recipe *r,
             write_reals(out, lattice_cells(x, &r->lattices[i]), 3);
         else if (x->sizes_vary)
             fputs("\t-\t-\t-", out);
+        if (x->spreads_vary && r->nlattices)
+            fprintf(out, "\t%.9g", rad_to_deg(r->lattices[i].spread_rad));
+        else if (x->spreads_vary)
+            fputs("\t-", out);
         if (x->beam.harmonic_share > 0)
             write_reals(out, &x->beam.harmonic_share, 1);
         fputs(more, out);
@@ -227,8 +235,8 @@ static void write_row(FILE *out, uint64_t frame, const struct reflection_row *r)
             r->lattice, r->hkl[0], r->hkl[1], r->hkl[2], r->panel);
     fprintf(out, "\t%.6f\t%.6f\t%.9g\t%.7g\t%" PRId32, r->fast, r->slow, r->photons,
             (double)r->peak, r->pixels);
-    fprintf(out, "\t%.9g\t%.9g\t%.7g\t%.7g\n", r->phi_deg, r->s_1_A, (double)r->F2,
-            (double)r->background);
+    fprintf(out, "\t%.9g\t%.9g\t%.7g\t%.7g\t%.6g\n", r->phi_deg, r->s_1_A, (double)r->F2,
+            (double)r->background, (double)r->z);
 }
 
 enum status reflections_check(const struct frame *f, const char *path, struct error *e)
@@ -286,13 +294,20 @@ static double resolution(const struct lattice *l, const struct reflection_row *r
     return sqrt(vec_dot(q, q)) * 1e-9;
 }
 
-static void write_peaks(FILE *out, const struct experiment *x, const struct frame *f)
+/* Writes the reflections whose z is above `least_z` as peaks. */
+static void write_peaks(FILE *out, const struct experiment *x, const struct frame *f,
+                        double least_z)
 {
     const struct reflection_table *t = &f->reflections;
-    fprintf(out, "num_peaks = %zu\n", t->count);
+    size_t count = 0;
+    for (size_t i = 0; i < t->count; i++)
+        count += !(least_z > 0.0) || (double)t->rows[i].z > least_z;
+    fprintf(out, "num_peaks = %zu\n", count);
     fputs("Peaks from peak search\n  fs/px   ss/px (1/d)/nm^-1   Intensity  Panel\n", out);
     for (size_t i = 0; i < t->count; i++) {
         const struct reflection_row *r = &t->rows[i];
+        if (least_z > 0.0 && (double)r->z <= least_z)
+            continue;
         fprintf(out, "%7.2f %7.2f %10.2f %11.2f   p%" PRId32 "\n", r->fast,
                 r->slow + (double)first_row(x, r->panel),
                 resolution(&f->recipe.lattices[r->lattice], r), r->photons, r->panel);
@@ -345,7 +360,7 @@ static void write_crystal(FILE *out, const struct experiment *x, const struct fr
 }
 
 void reflections_write_chunk(FILE *out, const struct experiment *x, const struct frame *f,
-                             const double lab[9])
+                             const double lab[9], double least_z)
 {
     const struct incident beam = incident_beam(x, &f->recipe);
     const size_t lattices = f->recipe.nlattices;
@@ -357,7 +372,7 @@ void reflections_write_chunk(FILE *out, const struct experiment *x, const struct
             m_to_ev(beam.mean_m), f->recipe.id);
     fprintf(out, "average_camera_length = %.6f m\n",
             x->panels[0].distance_m + vec_dot(f->recipe.shift_m, x->beam.direction));
-    write_peaks(out, x, f);
+    write_peaks(out, x, f, least_z);
     for (size_t i = 0; i < lattices; i++)
         write_crystal(out, x, f, i, lab);
     fputs("----- End chunk -----\n", out);

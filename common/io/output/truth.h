@@ -61,10 +61,11 @@ enum status reflections_write_preamble(FILE *out, const struct experiment *x, co
                                        const char *path, struct error *e);
 
 /* Writes the chunk of a frame, with a crystal for each lattice.  The number of the frame is
- * header/int/frame_id.  All reflections are peaks, with their photons as intensity.  I is the
- * number of photons, sigma its square root, and background is that of one pixel. */
+ * header/int/frame_id.  Reflections whose z is above `least_z` (0: all) are peaks, with their
+ * photons as intensity.  I is the number of photons, sigma its square root, and background is that
+ * of one pixel. */
 void reflections_write_chunk(FILE *out, const struct experiment *x, const struct frame *f,
-                             const double lab[9]);
+                             const double lab[9], double least_z);
 
 /*
  * The columns of tables of the ground truth: their names, units and meanings.  There is one list
@@ -81,6 +82,7 @@ enum column_group {
     COLUMNS_SHIFT,       // the detector moves
     COLUMNS_SAMPLE,      // the beam meets a sample holder at different places
     COLUMNS_SIZE,        // lattices have numbers of cells of their own
+    COLUMNS_SPREAD,      // lattices have mosaic spreads of their own
     COLUMNS_HARMONIC,    // the beam has a third harmonic
     COLUMNS_RUN,         // bragg-orient has --runs
     COLUMNS_BEAM,        // bragg-orient has --beam-jitter

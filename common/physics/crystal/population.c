@@ -29,14 +29,13 @@ static enum status normalize_mixture(struct population *p, struct error *e)
 
 /* --- quantities that each lattice draws between limits --------------------------------------- */
 
-static const struct {
-    const char *name, *unit;
-    double unit_SI, min, max;  // limits in the unit
-} vary_names[VARY_NAMES] = {
+const struct vary_quantity vary_quantities[VARY_NAMES] = {
     [VARY_SIZE] = {"size", "nm", 1e-9, 0.1, 1e6},
     [VARY_A] = {"a", "A", 1e-10, 1.0, 1e4},
     [VARY_B] = {"b", "A", 1e-10, 1.0, 1e4},
     [VARY_C] = {"c", "A", 1e-10, 1.0, 1e4},
+    [VARY_MOSAIC] = {"mosaic", "deg", 0.0, 0.0, 90.0},
+    [VARY_MOSAIC_RMS] = {"mosaic-rms", "deg", 0.0, 0.0, 10.0},
 };
 
 static const char *const vary_kinds[] = {
@@ -50,13 +49,14 @@ static enum status vary_find(const char *text, int *name, int *kind, const char 
     const char *rest = text + named + (text[named] != '\0');
     const size_t length = strcspn(rest, ":");
     for (*name = 0; *name < VARY_NAMES; ++*name)
-        if (strlen(vary_names[*name].name) == named &&
-            strncmp(text, vary_names[*name].name, named) == 0)
+        if (strlen(vary_quantities[*name].name) == named &&
+            strncmp(text, vary_quantities[*name].name, named) == 0)
             break;
     if (*name == VARY_NAMES)
         return error_set(e, STATUS_USAGE,
-                         "--vary=%s: '%.*s' cannot vary; expected size, a, b or c, as in "
-                         "--vary=size=uniform:30,100. --mixture draws among several crystals",
+                         "--vary=%s: '%.*s' cannot vary; expected size, a, b, c, mosaic or "
+                         "mosaic-rms, as in --vary=size=uniform:30,100. --mixture draws among "
+                         "several crystals",
                          text, (int)named, text);
     for (*kind = VARY_UNIFORM; *kind <= VARY_CHOICE; ++*kind)
         if (strlen(vary_kinds[*kind]) == length && strncmp(rest, vary_kinds[*kind], length) == 0)
@@ -70,6 +70,13 @@ static enum status vary_find(const char *text, int *name, int *kind, const char 
     return STATUS_OK;
 }
 
+/* Returns a value that a user gives, in SI units. */
+static double vary_SI(int name, double value)
+{
+    const double unit_SI = vary_quantities[name].unit_SI;
+    return unit_SI > 0.0 ? value * unit_SI : deg_to_rad(value);
+}
+
 /* Reads one text of --vary.  STATUS_USAGE: it is malformed, or a value is out of range. */
 static enum status vary_read(struct population *p, const char *text, struct error *e)
 {
@@ -80,27 +87,31 @@ static enum status vary_read(struct population *p, const char *text, struct erro
     if (s)
         return s;
     struct varied *v = &p->varied[name];
-    (void)snprintf(what, sizeof what, "--vary=%s", vary_names[name].name);
+    (void)snprintf(what, sizeof what, "--vary=%s", vary_quantities[name].name);
     if (v->kind)
         return error_set(e, STATUS_USAGE, "%s: given twice; expected once", what);
-    s = parse_list(values, VARY_CHOICES_MAX, vary_names[name].min, vary_names[name].max,
-                   vary_names[name].unit, what, v->values, &v->count, e);
+    s = parse_list(values, VARY_CHOICES_MAX, vary_quantities[name].min, vary_quantities[name].max,
+                   vary_quantities[name].unit, what, v->values, &v->count, e);
     if (s)
         return s;
     v->kind = (enum vary_kind)kind;
     if (kind != VARY_CHOICE && (v->count != 2 || !(v->values[0] <= v->values[1])))
         return error_set(e, STATUS_USAGE,
                          "%s: got '%s'; expected two limits, the smaller one first", what, values);
+    if (kind == VARY_LOG_UNIFORM && !(v->values[0] > 0.0))
+        return error_set(e, STATUS_USAGE, "%s: got '%s'; expected limits above 0 for log-uniform",
+                         what, values);
     for (int i = 0; i < v->count; i++)
-        v->values[i] *= vary_names[name].unit_SI;
+        v->values[i] = vary_SI(name, v->values[i]);
     return STATUS_OK;
 }
 
 static enum status vary_open(struct population *p, struct error *e)
 {
     enum status s = STATUS_OK;
-    for (int i = 0; i < VARY_NAMES; i++)
-        p->varied[i].kind = VARY_NOT;
+    for (int i = 0; i < VARY_NAMES; i++)  // a run begins with the tables of its population
+        if (p->varied[i].kind != VARY_LISTED)
+            p->varied[i].kind = VARY_NOT;
     for (size_t i = 0; i < p->vary.count && !s; i++)
         s = vary_read(p, p->vary.text[i], e);
     const bool cells = p->varied[VARY_A].kind || p->varied[VARY_B].kind || p->varied[VARY_C].kind;
@@ -111,12 +122,39 @@ static enum status vary_open(struct population *p, struct error *e)
     return s;
 }
 
-/* Draws a quantity of a lattice. */
+enum status population_list(struct population *p, enum vary_name name, const double *values,
+                            size_t count, struct error *e)
+{
+    struct varied *v = &p->varied[name];
+    const bool edge = name == VARY_A || name == VARY_B || name == VARY_C;
+    const char *text = vary_quantities[name].name;
+    if (v->kind)
+        return error_set(e, STATUS_USAGE,
+                         "--vary=%s and the column %s of --vary-file cannot be used together", text,
+                         text);
+    if (edge && (p->cell_spread[0] > 0.0 || p->cell_spread[1] > 0.0 || p->cell_spread[2] > 0.0))
+        return error_set(e, STATUS_USAGE,
+                         "--cell-spread and the column %s of --vary-file cannot be used together",
+                         text);
+    *v = (struct varied){.kind = VARY_LISTED, .count = 2, .listed = values, .nlisted = count};
+    v->values[0] = INFINITY;
+    v->values[1] = -INFINITY;
+    for (size_t i = 0; i < count; i++) {
+        v->gaps = v->gaps || isnan(values[i]);
+        v->values[0] = fmin(v->values[0], vary_SI(name, values[i]));  // fmin ignores NaN
+        v->values[1] = fmax(v->values[1], vary_SI(name, values[i]));
+    }
+    return STATUS_OK;
+}
+
+/* Draws a quantity of a lattice.  NaN: a table says that it is that of the crystal. */
 static double vary_draw(const struct population *p, int name, uint64_t seed, uint64_t frame,
                         uint32_t lattice)
 {
     enum { NAMES_ROOM = 64 };
     const struct varied *v = &p->varied[name];
+    if (v->kind == VARY_LISTED)
+        return frame < v->nlisted ? vary_SI(name, v->listed[frame]) : (double)NAN;
     struct rng random = rng_stream(seed, RNG_VARY, frame, lattice * NAMES_ROOM + (uint32_t)name);
     const double u = rng_uniform(&random), low = v->values[0], high = v->values[1];
     if (v->kind == VARY_CHOICE)
@@ -152,9 +190,22 @@ bool population_cells(const struct population *p, const double cell_A[3], uint64
     if (!p->varied[VARY_SIZE].kind)
         return false;
     const double size_m = vary_draw(p, VARY_SIZE, seed, frame, lattice);
+    if (isnan(size_m))
+        return false;
     for (int i = 0; i < 3; i++)
         cells[i] = cells_in(size_m, cell_A[i]);
     return true;
+}
+
+bool population_spread(const struct population *p, uint64_t seed, uint64_t frame, uint32_t lattice,
+                       double *spread_rad)
+{
+    const enum vary_name name = p->varied[VARY_MOSAIC].kind ? VARY_MOSAIC : VARY_MOSAIC_RMS;
+    if (!p->varied[name].kind)
+        return false;
+    const double drawn_rad = vary_draw(p, name, seed, frame, lattice);
+    *spread_rad = isnan(drawn_rad) ? *spread_rad : drawn_rad;
+    return !isnan(drawn_rad);
 }
 
 /* Returns the first edge that has the length of edge `edge`. */
@@ -202,9 +253,9 @@ static enum status check_vary_edge(const struct crystal *c, int edge, const doub
                                    struct error *e)
 {
     static const double APART = 0.1;
-    const char *name = vary_names[VARY_A + edge].name, *like;
+    const char *name = vary_quantities[VARY_A + edge].name, *like;
     const int first = edge_like(c->cell_A, edge);
-    like = vary_names[VARY_A + first].name;
+    like = vary_quantities[VARY_A + first].name;
     if (first != edge)
         return error_set(e, STATUS_USAGE,
                          "--vary=%s: edges %s and %s have the same length, and vary alike. Give "
@@ -220,12 +271,48 @@ static enum status check_vary_edge(const struct crystal *c, int edge, const doub
     return STATUS_OK;
 }
 
+/* Refuses a mosaic spread in the form that the crystal does not have, and spreads below that of the
+ * crystal in closed form: the numbers of subpixels and steps are chosen for the crystal of
+ * bragg-geometry. */
+static enum status check_vary_mosaic(const struct crystal *c, enum vary_name name, bool gaps,
+                                     double smallest_rad, struct error *e)
+{
+    static const double ROUNDING = 1e-9;
+    const bool closed = name == VARY_MOSAIC_RMS;
+    const double *rms = c->mosaic_rms_rad, largest = fmax(rms[0], fmax(rms[1], rms[2]));
+    if (c->has_ensemble != closed)
+        return error_set(e, STATUS_USAGE,
+                         closed ? "--vary=mosaic-rms needs bragg-geometry --mosaic-model=gauss. "
+                                  "Give --vary=mosaic for mosaic domains"
+                                : "--vary=mosaic does not support bragg-geometry "
+                                  "--mosaic-model=gauss. Give --vary=mosaic-rms");
+    if (closed && gaps && (rms[0] != rms[1] || rms[0] != rms[2]))
+        return error_set(e, STATUS_USAGE,
+                         "--vary-file: frames have the mosaic-rms of their crystal ('-'), which "
+                         "differs along the axes (got --mosaic-rms=%.6g,%.6g,%.6g); expected one "
+                         "number",
+                         rad_to_deg(rms[0]), rad_to_deg(rms[1]), rad_to_deg(rms[2]));
+    return closed && largest > smallest_rad * (1.0 + ROUNDING)
+               ? error_set(e, STATUS_USAGE,
+                           "--vary=mosaic-rms: the smallest spread is %.6g deg, and that of "
+                           "bragg-geometry %.6g deg; expected at least as much. Give "
+                           "bragg-geometry --mosaic-rms=%.6g, the smallest spread",
+                           rad_to_deg(smallest_rad), rad_to_deg(largest), rad_to_deg(smallest_rad))
+               : STATUS_OK;
+}
+
 enum status population_check(const struct population *p, const struct experiment *x,
                              struct error *e)
 {
     enum status s = STATUS_OK;
     for (size_t i = 0; i < x->ncrystals && !s; i++) {
-        double limits_m[2];
+        double limits_m[2], limits_rad[2];
+        for (int k = VARY_MOSAIC; k <= VARY_MOSAIC_RMS && !s; k++)
+            if (population_limits(p, (enum vary_name)k, limits_rad))
+                s = check_vary_mosaic(&x->crystals[i], (enum vary_name)k, p->varied[k].gaps,
+                                      limits_rad[0], e);
+        if (s)
+            return s;
         if (population_limits(p, VARY_SIZE, limits_m))
             s = check_vary_size(&x->crystals[i], limits_m[1], e);
         for (int k = 0; k < 3 && !s; k++)
@@ -247,7 +334,8 @@ static bool vary_strain(const struct population *p, const double cell_A[3], uint
         if (!p->varied[VARY_A + i].kind)
             continue;
         any = true;
-        strain[i] = vary_draw(p, VARY_A + i, seed, frame, lattice) / angstrom_to_m(cell_A[i]) - 1.0;
+        const double edge_m = vary_draw(p, VARY_A + i, seed, frame, lattice);
+        strain[i] = isnan(edge_m) ? 0.0 : edge_m / angstrom_to_m(cell_A[i]) - 1.0;
     }
     return any;
 }

@@ -21,10 +21,19 @@ enum { LATTICES_MAX = 200, MIXTURE_MAX = 64 };
 
 /* Quantities that each lattice draws between limits.  A number is part of the random numbers of its
  * quantity, so that it must never change. */
-enum vary_name { VARY_SIZE, VARY_A, VARY_B, VARY_C, VARY_NAMES };
+enum vary_name {
+    VARY_SIZE,
+    VARY_A,
+    VARY_B,
+    VARY_C,
+    VARY_MOSAIC,      // half-width of mosaic domains
+    VARY_MOSAIC_RMS,  // rms of the mosaic spread in closed form
+    VARY_NAMES
+};
 
-/* How a quantity is drawn: uniform in the value, uniform in its logarithm, or one of a list. */
-enum vary_kind { VARY_NOT, VARY_UNIFORM, VARY_LOG_UNIFORM, VARY_CHOICE };
+/* How a quantity is drawn: uniform in the value, uniform in its logarithm, or one of a list.
+ * VARY_LISTED: a table has its value in each frame. */
+enum vary_kind { VARY_NOT, VARY_UNIFORM, VARY_LOG_UNIFORM, VARY_CHOICE, VARY_LISTED };
 
 enum { VARY_CHOICES_MAX = 32 };  // values of a list
 
@@ -32,7 +41,17 @@ struct varied {
     enum vary_kind kind;
     int count;                        // of values[]
     double values[VARY_CHOICES_MAX];  // the limits, or the list, in SI units
+    bool gaps;                        // VARY_LISTED: some frames have the value of the crystal
+    const double *listed;             // borrowed: for each frame, in the unit of users; NaN: a gap
+    size_t nlisted;
 };
+
+/* A quantity that can vary, its unit and its limits for users. */
+struct vary_quantity {
+    const char *name, *unit;
+    double unit_SI, min, max;  // unit_SI 0: the unit is a degree
+};
+extern const struct vary_quantity vary_quantities[VARY_NAMES];
 
 struct population {
     /* options */
@@ -58,6 +77,12 @@ struct population {
 /* Reads the lists and refuses contradictions (STATUS_USAGE). */
 enum status population_open(struct population *p, struct error *e);
 
+/* Gives a quantity the values of a table, one for each of `count` frames, in the unit of users.
+ * values[] must stay valid.  NaN: the frame has the value of the crystal, but at least one frame
+ * has a value.  STATUS_USAGE: an option gives the quantity, too. */
+enum status population_list(struct population *p, enum vary_name name, const double *values,
+                            size_t count, struct error *e);
+
 /* Sets the number of crystals.  Without options, a frame gets one lattice of each crystal.
  * STATUS_USAGE: the mixture has another number of crystals; the mixture is missing and a frame
  * cannot hold them all; or lattices of one crystal would be identical, because all are
@@ -81,16 +106,22 @@ bool population_strain(const struct population *p, const double cell_A[3], uint6
                        uint64_t frame, uint32_t lattice, double strain[3]);
 
 /* Sets cells[] to the unit cells along the edges of a lattice that draws its size: as many as fit
- * into the size, and at least 1.  Returns false, and leaves cells[], if sizes do not vary. */
+ * into the size, and at least 1.  Returns false, and leaves cells[], if it does not draw a size. */
 bool population_cells(const struct population *p, const double cell_A[3], uint64_t seed,
                       uint64_t frame, uint32_t lattice, double cells[3]);
+
+/* Sets *spread_rad to the mosaic spread of a lattice that draws it: of its domains, or in closed
+ * form.  Returns false, and leaves *spread_rad, if it does not draw one. */
+bool population_spread(const struct population *p, uint64_t seed, uint64_t frame, uint32_t lattice,
+                       double *spread_rad);
 
 /* Returns true if a quantity varies, and sets limits[] to its smallest and largest value. */
 bool population_limits(const struct population *p, enum vary_name name, double limits[2]);
 
 /* Checks that the limits suit the crystals of *x.  STATUS_USAGE: a crystal cannot have a size of
- * its own, is smaller than the largest size, has edges of one length that would vary apart, or has
- * an edge that is far from the limits of its length. */
+ * its own, is smaller than the largest size, has edges of one length that would vary apart, has an
+ * edge that is far from the limits of its length, has its mosaic spread in the other form, or has
+ * a larger spread than the smallest one. */
 enum status population_check(const struct population *p, const struct experiment *x,
                              struct error *e);
 
