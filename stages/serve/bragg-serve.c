@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -35,6 +36,9 @@ static const struct protocol *const protocols[] = {
 #define SERIES DECTRIS "|protocol=jungfraujoch"
 #define SPOTS "protocol=crystfel|protocol=array-1.0|protocol=jungfraujoch"
 
+/* Data sets of a message of LCLStreamer, with the names of its example for MFX. */
+#define FIELDS "timestamp:/timestamp,detector_data:/data,photon_wavelength:/wavelength"
+
 static const double ENERGY_MAX_EV = 1e9;
 
 /* Parses --inject.  STATUS_USAGE: the value is invalid, or the fault nan is requested without
@@ -54,12 +58,67 @@ static enum status settle_faults(struct serve_options *o, const struct protocol 
     return s;
 }
 
+/* Checks --compression, which only some protocols have, and not all kinds of it. */
+static enum status check_compression(const struct serve_options *o, const struct protocol *p,
+                                     struct error *e)
+{
+    const int c = o->content.compression;
+    const bool lclstreamer = p == &protocol_lclstreamer_hdf5;
+    if (c == CONTENT_LZ4 && (p == &protocol_jungfraujoch || lclstreamer))
+        return error_set(e, STATUS_USAGE,
+                         "--compression=lz4: clients of %s do not read it; expected %s", p->name,
+                         lclstreamer ? "bslz4, gzip or none" : "bslz4 or none");
+    if (c == CONTENT_GZIP && !lclstreamer)
+        return error_set(e, STATUS_USAGE,
+                         "--compression=gzip: clients of %s do not read it; expected bslz4%s or "
+                         "none",
+                         p->name, p == &protocol_jungfraujoch ? "" : ", lz4");
+    return STATUS_OK;
+}
+
+/* Finds the protocol of --payload, and opens the batch of its frames. */
+static enum status settle_payload(struct serve_options *o, const struct protocol **p,
+                                  struct batch **batch, struct error *e)
+{
+    static const enum nxmx_compression packed[] = {[CONTENT_BSLZ4] = NXMX_BSLZ4,
+                                                   [CONTENT_LZ4] = NXMX_LZ4,
+                                                   [CONTENT_PLAIN] = NXMX_NONE,
+                                                   [CONTENT_GZIP] = NXMX_GZIP};
+    const bool crystfel = *p == &protocol_crystfel;
+    if (o->payload == (crystfel ? PAYLOAD_SIMPLON : PAYLOAD_MSGPACK))
+        return error_set(e, STATUS_USAGE,
+                         "--payload=%s: %s has no such messages; expected %s or "
+                         "hdf5",
+                         crystfel ? "simplon" : "msgpack", (*p)->name,
+                         crystfel ? "msgpack" : "simplon");
+    if (o->payload != PAYLOAD_HDF5)
+        return STATUS_OK;
+    *p = crystfel ? &protocol_crystfel_hdf5 : &protocol_lclstreamer_hdf5;
+    if (crystfel)
+        return STATUS_OK;
+    if (o->batch > 1 && o->inject)
+        return error_set(e, STATUS_USAGE,
+                         "--inject: a fault concerns one frame, but a message has %d of them; "
+                         "expected --batch=1",
+                         (int)o->batch);
+    const enum status s = batch_open(batch, o->fields ? o->fields : FIELDS, (size_t)o->batch,
+                                     packed[o->content.compression], e);
+    o->content.batch = *batch;
+    return s;
+}
+
 /* Finds the protocol, fills in its defaults and checks the options.  STATUS_USAGE: the protocol
  * does not have an option, or options contradict each other. */
 static enum status serve_options_settle(struct serve_options *o, const struct protocol **protocol,
-                                        struct error *e)
+                                        struct batch **batch, struct error *e)
 {
-    const struct protocol *p = *protocol = protocols[o->protocol];
+    *protocol = protocols[o->protocol];
+    enum status s = settle_payload(o, protocol, batch, e);
+    const struct protocol *p = *protocol;
+    if (s == STATUS_OK)
+        s = check_compression(o, p, e);
+    if (s)
+        return s;
     if (o->socket < 0)
         o->socket = (int)p->socket;
     if (!o->bind && !o->connect)
@@ -79,11 +138,6 @@ static enum status serve_options_settle(struct serve_options *o, const struct pr
                          "--early-start needs --dtype, because the start message has the type of "
                          "the pixels");
     struct content_options *c = &o->content;
-    if (p == &protocol_jungfraujoch && c->compression == CONTENT_LZ4)
-        return error_set(e, STATUS_USAGE,
-                         "--compression=lz4: clients of jungfraujoch do not read it; expected "
-                         "bslz4 or none");
-    enum status s = STATUS_OK;
     if (o->thresholds)
         s = parse_list(o->thresholds, p->channels, 1, ENERGY_MAX_EV, "EV", "--thresholds",
                        c->threshold_eV, &c->nthresholds, e);
@@ -108,6 +162,12 @@ static const struct opt serve_options[] = {
      OPT_CHOICE, AT(protocol), .choices = PROTOCOLS, .first = true},
     {"protocol-version", "V", "karabo-bridge: 2.2 or 1.0 (2.2)", OPT_TEXT,
      .offset = AT(content.version), .needs = "protocol=karabo-bridge"},
+    {"payload", PAYLOADS,
+     "Form of the messages: simplon or hdf5 for lclstreamer, msgpack or hdf5 for crystfel "
+     "(simplon, "
+     "msgpack)",
+     OPT_CHOICE, AT(payload), .choices = PAYLOADS,
+     .needs = "protocol=lclstreamer|protocol=crystfel", .usual = ""},
     {"socket", "rep|push|pub",
      "Answer requests, distribute frames, or publish frames (karabo-bridge and crystfel: rep; "
      "others: push)",
@@ -143,7 +203,8 @@ static const struct opt serve_options[] = {
     {"source", "NAME", "Name of the detector (depends on the protocol)", OPT_TEXT,
      .offset = AT(content.source)},
     {"image-key", "NAME", "Name of the image (depends on the protocol)", OPT_TEXT,
-     .offset = AT(content.image_key), .excludes = "protocol=dectris1 protocol=jungfraujoch"},
+     .offset = AT(content.image_key),
+     .excludes = "protocol=dectris1 protocol=jungfraujoch payload=hdf5"},
     {.doc = "CrystFEL:", .type = OPT_GROUP},
     {"geom", "FILE", "crystfel: write the matching geometry file", OPT_TEXT, .offset = AT(geom),
      .needs = "protocol=crystfel", .first = true},
@@ -151,20 +212,33 @@ static const struct opt serve_options[] = {
      .needs = "protocol=crystfel", .first = true},
     {"peaks", "N",
      "crystfel, array-1.0, jungfraujoch: send a list of at most N bright spots (none)", OPT_INT,
-     AT(content.peaks), .min = 1, .max = 100000, .needs = SPOTS},
+     AT(content.peaks), .min = 1, .max = 100000, .needs = SPOTS, .excludes = "payload=hdf5"},
     {"truth", NULL,
      "crystfel: send cell and orientation of the first lattice; array-1.0: send is_hit_frame; "
      "jungfraujoch: send indexing_result and the cell",
      OPT_FLAG, .offset = AT(content.truth), .needs = SPOTS},
+    {.doc = "LCLStreamer:", .type = OPT_GROUP},
+    {"batch", "N",
+     "lclstreamer with --payload=hdf5: frames in a message; the last one may have fewer", OPT_INT,
+     AT(batch), .min = 1, .max = BATCH_MAX, .needs = "payload=hdf5",
+     .excludes = "protocol=crystfel", .usual = "1"},
+    {"fields", "NAME:/PATH,...",
+     "lclstreamer with --payload=hdf5: values of a frame, each with the path of its data set "
+     "(timestamp:/timestamp, detector_data:/data, photon_wavelength:/wavelength)",
+     OPT_TEXT, .offset = AT(fields), .needs = "payload=hdf5", .excludes = "protocol=crystfel"},
     {.doc = "karabo-bridge:", .type = OPT_GROUP},
     {"first-train", "N", "karabo-bridge: train number of frame 0", OPT_INT, AT(content.first_train),
      .min = 0, .max = 4e18, .needs = "protocol=karabo-bridge", .usual = "10000000000"},
     {.doc = "Dectris:", .type = OPT_GROUP},
     {"compression", CONTENT_COMPRESSIONS,
-     "dectris1, dectris2, jungfraujoch: compression of images; jungfraujoch has no lz4", OPT_CHOICE,
-     AT(content.compression), .choices = CONTENT_COMPRESSIONS, .needs = SERIES},
+     "dectris1, dectris2, jungfraujoch, lclstreamer with --payload=hdf5: compression of images; "
+     "lz4 "
+     "is only in dectris1 and dectris2, gzip only in lclstreamer",
+     OPT_CHOICE, AT(content.compression), .choices = CONTENT_COMPRESSIONS,
+     .needs = SERIES "|payload=hdf5", .excludes = "protocol=crystfel"},
     {"series", "N", "dectris1, dectris2, lclstreamer, jungfraujoch: number of the series", OPT_INT,
-     AT(number), .min = 0, .max = 4e18, .needs = SERIES "|protocol=lclstreamer", .usual = "1"},
+     AT(number), .min = 0, .max = 4e18, .needs = SERIES "|protocol=lclstreamer",
+     .excludes = "payload=hdf5", .usual = "1"},
     {"frame-time", "S",
      "dectris1, dectris2, jungfraujoch: time between two images that messages report, in s "
      "(1/--rate, or --exposure of bragg-geometry)",
@@ -232,8 +306,10 @@ static enum status write_file(const struct serve_options *o, const struct experi
     enum status s = replace_open(&file, path, e);
     if (s)
         return s;
-    const struct geom_style style = {
-        .data = o->content.image_key, .live = true, .peaks = o->content.peaks > 0};
+    const struct geom_style style = {.data = o->content.image_key,
+                                     .live = true,
+                                     .peaks = o->content.peaks > 0,
+                                     .hdf5 = o->payload == PAYLOAD_HDF5};
     file.guarded = !o->overwrite;
     s = cell ? crystfel_write_cell(file.stream, x->crystals, &cause)
              : geom_write(file.stream, x, &style, o->content.lab, &cause);
@@ -380,7 +456,7 @@ static enum status serve_open(void *state, const char **operands, int noperands,
 {
     (void)operands, (void)noperands;
     struct serve *v = state;
-    enum status s = serve_options_settle(&v->options, &v->speaks, e);
+    enum status s = serve_options_settle(&v->options, &v->speaks, &v->batch, e);
     if (s == STATUS_OK && v->options.geom)
         s = target_check(v->options.geom, e);
     if (s == STATUS_OK && v->options.cell)
@@ -406,6 +482,11 @@ static enum status serve_open(void *state, const char **operands, int noperands,
                          "s) without 100 ns",
                          v->options.count_time_s, v->options.frame_time_s);
     v->options.content.series = &v->series;
+    if (v->options.batch > 1 && getenv(LOG_AGAIN))
+        log_line(LOG_WARNING,
+                 "--batch: frames that waited for their message before the restart of bragg-serve "
+                 "are missing, at most %d",
+                 (int)v->options.batch - 1);
     s = bind_endpoint(v, e);
     v->sender = (struct sender){.gateway = v->gateway,
                                 .sent = &v->sent,
@@ -474,7 +555,8 @@ static enum status serve_begin(void *state, struct experiment *x, struct error *
 
 static void serve_expect(void *state, uint64_t frames)
 {
-    ((struct serve *)state)->series.images = frames;
+    struct serve *v = state;
+    v->series.images = v->expected = frames;
 }
 
 static void serve_interrupt(void *state)
@@ -524,6 +606,10 @@ static void conclude(struct serve *v)
     v->concluded = true;
     if (v->options.ramp)
         serve_ramp_end(&v->ramp_result, &v->options.rise, v->gateway);
+    if (v->gateway)
+        gateway_finish(v->gateway);
+    if (v->gateway && serve_flush(v, &e))
+        log_line(LOG_WARNING, "the last message: %s", e.text);
     if (sender_flush(&v->sender, &e))
         log_line(LOG_WARNING, "the last frame: %s", e.text);
     if (v->announced && tell_end(v, &e))
@@ -536,7 +622,7 @@ static void conclude(struct serve *v)
 static enum status serve_end(void *state, struct error *e)
 {
     struct serve *v = state;
-    if (!v->sent.path && !v->options.ramp_json)
+    if (!v->sent.path && !v->options.ramp_json && !v->batch)
         return STATUS_OK;
     conclude(v);
     enum status s = STATUS_OK;
@@ -591,7 +677,9 @@ static void serve_close(void *state)
 {
     struct serve *v = state;
     outgoing_free(&v->sender.held);
+    outgoing_free(&v->waiting);
     close_gateway(v);
+    batch_close(v->batch);
     serve_sent_close(&v->sent);
     moved_close(&v->moved);
     assembly_free(&v->assembly);

@@ -9,6 +9,7 @@ import struct
 import sys
 import typing
 
+import bslz4_blocks
 import numpy
 import zmq
 
@@ -88,43 +89,8 @@ def cbor(data, at):
     return (items if major == 4 else dict(zip(items[::2], items[1::2]))), at
 
 
-def lz4(block, size):
-    """Decodes a block of LZ4."""
-    out, at = bytearray(), 0
-    while True:
-        token = block[at]
-        at += 1
-
-        def length(n):
-            nonlocal at
-            if n == 15:
-                while block[at] == 255:
-                    n, at = n + 255, at + 1
-                n, at = n + block[at], at + 1
-            return n
-
-        literals = length(token >> 4)
-        out += block[at : at + literals]
-        at += literals
-        if at == len(block):
-            assert len(out) == size
-            return bytes(out)
-        back, at = block[at] | block[at + 1] << 8, at + 2
-        for _ in range(length(token & 15) + 4):
-            out.append(out[-back])
-
-
 def unshuffle(data, dtype, shape=SHAPE, block=4096):
-    """Decodes blocks of `block` pixels, without a header before them."""
-    size, left, at, pixels = dtype.itemsize, shape[0] * shape[1], 0, []
-    while left >= 8:
-        n = min(block, left - left % 8)
-        length = int.from_bytes(data[at : at + 4], "big")
-        bits = numpy.frombuffer(lz4(data[at + 4 : at + 4 + length], n * size), "u1")
-        bits = numpy.unpackbits(bits.reshape(8 * size, n // 8), axis=1, bitorder="little")
-        pixels.append(numpy.packbits(bits.T.reshape(n, 8 * size), axis=1, bitorder="little").tobytes())
-        at, left = at + 4 + length, left - n
-    return numpy.frombuffer(b"".join(pixels) + data[at:], dtype).reshape(shape)
+    return bslz4_blocks.unshuffle(data, dtype, shape, block)
 
 
 def message():

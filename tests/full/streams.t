@@ -52,6 +52,17 @@ else
 	skip 'bitshuffle decodes lclstreamer and jungfraujoch' "$lack is missing"
 fi
 
+if has python:h5py python:bitshuffle python:zmq python:numpy; then
+	for batch in 1 4; do
+		frames | timeout 60 bragg-serve --protocol=lclstreamer --payload=hdf5 --batch=$batch --connect=ipc://"$PWD/h" >endpoint 2>message &
+		pipe=$!
+		check "h5py reads lclstreamer in HDF5: $batch frames a message" timeout 60 /usr/bin/python3 "$BRAGG_TESTS/full/streams_clients.py" hdf5 push ipc://"$PWD/h"
+		ended "lclstreamer in HDF5, $batch frames a message: the end"
+	done
+else
+	skip 'h5py reads lclstreamer in HDF5' "$lack is missing"
+fi
+
 # listens: waits until the port is bound
 listens() {
 	soon sh -c "/usr/bin/python3 -c 'import socket; socket.create_connection((\"127.0.0.1\", $port))' 2>>refused"

@@ -1,7 +1,7 @@
 """streams_clients.py CLIENT push|pub|pull ENDPOINT: receives six images, whose pixels must be those of a_N.raw.
 
-CLIENT is mflow (psi-mflow, array-1.0), bsread (psi-bsread), p4p (PV Access; the endpoint is a channel), or
-lclstreamer and jungfraujoch (bitshuffle and cbor2; lclstreamer binds the endpoint).
+CLIENT is mflow (psi-mflow, array-1.0), bsread (psi-bsread), p4p (PV Access; the endpoint is a channel), hdf5
+(lclstreamer in HDF5, h5py with the filter of bitshuffle; it binds the endpoint), or lclstreamer and jungfraujoch (bitshuffle and cbor2; lclstreamer binds the endpoint).
 """
 
 import queue
@@ -60,6 +60,25 @@ def lclstreamer():
         assert (image.ravel() == written(frame)).all() and m["sum"] == image.sum() and energy(frame, m["photon_energy"])
     part = socket.recv()
     assert part[:1] == b"c" and cbor2.loads(part[1:])["type"] == "stop"
+
+
+def hdf5():
+    import io
+
+    import bitshuffle.h5  # the filter
+    import h5py
+    import zmq
+
+    assert h5py.h5z.filter_avail(bitshuffle.h5.H5FILTER)
+    socket, seen = zmq.Context().socket(zmq.PULL), []
+    socket.bind(endpoint)
+    while len(seen) < FRAMES:
+        with h5py.File(io.BytesIO(socket.recv()), "r") as f:
+            for frame, image, wavelength in zip(f["timestamp"], f["data"], f["wavelength"], strict=True):
+                assert image.shape == SHAPE and (image.ravel() == written(int(frame))).all()
+                assert energy(int(frame), HC_EV_A / wavelength)
+                seen.append(frame)
+    assert seen == list(range(FRAMES)), seen
 
 
 def jungfraujoch():
