@@ -40,6 +40,14 @@ enum { CONTENT_THRESHOLDS_MAX = 8 };
 
 /* The user's choices about the content.  All texts are borrowed. */
 struct batch;
+
+/* Metadata of images that wait for the message that has those of several images. */
+struct bundle {
+    uint8_t *items;     // owned: what is known about each image
+    size_t size, room;  // bytes
+    size_t images;
+};
+
 struct content_options {
     const char *version;    // of the protocol; NULL for the newest
     const char *source;     // name of the detector; NULL for the default of the protocol
@@ -52,6 +60,7 @@ struct content_options {
     double lab[9];  // crystfel, lclstreamer: axes x, y, z (rows) of the client's laboratory frame,
                     // in the laboratory frame of the experiment
     int64_t magic;  // jungfraujoch: magic number of the start message
+    struct bundle *bundle;  // borrowed: gets the metadata of each image; NULL: they are not sent
     struct batch *batch;  // borrowed: frames that wait for the other frames of their message; only
                           // a protocol of the program itself has it
     /* The members below are for dectris1 and dectris2, and some of them for jungfraujoch; `series`
@@ -97,6 +106,10 @@ struct protocol {
     enum status (*start)(const struct content_options *o, const struct experiment *x,
                          const struct frame *f, struct message *m, struct error *e);
     enum status (*end)(const struct content_options *o, struct message *m, struct error *e);
+
+    /* Makes a message of the metadata in o->bundle, which is empty afterwards.  NULL if the
+     * protocol has no such message. */
+    enum status (*metadata)(const struct content_options *o, struct message *m, struct error *e);
 };
 
 extern const struct protocol protocol_karabo, protocol_crystfel, protocol_dectris1,

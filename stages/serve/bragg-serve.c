@@ -276,6 +276,11 @@ static const struct opt serve_options[] = {
      "dectris1, dectris2, jungfraujoch: user data of each image (none; dectris2: the ground truth)",
      OPT_TEXT, .offset = AT(content.image_appendix), .needs = SERIES},
     {.doc = "Jungfraujoch:", .type = OPT_GROUP},
+    {"metadata", "ENDPOINT",
+     "jungfraujoch: endpoint of a second socket, which publishes the metadata of images without "
+     "the "
+     "images (none)",
+     OPT_TEXT, .offset = AT(metadata), .needs = "protocol=jungfraujoch"},
     {"magic", "N", "jungfraujoch: magic number of the start message, which jfjoch_writer compares",
      OPT_INT, AT(content.magic), .min = 0, .max = 4e18, .needs = "protocol=jungfraujoch"},
     {.doc = "Ground truth and faults:", .type = OPT_GROUP},
@@ -402,26 +407,28 @@ static const char *serve_binds(void *state, bool *keyed)
 
 /* Opens the gateway.  If --client-keys is given, the gateway accepts only clients with these
  * keys. */
-static enum status open_gateway(struct serve *v, struct gateway_settings *settings, struct error *e)
+static enum status open_gateway(const struct serve *v, struct gateway_settings *settings,
+                                struct gateway **gateway, struct zap *zap, char *endpoint,
+                                struct error *e)
 {
     struct keys keys = {0};
     enum status s = STATUS_OK;
     if (v->options.client_keys) {
         s = keys_read(&keys, v->options.client_keys, KEYS_SERVE, e);
-        if (s == STATUS_OK && !(settings->context = zap_open_context(&v->zap, &keys, e)))
+        if (s == STATUS_OK && !(settings->context = zap_open_context(zap, &keys, e)))
             s = e->status;
         settings->secret = keys.server.secret_key;
         settings->guard = curve_serve;
     }
     if (s == STATUS_OK)
-        s = gateway_open(&v->gateway, settings, v->endpoint, sizeof v->endpoint, e);
-    if (s == STATUS_OK && !settings->secret && endpoint_is_network(v->endpoint))
+        s = gateway_open(gateway, settings, endpoint, ENDPOINT_SIZE, e);
+    if (s == STATUS_OK && !settings->secret && endpoint_is_network(endpoint))
         log_line(LOG_WARNING,
                  "%s has no encryption keys. Any program that can connect can take frames. Use "
                  "--client-keys to exclude others",
-                 v->endpoint);
+                 endpoint);
     if (s)
-        zap_close(&v->zap);
+        zap_close(zap);
     explicit_bzero(&keys, sizeof keys);
     return s;
 }
@@ -440,14 +447,38 @@ static enum status bind_endpoint(struct serve *v, struct error *e)
     settings.connects = connect;
     (void)snprintf(v->endpoint, sizeof v->endpoint, "%s", connect ? connect : v->options.bind);
     const enum status s = connect ? STATUS_OK : endpoint_clear(v->endpoint, e);
-    return s ? s : open_gateway(v, &settings, e);
+    return s ? s : open_gateway(v, &settings, &v->gateway, &v->zap, v->endpoint, e);
+}
+
+/* Opens the socket of --metadata.  It never delays the images: the oldest metadata are dropped if
+ * clients are slow. */
+static enum status bind_metadata(struct serve *v, struct error *e)
+{
+    enum { QUEUE = 64 };
+    static const double LINGER_S = 1;
+    struct gateway_settings settings = {.socket = GATEWAY_PUB,
+                                        .policy = GATEWAY_DROP_OLD,
+                                        .queue = QUEUE,
+                                        .linger_s = fmin(v->options.linger_s, LINGER_S)};
+    struct metadata *to = &v->metadata;
+    if (!v->options.metadata)
+        return STATUS_OK;
+    enum status s = endpoint_check_clients(v->options.metadata, v->options.client_keys, e);
+    (void)snprintf(to->endpoint, sizeof to->endpoint, "%s", v->options.metadata);
+    if (s == STATUS_OK)
+        s = endpoint_clear(to->endpoint, e);
+    v->options.content.bundle = &to->bundle;
+    return s ? s : open_gateway(v, &settings, &to->gateway, &to->zap, to->endpoint, e);
 }
 
 /* Prints the endpoint for clients.  Is called after the files of --geom and --cell were written,
  * because scripts wait for this line and then start clients, which need these files. */
 static enum status print_endpoint(const struct serve *v, struct error *e)
 {
-    if (printf("%s\n", v->endpoint) < 0 || fflush(stdout) != 0)
+    const bool second = v->metadata.gateway;
+    if (printf("%s\n%s%s", v->endpoint, second ? v->metadata.endpoint : "", second ? "\n" : "") <
+            0 ||
+        fflush(stdout) != 0)
         return error_errno(e, STATUS_FAILED, "cannot write the endpoint to stdout");
     return STATUS_OK;
 }
@@ -488,6 +519,8 @@ static enum status serve_open(void *state, const char **operands, int noperands,
                  "are missing, at most %d",
                  (int)v->options.batch - 1);
     s = bind_endpoint(v, e);
+    if (s == STATUS_OK)
+        s = bind_metadata(v, e);
     v->sender = (struct sender){.gateway = v->gateway,
                                 .sent = &v->sent,
                                 .injects = v->options.inject,
@@ -584,6 +617,23 @@ static void close_gateway(struct serve *v)
     v->gateway = NULL;
 }
 
+/* Closes the gateway of --metadata, and removes the file of its socket. */
+static void close_metadata(struct serve *v)
+{
+    struct metadata *to = &v->metadata;
+    const struct gateway_counts n = gateway_close(to->gateway);
+    zap_close(&to->zap);
+    if (to->gateway) {
+        endpoint_remove(to->endpoint);
+        log_line(LOG_INFO,
+                 "clients of --metadata took %" PRIu64 " messages, %" PRIu64 " were dropped",
+                 n.taken + n.some, n.dropped);
+    }
+    to->gateway = NULL;
+    mem_free(to->bundle.items);
+    to->bundle = (struct bundle){0};
+}
+
 /* Sends clients the message that follows the last frame. */
 static enum status tell_end(struct serve *v, struct error *e)
 {
@@ -614,7 +664,10 @@ static void conclude(struct serve *v)
         log_line(LOG_WARNING, "the last frame: %s", e.text);
     if (v->announced && tell_end(v, &e))
         log_line(LOG_WARNING, "the end of the series: %s", e.text);
+    if (v->metadata.gateway && serve_metadata_flush(v, &e))
+        log_line(LOG_WARNING, "the last metadata: %s", e.text);
     close_gateway(v);
+    close_metadata(v);
 }
 
 /* Ends the stream.  Closes the gateway before the file of --sent is completed, because the file
@@ -679,6 +732,7 @@ static void serve_close(void *state)
     outgoing_free(&v->sender.held);
     outgoing_free(&v->waiting);
     close_gateway(v);
+    close_metadata(v);
     batch_close(v->batch);
     serve_sent_close(&v->sent);
     moved_close(&v->moved);

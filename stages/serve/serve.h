@@ -27,7 +27,7 @@
 /* Values of the options of bragg-serve. */
 struct serve_options {
     int protocol, socket, policy, dtype;  // dtype: 0 for auto, else 1 + enum pixel_type
-    const char *bind, *connect, *client_keys;
+    const char *bind, *connect, *client_keys, *metadata;
     double frame_time_s, count_time_s;  // that messages report; 0: not given
     int64_t queue, number;              // length of the queue, in frames; number of the series
     const char *geom, *cell, *thresholds;
@@ -206,6 +206,13 @@ struct serve {
     struct gateway *gateway;
     struct zap zap;                // checks the keys of clients
     char endpoint[ENDPOINT_SIZE];  // bound endpoint; "": not bound yet
+    struct metadata {
+        struct gateway *gateway;  // NULL: no --metadata
+        struct zap zap;
+        char endpoint[ENDPOINT_SIZE];
+        struct bundle bundle;
+        uint64_t sent_ns;  // when the last message was sent, see clock_ns
+    } metadata;
     struct pace pace;
     struct series series;
     struct serve_sent sent;
@@ -228,6 +235,10 @@ enum status serve_mask_begin(struct serve *v, struct experiment *x, struct error
 /* Sends the message that begins the series, for --early-start, when only the experiment is known.
  * Returns the errors of the protocol and of gateway_announce. */
 enum status serve_early_start(struct serve *v, struct error *e);
+
+/* Sends the metadata of the images that wait for their message, to the clients of --metadata.  Does
+ * nothing if there are none. */
+enum status serve_metadata_flush(struct serve *v, struct error *e);
 
 /* Sends the frames that wait for the other frames of their message.  Does nothing if there are
  * none. Returns the errors of batch_finish and sender_send. */

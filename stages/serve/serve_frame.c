@@ -348,12 +348,36 @@ static enum status send_batch(struct serve *v, struct outgoing *o, enum fault fa
     return v->frames == v->expected ? serve_flush(v, e) : STATUS_OK;
 }
 
-/* Sends a frame a second time, for FAULT_DUPLICATE. */
+enum status serve_metadata_flush(struct serve *v, struct error *e)
+{
+    struct message m = {0};
+    v->metadata.sent_ns = clock_ns();
+    if (!v->metadata.bundle.images)
+        return STATUS_OK;
+    const enum status s = v->speaks->metadata(&v->options.content, &m, e);
+    return s ? s : gateway_offer(v->metadata.gateway, &m, 1, e);
+}
+
+/* Sends the metadata if they are those of enough images, or if their clients have got none for a
+ * second. */
+static enum status send_metadata(struct serve *v, struct error *e)
+{
+    enum { IMAGES = 10 };
+    static const uint64_t SECOND_NS = 1000000000;
+    const bool is_time =
+        v->metadata.bundle.images == IMAGES || clock_ns() - v->metadata.sent_ns >= SECOND_NS;
+    return is_time ? serve_metadata_flush(v, e) : STATUS_OK;
+}
+
+/* Sends a frame a second time, for FAULT_DUPLICATE.  Its metadata are not sent again. */
 static enum status send_again(struct serve *v, const struct frame *f, uint64_t due_ns,
                               struct error *e)
 {
     struct outgoing again;
+    struct bundle *bundle = v->options.content.bundle;
+    v->options.content.bundle = NULL;
     const enum status s = make_outgoing(v, f, due_ns, FAULT_DUPLICATE, &again, e);
+    v->options.content.bundle = bundle;
     return s ? s : sender_send(&v->sender, &again, FAULT_NONE, e);
 }
 
@@ -374,6 +398,8 @@ enum status serve_frame(void *state, struct frame *f, struct error *e)
     s = send_batch(v, &o, fault, e);
     if (s == STATUS_OK && fault == FAULT_DUPLICATE)
         s = send_again(v, f, due_ns, e);
+    if (s == STATUS_OK && v->metadata.gateway)
+        s = send_metadata(v, e);
     const uint64_t now_ns = clock_ns();
     const bool on_purpose = fault == FAULT_STALL || fault == FAULT_CUT;
     const uint64_t spent[PACE_PARTS] = {

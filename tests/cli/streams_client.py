@@ -1,7 +1,7 @@
-"""streams_client.py PROTOCOL|FAULT pull|sub bind|connect ENDPOINT SPOTS|TOPIC [FRAMES]: checks every part of a stream.
+"""streams_client.py PROTOCOL|FAULT pull|sub bind|connect ENDPOINT SPOTS|TOPIC [FRAMES [METADATA]]: checks every part of a stream.
 
 PROTOCOL is array, lclstreamer or jungfraujoch; with a colon and the pixel type behind it if that is not uint16.
-The pixels must be those of a_0.raw and so on.  Prints the frame numbers.
+The pixels must be those of a_0.raw and so on.  METADATA is the endpoint of --metadata.  Prints the frame numbers.
 """
 
 import json
@@ -56,7 +56,7 @@ def array():
 
 
 array.spots = array.hits = 0
-array.off = []
+array.off, array.without_data = [], []
 
 
 class Tag(typing.NamedTuple):
@@ -199,7 +199,25 @@ def jungfraujoch(dtype):
         at = numpy.unravel_index(near.argmax(), near.shape)
         array.off += [spot["x"] - max(fast - 1, 0) - at[1] - 0.5, spot["y"] - max(slow - 1, 0) - at[0] - 0.5]
         array.spots += 1
+    assert m.pop("data")
+    array.without_data.append(m)
     return m["image_id"]
+
+
+def metadata(endpoint):
+    """All images are on the second socket, too, without their data, in messages of at most ten."""
+    side, images = zmq.Context.instance().socket(zmq.SUB), []
+    side.setsockopt(zmq.RCVTIMEO, 10000)
+    side.setsockopt(zmq.SUBSCRIBE, b"")
+    side.connect(endpoint)
+    while len(images) < COUNT:
+        part = side.recv()
+        m, end = cbor(part, 0)
+        assert m.number == 55799 and end == len(part), "bytes after the map"
+        assert list(m.item) == ["type", "series_id", "series_unique_id", "images"] and m.item["type"] == "metadata"
+        assert m.item["series_id"] == 12 and 0 < len(m.item["images"]) <= 10, m.item["series_id"]
+        images += m.item["images"]
+    assert images == array.without_data, (images[0], array.without_data[0])
 
 
 def truths():
@@ -281,6 +299,8 @@ elif protocol == "jungfraujoch":
     seen = [jungfraujoch(dtype) for _ in range(COUNT)]
     assert not array.off or (abs(numpy.mean(array.off)) < 0.25 and array.spots >= 3), (array.off, array.spots)
     assert kind == "sub" or not int(more) or array.spots
+    if len(sys.argv) > 7:
+        metadata(sys.argv[7])
     end = jungfraujoch_message()
     assert list(end) == HEAD[:3] and end["type"] == "end", end
 elif protocol == "array":

@@ -44,7 +44,7 @@ if has python:cbor2 python:bitshuffle python:zmq python:numpy python:msgpack; th
 		ended "lclstreamer, $dtype: the end"
 	done
 	for dtype in uint32 int32; do
-		served --protocol=jungfraujoch --bind=ipc://"$PWD/j" --dtype=$dtype --peaks=100 --truth
+		served --protocol=jungfraujoch --bind=ipc://"$PWD/j" --dtype=$dtype --peaks=100 --truth --metadata=ipc://"$PWD/jm"
 		check "bitshuffle decodes jungfraujoch: $dtype" timeout 60 /usr/bin/python3 "$BRAGG_TESTS/full/streams_clients.py" jungfraujoch push ipc://"$PWD/j"
 		ended "jungfraujoch, $dtype: the end"
 	done

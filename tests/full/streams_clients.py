@@ -116,6 +116,14 @@ def jungfraujoch():
             at = numpy.unravel_index(near.argmax(), near.shape)  # of the brightest pixel, whose middle is at .5
             assert not mask[slow, fast] and near.max() > 0, (spot, near)
             off.append((spot["x"] - fast - at[1] + 0.5, spot["y"] - slow - at[0] + 0.5))
+    side, images = zmq.Context.instance().socket(zmq.SUB), []
+    side.setsockopt(zmq.SUBSCRIBE, b"")
+    side.connect(endpoint + "m")
+    while len(images) < FRAMES:
+        m = cbor2.loads(side.recv())
+        assert m["type"] == "metadata" and not any("data" in image for image in m["images"])
+        images += m["images"]
+    assert [(image["image_id"], image["indexing_result"]) for image in images] == [(frame, hit(frame)) for frame in range(FRAMES)]
     assert len(off) > 20 and abs(numpy.mean(off, 0)).max() < 0.1, (len(off), numpy.mean(off, 0))
     assert cbor2.loads(socket.recv())["type"] == "end"
 
