@@ -662,10 +662,10 @@ static void conclude(struct serve *v)
         log_line(LOG_WARNING, "the last message: %s", e.text);
     if (sender_flush(&v->sender, &e))
         log_line(LOG_WARNING, "the last frame: %s", e.text);
-    if (v->announced && tell_end(v, &e))
-        log_line(LOG_WARNING, "the end of the series: %s", e.text);
     if (v->metadata.gateway && serve_metadata_flush(v, &e))
         log_line(LOG_WARNING, "the last metadata: %s", e.text);
+    if (v->announced && tell_end(v, &e))
+        log_line(LOG_WARNING, "the end of the series: %s", e.text);
     close_gateway(v);
     close_metadata(v);
 }

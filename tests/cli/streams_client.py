@@ -21,6 +21,11 @@ socket = zmq.Context().socket(zmq.PULL if kind == "pull" else zmq.SUB)
 socket.setsockopt(zmq.RCVTIMEO, 30000)
 if kind == "sub":
     socket.setsockopt(zmq.SUBSCRIBE, more.encode())
+side = zmq.Context.instance().socket(zmq.SUB)
+side.setsockopt(zmq.RCVTIMEO, 10000)
+side.setsockopt(zmq.SUBSCRIBE, b"")
+if len(sys.argv) > 7:
+    side.connect(sys.argv[7])
 (socket.bind if way == "bind" else socket.connect)(endpoint)
 
 
@@ -204,12 +209,9 @@ def jungfraujoch(dtype):
     return m["image_id"]
 
 
-def metadata(endpoint):
+def metadata():
     """All images are on the second socket, too, without their data, in messages of at most ten."""
-    side, images = zmq.Context.instance().socket(zmq.SUB), []
-    side.setsockopt(zmq.RCVTIMEO, 10000)
-    side.setsockopt(zmq.SUBSCRIBE, b"")
-    side.connect(endpoint)
+    images = []
     while len(images) < COUNT:
         part = side.recv()
         m, end = cbor(part, 0)
@@ -300,7 +302,7 @@ elif protocol == "jungfraujoch":
     assert not array.off or (abs(numpy.mean(array.off)) < 0.25 and array.spots >= 3), (array.off, array.spots)
     assert kind == "sub" or not int(more) or array.spots
     if len(sys.argv) > 7:
-        metadata(sys.argv[7])
+        metadata()
     end = jungfraujoch_message()
     assert list(end) == HEAD[:3] and end["type"] == "end", end
 elif protocol == "array":

@@ -96,6 +96,9 @@ def jungfraujoch():
         assert items.value.tag == 56500 and name == "bslz4" and size == dtype.itemsize
         return bitshuffle.decompress_lz4(numpy.frombuffer(chunk[12:], "u1"), tuple(shape), dtype, block // size)
 
+    side = zmq.Context.instance().socket(zmq.SUB)
+    side.setsockopt(zmq.SUBSCRIBE, b"")
+    side.connect(endpoint + "m")
     socket = zmq.Context().socket(zmq.PULL)
     socket.connect(endpoint)
     start = cbor2.loads(socket.recv())
@@ -116,9 +119,7 @@ def jungfraujoch():
             at = numpy.unravel_index(near.argmax(), near.shape)  # of the brightest pixel, whose middle is at .5
             assert not mask[slow, fast] and near.max() > 0, (spot, near)
             off.append((spot["x"] - fast - at[1] + 0.5, spot["y"] - slow - at[0] + 0.5))
-    side, images = zmq.Context.instance().socket(zmq.SUB), []
-    side.setsockopt(zmq.SUBSCRIBE, b"")
-    side.connect(endpoint + "m")
+    images = []
     while len(images) < FRAMES:
         m = cbor2.loads(side.recv())
         assert m["type"] == "metadata" and not any("data" in image for image in m["images"])
