@@ -356,6 +356,42 @@ static double mean_of(const char *path, const char *name, const char *unit, cons
     return mean;
 }
 
+/* Returns a mask of the pixels of -1 and -2, which mean gaps and bad pixels in images of Pilatus,
+ * if the image has no other values below 0: those mean that a background was subtracted.  The
+ * caller frees the mask.  NULL: no pixel is masked. */
+static uint16_t *mask_of(const struct image *image)
+{
+    const int32_t *pixels = image->pixels;
+    size_t masked = 0;
+    if (image->type != PIXEL_I32)
+        return NULL;
+    for (size_t i = 0; i < image->count; i++) {
+        if (pixels[i] < -2)
+            return NULL;
+        masked += pixels[i] < 0;
+    }
+    uint16_t *mask = masked ? mem_array(image->count, sizeof *mask) : NULL;
+    for (size_t i = 0; masked && i < image->count; i++)
+        mask[i] = pixels[i] < 0;
+    return mask;
+}
+
+/* Masks the pixels without data of the first image, or those of the mask of a CXI file. */
+static enum status mask_elsewhere(struct replay_images *r, const char *path, struct error *e)
+{
+    struct image_file first = {0};
+    if (r->entries->cxi) {
+        replay_geometry_mask(&r->geometry, &r->setup, r->cxi.mask);
+        return STATUS_OK;
+    }
+    const enum status s = image_file_read(path, &first, e);
+    uint16_t *mask = s ? NULL : mask_of(&first.image);
+    replay_geometry_mask(&r->geometry, &r->setup, mask);
+    mem_free(mask);
+    image_free(&first.image);
+    return s;
+}
+
 /* Makes the experiment from the file of the geometry. */
 static enum status set_up_elsewhere(struct replay_images *r, const char *path, struct error *e)
 {
@@ -367,8 +403,7 @@ static enum status set_up_elsewhere(struct replay_images *r, const char *path, s
     enum status s = r->entries->cxi ? STATUS_OK : image_header_read(path, &h, e);
     s = s ? s : replay_geometry_setup(g, &r->setup, e);
     s = s ? s : replay_geometry_fit(g, &r->setup, path, h.fast, h.slow, e);
-    if (!s)
-        replay_geometry_mask(g, &r->setup, r->cxi.mask);
+    s = s ? s : mask_elsewhere(r, path, e);
     if (!s && g->wavelength_m > 0 &&
         !(fabs(g->wavelength_m / r->setup.beam.wavelength_m - 1) < 0.01))
         log_line(LOG_WARNING,

@@ -61,6 +61,12 @@ edf("i32.edf", pixels("i"), "SignedInteger", WaveLength="1.1e-10", PSize_1="1.6e
 edf("u32.edf", pixels("I"), "UnsignedLong", Compression="NoSpecificValue", RasterOrientation=1)
 edf("f32.edf", pixels("f"), "FloatValue")
 
+low = list(values)
+low[7], low[8] = -1, -2
+tiff("gaps.tif", struct.pack(f"<{len(low)}i", *map(int, low)), 32, form=2)
+low[9] = -3
+tiff("dark.tif", struct.pack(f"<{len(low)}i", *map(int, low)), 32, form=2)
+
 tiff("lzw.tif", short, 16, t259=(3, [5]))
 tiff("turned.tif", short, 16, t274=(3, [6]))
 tiff("white.tif", short, 16, t262=(3, [0]))

@@ -39,6 +39,13 @@ Wavelength: 1.1e-10
 END
 bragg-replay --quiet --geometry-from=one.poni u16.edf | bragg-write --quiet --overwrite r_%d.raw
 check 'a file of pyFAI' cmp a_0.raw r_0.raw
+masked() { # the number of masked pixels of a panel, as the geometry file for CrystFEL has them
+	bragg-replay --quiet --geometry-from=one.geom $1 | timeout 20 bragg-serve --protocol=crystfel --bind=ipc://"$PWD/s" --policy=drop-new --linger=0 \
+		--geom=masked.geom --overwrite >none 2>&1
+	sed -n 's/^bad0.m.*_fs = //p' masked.geom | tr '\n' ' '
+}
+is 'pixels of -1 and -2 of a Pilatus are masked' "$(masked gaps.tif)" '7 8 '
+is 'negative pixels after a subtraction are not' "$(masked dark.tif)" ''
 bragg-replay --geometry-from=one.geom wave.edf 2>said | bragg-tap --quiet >none
 sed -i '/warning/!d' said
 is 'an EDF that contradicts the geometry' "$(grep -c 'wave.edf: the header has 1.3 A and .* but all frames are sent with 1.1 A and 120 mm of one.geom' said) $(
