@@ -167,8 +167,7 @@ struct client_socket {
 /* A message that can be sent several times without a copy. */
 enum { PACKET_PARTS_MAX = 9 };
 struct packet {
-    uint64_t
-        number;  // number of its first frame, counted in the order in which frames were offered
+    uint64_t number;  // of its first frame, counted in the order in which frames were offered
     uint64_t frames;  // frames in the message
     size_t nparts;
     zmq_msg_t parts[PACKET_PARTS_MAX];

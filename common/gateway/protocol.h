@@ -96,8 +96,7 @@ struct protocol {
 
     /* Writes *d, which delivery_check has passed, into *m, which was empty.  The message owns its
      * memory and borrows nothing of the frame.  *m stays empty if the frame waits in o->batch.
-     * STATUS_INPUT for content that does not fit the
-     * protocol, STATUS_FAILED if memory runs out. */
+     * STATUS_INPUT for content that does not fit the protocol, STATUS_FAILED if memory runs out. */
     enum status (*encode)(const struct content_options *o, const struct delivery *d,
                           struct message *m, struct error *e);
 

@@ -86,11 +86,9 @@ static enum status settle_payload(struct serve_options *o, const struct protocol
                                                    [CONTENT_GZIP] = NXMX_GZIP};
     const bool crystfel = *p == &protocol_crystfel;
     if (o->payload == (crystfel ? PAYLOAD_SIMPLON : PAYLOAD_MSGPACK))
-        return error_set(e, STATUS_USAGE,
-                         "--payload=%s: %s has no such messages; expected %s or "
-                         "hdf5",
-                         crystfel ? "simplon" : "msgpack", (*p)->name,
-                         crystfel ? "msgpack" : "simplon");
+        return error_set(
+            e, STATUS_USAGE, "--payload=%s: %s has no such messages; expected %s or hdf5",
+            crystfel ? "simplon" : "msgpack", (*p)->name, crystfel ? "msgpack" : "simplon");
     if (o->payload != PAYLOAD_HDF5)
         return STATUS_OK;
     *p = crystfel ? &protocol_crystfel_hdf5 : &protocol_lclstreamer_hdf5;
@@ -164,8 +162,7 @@ static const struct opt serve_options[] = {
      .offset = AT(content.version), .needs = "protocol=karabo-bridge"},
     {"payload", PAYLOADS,
      "Form of the messages: simplon or hdf5 for lclstreamer, msgpack or hdf5 for crystfel "
-     "(simplon, "
-     "msgpack)",
+     "(simplon, msgpack)",
      OPT_CHOICE, AT(payload), .choices = PAYLOADS,
      .needs = "protocol=lclstreamer|protocol=crystfel", .usual = ""},
     {"socket", "rep|push|pub",
@@ -232,8 +229,7 @@ static const struct opt serve_options[] = {
     {.doc = "Dectris:", .type = OPT_GROUP},
     {"compression", CONTENT_COMPRESSIONS,
      "dectris1, dectris2, jungfraujoch, lclstreamer with --payload=hdf5: compression of images; "
-     "lz4 "
-     "is only in dectris1 and dectris2, gzip only in lclstreamer",
+     "lz4 is only in dectris1 and dectris2, gzip only in lclstreamer",
      OPT_CHOICE, AT(content.compression), .choices = CONTENT_COMPRESSIONS,
      .needs = SERIES "|payload=hdf5", .excludes = "protocol=crystfel"},
     {"series", "N", "dectris1, dectris2, lclstreamer, jungfraujoch: number of the series", OPT_INT,
@@ -278,8 +274,7 @@ static const struct opt serve_options[] = {
     {.doc = "Jungfraujoch:", .type = OPT_GROUP},
     {"metadata", "ENDPOINT",
      "jungfraujoch: endpoint of a second socket, which publishes the metadata of images without "
-     "the "
-     "images (none)",
+     "the images (none)",
      OPT_TEXT, .offset = AT(metadata), .needs = "protocol=jungfraujoch"},
     {"magic", "N", "jungfraujoch: magic number of the start message, which jfjoch_writer compares",
      OPT_INT, AT(content.magic), .min = 0, .max = 4e18, .needs = "protocol=jungfraujoch"},

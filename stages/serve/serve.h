@@ -241,7 +241,7 @@ enum status serve_early_start(struct serve *v, struct error *e);
 enum status serve_metadata_flush(struct serve *v, struct error *e);
 
 /* Sends the frames that wait for the other frames of their message.  Does nothing if there are
- * none. Returns the errors of batch_finish and sender_send. */
+ * none.  Returns the errors of batch_finish and sender_send. */
 enum status serve_flush(struct serve *v, struct error *e);
 
 /* Sends a frame when it is due, with the faults of --inject.  Before the first frame, sends the

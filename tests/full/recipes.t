@@ -52,7 +52,7 @@ cd ..
 if has python:h5py python:zmq; then
 	cook MESSAGES-THAT-ARE-HDF-FILES
 	is 'messages of four, four and two frames, which have their wavelengths' \
-		"$(sed -n 's/a message of //p' out | tr '\n' ' ')$(grep -v message out | cut -d' ' -f1 | tr '\n' ' ')$(grep -v message out | cut -d' ' -f2 | sort -u | wc -l)" \
+		"$(sed -n 's/a message of //p' out | tr '\n' ' ')$(grep '^[0-9]' out | cut -d' ' -f1 | tr '\n' ' ')$(grep '^[0-9]' out | cut -d' ' -f2 | sort -u | wc -l)" \
 		'4 frames 4 frames 2 frames 0 1 2 3 4 5 6 7 8 9 10'
 	cd ..
 else
