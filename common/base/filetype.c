@@ -93,7 +93,8 @@ static enum filetype by_braces(const char *bytes, size_t n)
     if (!n || bytes[0] != '{')
         return FILETYPE_OTHER;
     return contains_text(bytes, near, "HEADER_BYTES") ? FILETYPE_SMV
-           : contains_text(bytes, near, "EDF_") || contains_text(bytes, near, "HeaderID")
+           : contains_text(bytes, near, "EDF_") || contains_text(bytes, near, "HeaderID") ||
+                   (contains_text(bytes, near, "ByteOrder") && contains_text(bytes, near, "Dim_1"))
                ? FILETYPE_EDF
                : FILETYPE_OTHER;
 }
@@ -144,7 +145,8 @@ static const struct {
     {FILETYPE_DETECTOR, FILETYPE_CBF},       {FILETYPE_DETECTOR, FILETYPE_SMV},
     {FILETYPE_SPECTRA, FILETYPE_HDF5},       {FILETYPE_FRAMES, FILETYPE_RECORDING},
     {FILETYPE_FRAMES, FILETYPE_SMV},         {FILETYPE_FRAMES, FILETYPE_CBF},
-    {FILETYPE_FRAMES, FILETYPE_HDF5},        {FILETYPE_INDEXED, FILETYPE_EXPT},
+    {FILETYPE_FRAMES, FILETYPE_HDF5},        {FILETYPE_FRAMES, FILETYPE_TIFF},
+    {FILETYPE_FRAMES, FILETYPE_EDF},         {FILETYPE_INDEXED, FILETYPE_EXPT},
     {FILETYPE_INDEXED, FILETYPE_REFL},       {FILETYPE_INDEXED, FILETYPE_STREAM},
     {FILETYPE_GROUND_TRUTH, FILETYPE_HDF5},  {FILETYPE_GROUND_TRUTH, FILETYPE_RECORDING},
     {FILETYPE_GROUND_TRUTH, FILETYPE_TRUTH}, {FILETYPE_GROUND_TRUTH, FILETYPE_STREAM},

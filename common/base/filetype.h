@@ -28,7 +28,7 @@
     X(SHADOWS, "lines of corners of shadows")                                                \
     X(RUNS, "lines of runs")                                                                 \
     X(VARY, "a table of quantities of frames")                                               \
-    X(PIXELS, "an image (SMV, CBF or float32 pixels)")                                       \
+    X(PIXELS, "an image (SMV, CBF, TIFF, EDF or float32 pixels)")                            \
     X(DETECTOR, "a geometry file of pyFAI (.poni), an NXmx file or an image (CBF, SMV)")     \
     X(FRAMES, "a recording of bragg-tap, or images of bragg-write (SMV, CBF, NXmx)")         \
     X(INDEXED, "an experiment list or a table of DIALS, or a stream of CrystFEL")            \

@@ -376,6 +376,8 @@ static bool push(struct client_socket *o, const struct packet *p)
     for (size_t i = 0; i < p->nparts; i++)
         bytes += zmq_msg_size(&p->parts[i]);
     clients_expect(&o->clients, bytes);
+    if (p->frames > o->clients.batch)
+        o->clients.batch = p->frames;
     const bool sent = send_parts(o->socket, p, false, false);
     o->clients.frames += sent;
     return sent;

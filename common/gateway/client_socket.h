@@ -52,7 +52,8 @@ struct clients {
     uint64_t cut_off;       // number of connections that exceeded their limits
     bool sparing;           // few frames may be in transit to a client, because they can be lost
     size_t message_bytes;   // size of the largest message so far in bytes, at most SEND_BUFFER_MAX
-    uint64_t frames;        // number of frames that left while `sparing` is true
+    uint64_t frames;        // number of messages that left while `sparing` is true
+    uint64_t batch;         // frames in the largest message so far
     uint64_t perhaps_lost;  // upper limit of the frames that were lost with clients that left
     uint64_t turned_away;   // number of connections that were refused because the list was full
 };
@@ -166,7 +167,8 @@ struct client_socket {
 /* A message that can be sent several times without a copy. */
 enum { PACKET_PARTS_MAX = 9 };
 struct packet {
-    uint64_t number;  // number of the message, counted in the order in which messages were offered
+    uint64_t number;  // of its first frame, counted in the order in which frames were offered
+    uint64_t frames;  // frames in the message
     size_t nparts;
     zmq_msg_t parts[PACKET_PARTS_MAX];
 };

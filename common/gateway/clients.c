@@ -12,7 +12,7 @@ enum { SEND_BUFFER_MAX = 1 << 20 };  // bytes; the kernel keeps only few larger 
 void clients_open(struct clients *c, bool sparing, bool speak)
 {
     struct rlimit files;
-    *c = (struct clients){.sparing = sparing, .most = CLIENTS_MAX, .speak = speak};
+    *c = (struct clients){.sparing = sparing, .most = CLIENTS_MAX, .speak = speak, .batch = 1};
     if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur / 2 < c->most)
         c->most = files.rlim_cur / 2;
     c->list = mem_array(c->most, sizeof *c->list);
@@ -86,7 +86,7 @@ void clients_left(struct clients *c, int fd)
     if (!one)
         return;
     const uint64_t frames = c->frames - one->before;
-    c->perhaps_lost += frames < CLIENT_FRAMES_MAX ? frames : CLIENT_FRAMES_MAX;
+    c->perhaps_lost += (frames < CLIENT_FRAMES_MAX ? frames : CLIENT_FRAMES_MAX) * c->batch;
     forget_client(c, one);
 }
 

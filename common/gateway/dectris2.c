@@ -4,6 +4,7 @@
  * message.
  */
 #include <stdio.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "codec/bslz4.h"
@@ -481,6 +482,67 @@ static void put_spots(struct cborpack *p, const struct delivery *d)
     }
 }
 
+/* Returns the number of pairs that put_image writes. */
+static size_t image_pairs(const struct content_options *o, const struct delivery *d)
+{
+    return IMAGE_PAIRS + d->nvalues + 1 + (d->peaks != NULL) + (o->image_appendix != NULL);
+}
+
+/* Writes what the message of an image has, except the image. */
+static void put_image(struct cborpack *p, const struct content_options *o, const struct delivery *d)
+{
+    put_head(p, o, d);
+    for (size_t i = 0; i < d->nvalues; i++)
+        put_value(p, &d->values[i]);
+    put_spots(p, d);
+    if (o->image_appendix) {
+        cborpack_text(p, "user_data");
+        cborpack_json(p, o->image_appendix);
+    }
+}
+
+/* Adds an image, without its pixels, to the metadata that wait for their message. */
+static enum status bundle_add(struct bundle *b, const struct content_options *o,
+                              const struct delivery *d, struct error *e)
+{
+    struct cborpack p;
+    struct message m = {0};
+    cborpack_open_after(&p, 0, DECTRIS_METADATA_MAX + d->npeaks * SPOT_BYTES);
+    cborpack_map(&p, image_pairs(o, d));
+    put_image(&p, o, d);
+    const enum status s = cborpack_finish(&p, &m, e);
+    if (s)
+        return s;
+    const size_t size = m.parts[0].size - 1;  // without the first byte
+    if (b->size + size > b->room) {
+        uint8_t *more = mem_room(b->room = 2 * (b->size + size));
+        if (b->items)
+            memcpy(more, b->items, b->size);
+        mem_free(b->items);
+        b->items = more;
+    }
+    memcpy(b->items + b->size, (const uint8_t *)m.parts[0].data + 1, size);
+    b->size += size;
+    b->images++;
+    message_free(&m);
+    return STATUS_OK;
+}
+
+static enum status jungfraujoch_metadata(const struct content_options *o, struct message *m,
+                                         struct error *e)
+{
+    struct cborpack p;
+    struct bundle *b = o->bundle;
+    cborpack_open(&p, DECTRIS_METADATA_MAX + b->size);
+    cborpack_map(&p, 4);
+    dectris_put_series(&p, "metadata", o->series);
+    cborpack_text(&p, "images");
+    cborpack_array(&p, b->images);
+    cborpack_items(&p, b->items, b->size);
+    b->size = b->images = 0;
+    return cborpack_finish(&p, m, e);
+}
+
 static enum status jungfraujoch_encode(const struct content_options *o, const struct delivery *d,
                                        struct message *m, struct error *e)
 {
@@ -497,18 +559,11 @@ static enum status jungfraujoch_encode(const struct content_options *o, const st
     if (!room)
         return refuse_large(&a, "an image", e);
     cborpack_open(&p, DECTRIS_METADATA_MAX + d->npeaks * SPOT_BYTES + room);
-    cborpack_map(&p,
-                 IMAGE_PAIRS + d->nvalues + 2 + (d->peaks != NULL) + (o->image_appendix != NULL));
-    put_head(&p, o, d);
-    for (size_t i = 0; i < d->nvalues; i++)
-        put_value(&p, &d->values[i]);
-    put_spots(&p, d);
-    if (o->image_appendix) {
-        cborpack_text(&p, "user_data");
-        cborpack_json(&p, o->image_appendix);
-    }
+    cborpack_map(&p, image_pairs(o, d) + 1);
+    put_image(&p, o, d);
     put_only_array(&p, o, "data", &a, o->compression);
-    return cborpack_finish(&p, m, e);
+    const enum status packed = cborpack_finish(&p, m, e);
+    return packed || !o->bundle ? packed : bundle_add(o->bundle, o, d, e);
 }
 
 const struct protocol protocol_jungfraujoch = {
@@ -526,4 +581,5 @@ const struct protocol protocol_jungfraujoch = {
     .encode = jungfraujoch_encode,
     .start = jungfraujoch_start,
     .end = dectris2_end,
+    .metadata = jungfraujoch_metadata,
 };

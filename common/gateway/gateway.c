@@ -118,7 +118,7 @@ struct gateway {
     uint64_t offered;
     size_t nconnected;
     bool cutting;  // all connections are cut before the next message
-    bool interrupted, cancelled, draining, stopping;
+    bool interrupted, cancelled, finishing, draining, stopping;
 };
 
 enum {
@@ -147,20 +147,22 @@ static void await_change(struct gateway *g, uint64_t until_ns)
     atomic_fetch_add(&g->ticks, 1);
 }
 
-/* Counts a frame that has left the backlog, and reports its fate to the callback `passed`. */
-static void pass(struct gateway *g, uint64_t number, enum gateway_fate fate)
+/* Counts the frames `number` to number + frames - 1 of a message that has left the backlog, and
+ * reports their fate to the callback `passed`. */
+static void pass(struct gateway *g, uint64_t number, uint64_t frames, enum gateway_fate fate)
 {
     uint64_t *const counts[] = {&g->counts.taken, &g->counts.some, &g->counts.dropped};
-    ++*counts[fate];
-    if (g->settings.passed)
-        g->settings.passed(g->settings.owner, number, fate);
+    *counts[fate] += frames;
+    for (uint64_t i = 0; g->settings.passed && i < frames; i++)
+        g->settings.passed(g->settings.owner, number + i, fate);
 }
 
 static void drop_first(struct gateway *g)
 {
-    const uint64_t number = backlog_next_frame(&g->backlog)->number;
+    const struct packet *p = backlog_next_frame(&g->backlog);
+    const uint64_t number = p->number, frames = p->frames;
     backlog_drop_first(&g->backlog);
-    pass(g, number, GATEWAY_DROPPED);
+    pass(g, number, frames, GATEWAY_DROPPED);
 }
 
 static void drop_all(struct gateway *g)
@@ -198,10 +200,10 @@ static bool hand_over(struct gateway *g, struct packet *p)
         return false;
     if (g->bytes && sent != SEND_MISSED)
         atomic_fetch_add(g->bytes, packet_bytes(p));
-    const uint64_t number = p->number;
+    const uint64_t number = p->number, frames = p->frames;
     backlog_pass(&g->backlog, p);
     if (frame)
-        pass(g, number, fate_of(sent));
+        pass(g, number, frames, fate_of(sent));
     else
         g->counts.notes++;
     (void)pthread_cond_broadcast(&g->changed);
@@ -384,22 +386,43 @@ static bool make_room(struct gateway *g)
     return false;
 }
 
-enum status gateway_offer(struct gateway *g, struct message *m, struct error *e)
+/* Returns true if a signal that ends the program is pending.  At the end of the gateway no other
+ * thread handles signals. */
+static bool is_interrupted(void)
+{
+    sigset_t pending;
+    return sigpending(&pending) == 0 &&
+           (sigismember(&pending, SIGINT) == 1 || sigismember(&pending, SIGTERM) == 1 ||
+            sigismember(&pending, SIGHUP) == 1);
+}
+
+/* Waits until the backlog is empty, for GATEWAY_WAIT. */
+static void await_room(struct gateway *g)
+{
+    while (g->backlog.count && !is_over(g)) {
+        await_change(g, UINT64_MAX);
+        g->cancelled = g->cancelled || (g->finishing && is_interrupted());
+    }
+}
+
+enum status gateway_offer(struct gateway *g, struct message *m, uint64_t frames, struct error *e)
 {
     struct packet p;
     const enum status s = packet_make(&p, m, &g->loans, e);
     if (s)
         return s;
     (void)pthread_mutex_lock(&g->mutex);
-    p.number = g->offered++;
+    p.number = g->offered;
+    p.frames = frames;
+    g->offered += frames;
     if (make_room(g)) {
         backlog_push(&g->backlog, &p);
         wake(g);
-        while (g->settings.policy == GATEWAY_WAIT && g->backlog.count && !is_over(g))
-            await_change(g, UINT64_MAX);
+        if (g->settings.policy == GATEWAY_WAIT)
+            await_room(g);
     } else {
         packet_free(&p);
-        pass(g, p.number, GATEWAY_DROPPED);
+        pass(g, p.number, frames, GATEWAY_DROPPED);
     }
     (void)pthread_mutex_unlock(&g->mutex);
     return STATUS_OK;
@@ -453,21 +476,16 @@ void gateway_cut(struct gateway *g)
     raise_flag(g, &g->cutting);
 }
 
+void gateway_finish(struct gateway *g)
+{
+    raise_flag(g, &g->finishing);
+}
+
 void gateway_count_bytes(struct gateway *g, atomic_uint_fast64_t *bytes)
 {
     (void)pthread_mutex_lock(&g->mutex);
     g->bytes = bytes;
     (void)pthread_mutex_unlock(&g->mutex);
-}
-
-/* Returns true if a signal that ends the program is pending.  At the end of the gateway no other
- * thread handles signals. */
-static bool is_interrupted(void)
-{
-    sigset_t pending;
-    return sigpending(&pending) == 0 &&
-           (sigismember(&pending, SIGINT) == 1 || sigismember(&pending, SIGTERM) == 1 ||
-            sigismember(&pending, SIGHUP) == 1);
 }
 
 /* After an abort: drops all frames.  If the opening has left, waits for CANCELLED_MS at most

@@ -52,9 +52,9 @@ struct gateway_settings {
                     // With keys, the context must have a thread that checks the keys of clients
                     // (zap_open_context)
 
-    /* Called for every message that was offered, when its fate is known.  `number`: number of
-     * the message in the order of the offers, from 0.  The calls come from any thread, one at a
-     * time.  The callback must not call functions of the gateway.  NULL: no calls. */
+    /* Called for every frame that was offered, when the fate of its message is known.  `number`:
+     * number of the frame in the order of the offers, from 0.  The calls come from any thread, one
+     * at a time.  The callback must not call functions of the gateway.  NULL: no calls. */
     void (*passed)(void *owner, uint64_t number, enum gateway_fate fate);
     void *owner;
 };
@@ -84,11 +84,15 @@ enum status gateway_open(struct gateway **g, const struct gateway_settings *sett
 /* Waits until `due_ns` on the monotonic clock, or until the gateway is cancelled. */
 void gateway_wait_until(struct gateway *g, uint64_t due_ns);
 
-/* Offers one message and takes ownership of its memory.  Returns when the policy has decided
- * about the message.  With GATEWAY_WAIT, it returns when a client took the message.  If the
- * gateway waits for no client any more (gateway_interrupt, gateway_cancel), the message may be
- * dropped.  STATUS_FAILED if memory runs out. */
-enum status gateway_offer(struct gateway *g, struct message *m, struct error *e);
+/* Offers one message with `frames` frames and takes ownership of its memory.  Returns when the
+ * policy has decided about the message.  With GATEWAY_WAIT, it returns when a client took the
+ * message.  If the gateway waits for no client any more (gateway_interrupt, gateway_cancel), the
+ * message may be dropped.  STATUS_FAILED if memory runs out. */
+enum status gateway_offer(struct gateway *g, struct message *m, uint64_t frames, struct error *e);
+
+/* Call this after the end of the stream, before messages that are still left are offered.  No other
+ * thread handles signals then: a signal that ends the program ends the waiting of gateway_offer. */
+void gateway_finish(struct gateway *g);
 
 /* Waits until a client took a message, or until the gateway waits for no client any more. */
 void gateway_await_client(struct gateway *g);

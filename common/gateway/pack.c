@@ -179,6 +179,11 @@ void cborpack_bytes(struct cborpack *p, const void *bytes, size_t size)
     append_bytes(p, bytes, size);
 }
 
+void cborpack_items(struct cborpack *p, const void *items, size_t size)
+{
+    append_bytes(p, items, size);
+}
+
 static void put_real(struct cborpack *p, const char *key, double value)
 {
     if (!isfinite(value))

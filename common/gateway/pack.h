@@ -72,6 +72,8 @@ void cborpack_tag(struct cborpack *p, uint64_t tag);
 void cborpack_uint(struct cborpack *p, uint64_t value);
 void cborpack_text(struct cborpack *p, const char *text);
 void cborpack_bytes(struct cborpack *p, const void *bytes, size_t size);
+/* Writes items that are encoded already. */
+void cborpack_items(struct cborpack *p, const void *items, size_t size);
 
 /* Write a key and its value into a map.  Numbers are written as float64 and must be finite;
  * cborpack_finish reports a number that is not. */

@@ -34,8 +34,7 @@ enum status protocol_settle(const struct protocol *p, struct content_options *o,
     return STATUS_OK;
 }
 
-/* Puts the topic, if there is one, before the parts of a message. */
-static enum status put_topic(const struct content_options *o, struct message *m, struct error *e)
+enum status protocol_topic(const struct content_options *o, struct message *m, struct error *e)
 {
     const enum status s = o->topic ? pack_copy(m, o->topic, strlen(o->topic), e) : STATUS_OK;
     if (s || !o->topic)
@@ -51,14 +50,14 @@ enum status protocol_start(const struct protocol *p, const struct content_option
                            struct error *e)
 {
     const enum status s = p->start(o, x, f, m, e);
-    return s ? s : put_topic(o, m, e);
+    return s ? s : protocol_topic(o, m, e);
 }
 
 enum status protocol_end(const struct protocol *p, const struct content_options *o,
                          struct message *m, struct error *e)
 {
     const enum status s = p->end ? p->end(o, m, e) : STATUS_OK;
-    return s || !p->end ? s : put_topic(o, m, e);
+    return s || !p->end ? s : protocol_topic(o, m, e);
 }
 
 enum status protocol_message(const struct protocol *p, const struct content_options *o,
@@ -79,9 +78,9 @@ enum status protocol_message(const struct protocol *p, const struct content_opti
         s = fault_inject_into_delivery(injection, &d, p->allowed, e);
     if (s == STATUS_OK)
         s = p->encode(o, &d, m, e);
-    if (s == STATUS_OK) {
+    if (s == STATUS_OK && m->nparts) {
         fault_inject_into_message(injection, m);
-        s = put_topic(o, m, e);
+        s = protocol_topic(o, m, e);
     }
     fault_injection_free(injection);
     mem_free(peaks);

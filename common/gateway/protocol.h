@@ -29,8 +29,8 @@ struct series {
 void series_start(struct series *s, uint64_t now_ns, const char *lineage);
 
 /* The compressions of pixels, for protocols that have them. */
-#define CONTENT_COMPRESSIONS "bslz4|lz4|none"
-enum content_compression { CONTENT_BSLZ4, CONTENT_LZ4, CONTENT_PLAIN };
+#define CONTENT_COMPRESSIONS "bslz4|lz4|none|gzip"
+enum content_compression { CONTENT_BSLZ4, CONTENT_LZ4, CONTENT_PLAIN, CONTENT_GZIP };
 
 /* Details of a start message: settings, mask and flat field; settings; none of them. */
 #define CONTENT_DETAILS "all|basic|none"
@@ -39,6 +39,15 @@ enum content_detail { CONTENT_ALL, CONTENT_BASIC, CONTENT_NO_DETAIL };
 enum { CONTENT_THRESHOLDS_MAX = 8 };
 
 /* The user's choices about the content.  All texts are borrowed. */
+struct batch;
+
+/* Metadata of images that wait for the message that has those of several images. */
+struct bundle {
+    uint8_t *items;     // owned: what is known about each image
+    size_t size, room;  // bytes
+    size_t images;
+};
+
 struct content_options {
     const char *version;    // of the protocol; NULL for the newest
     const char *source;     // name of the detector; NULL for the default of the protocol
@@ -51,6 +60,9 @@ struct content_options {
     double lab[9];  // crystfel, lclstreamer: axes x, y, z (rows) of the client's laboratory frame,
                     // in the laboratory frame of the experiment
     int64_t magic;  // jungfraujoch: magic number of the start message
+    struct bundle *bundle;  // borrowed: gets the metadata of each image; NULL: they are not sent
+    struct batch *batch;  // borrowed: frames that wait for the other frames of their message; only
+                          // a protocol of the program itself has it
     /* The members below are for dectris1 and dectris2, and some of them for jungfraujoch; `series`
      * is for lclstreamer, too. */
     int compression;              // enum content_compression
@@ -83,8 +95,8 @@ struct protocol {
                      const struct frame *f, struct delivery *d);
 
     /* Writes *d, which delivery_check has passed, into *m, which was empty.  The message owns its
-     * memory and borrows nothing of the frame.  STATUS_INPUT for content that does not fit the
-     * protocol, STATUS_FAILED if memory runs out. */
+     * memory and borrows nothing of the frame.  *m stays empty if the frame waits in o->batch.
+     * STATUS_INPUT for content that does not fit the protocol, STATUS_FAILED if memory runs out. */
     enum status (*encode)(const struct content_options *o, const struct delivery *d,
                           struct message *m, struct error *e);
 
@@ -93,6 +105,10 @@ struct protocol {
     enum status (*start)(const struct content_options *o, const struct experiment *x,
                          const struct frame *f, struct message *m, struct error *e);
     enum status (*end)(const struct content_options *o, struct message *m, struct error *e);
+
+    /* Makes a message of the metadata in o->bundle, which is empty afterwards.  NULL if the
+     * protocol has no such message. */
+    enum status (*metadata)(const struct content_options *o, struct message *m, struct error *e);
 };
 
 extern const struct protocol protocol_karabo, protocol_crystfel, protocol_dectris1,
@@ -101,6 +117,9 @@ extern const struct protocol protocol_karabo, protocol_crystfel, protocol_dectri
 
 /* Fills in the defaults of *o.  STATUS_USAGE for an unknown version. */
 enum status protocol_settle(const struct protocol *p, struct content_options *o, struct error *e);
+
+/* Puts the topic, if there is one, before the parts of a message that is not empty. */
+enum status protocol_topic(const struct content_options *o, struct message *m, struct error *e);
 
 /* Make the message before the first frame, *f, and the message after the last one, with the topic.
  * protocol_end leaves *m empty if the protocol has no such message. */
@@ -112,8 +131,9 @@ enum status protocol_end(const struct protocol *p, const struct content_options 
 
 /* Makes the message of one frame: the frame is described, checked (delivery_check) and encoded.
  * `time_ns`: Unix time.  `injection`: a fault to be put into the delivery after the check, or
- * into the message after the encoding (gateway/fault_injection.h); NULL: none.  Returns the
- * errors of delivery_start, delivery_check and `encode`. */
+ * into the message after the encoding (gateway/fault_injection.h); NULL: none.  *m stays empty if
+ * the frame waits for other frames of its message.  Returns the errors of delivery_start,
+ * delivery_check and `encode`. */
 enum status protocol_message(const struct protocol *p, const struct content_options *o,
                              const struct experiment *x, const struct frame *f, uint64_t time_ns,
                              struct fault_injection *injection, struct message *m, struct error *e);

@@ -521,10 +521,11 @@ static enum status compare_files(const struct compare_options *o, const char *co
         if (access(paths[i], R_OK))
             s = error_errno(e, STATUS_INPUT, "%s: cannot open", paths[i]);
     if (!s && hdf5[0] != hdf5[1])
-        s = error_set(e, STATUS_INPUT,
-                      "%s is HDF5, and %s is not; expected two NXmx files, or two images (SMV, CBF "
-                      "or float32 pixels)",
-                      paths[hdf5[1]], paths[hdf5[0]]);
+        s = error_set(
+            e, STATUS_INPUT,
+            "%s is HDF5, and %s is not; expected two NXmx files, or two images (SMV, CBF, "
+            "TIFF, EDF or float32 pixels)",
+            paths[hdf5[1]], paths[hdf5[0]]);
     if (!s && hdf5[0] && o->shape[0])
         s = error_set(e, STATUS_USAGE, "--shape is for raw images; NXmx files contain their sizes");
     return s ? s : report(o, limits, paths, hdf5[0], within, e);

@@ -47,6 +47,7 @@ bool geometry_given(const struct geometry_options *o, const char *names);
 /* The panels of the detector, as --detector, --geom, --expt and --cut describe them. */
 struct geometry_panels {
     struct place *places;  // owned, with their masks
+    int64_t (*first)[2];   // owned: the first pixel of each panel in the array of the file, or 0, 0
     struct layout layout;  // how each panel is cut after it was made
     double saturation;     // photons at which a pixel saturates; 0: not known
     bool counts;           // the detector counts photons

@@ -505,5 +505,6 @@ void geometry_panels_free(struct geometry_panels *p, size_t nplaces)
     for (size_t i = 0; p->places && i < nplaces; i++)
         mem_free(p->places[i].mask);
     mem_free(p->places);
+    mem_free(p->first);
     *p = (struct geometry_panels){0};
 }

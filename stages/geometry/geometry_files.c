@@ -27,6 +27,7 @@ void geometry_take_panels(struct geom_panel *panels, size_t count, struct reques
                           struct geometry_panels *p)
 {
     p->places = mem_array(count, sizeof *p->places);
+    p->first = mem_array(count, sizeof *p->first);
     for (size_t i = 0; i < count; i++) {
         struct geom_panel *from = &panels[i];
         struct place *to = &p->places[i];
@@ -34,6 +35,7 @@ void geometry_take_panels(struct geom_panel *panels, size_t count, struct reques
                              .pixel_m = from->pixel_m,
                              .mask = from->mask};
         from->mask = NULL;
+        memcpy(p->first[i], from->first, sizeof p->first[i]);
         memcpy(to->fast, from->fast, sizeof to->fast);
         memcpy(to->slow, from->slow, sizeof to->slow);
         memcpy(to->corner_m, from->corner_m, sizeof to->corner_m);

@@ -94,7 +94,7 @@ static void replay_loop_free(struct replay_loop *l)
 /* State of bragg-replay; the options come first. */
 struct replay {
     /* options */
-    const char *frames, *speed, *loop;
+    const char *frames, *speed, *loop, *geometry;
     int64_t first;
     bool recompute, allow_truncated;
     double rate_Hz;
@@ -127,6 +127,11 @@ static const struct opt options[] = {
     {"loop", "N|forever",
      "Play the selected frames N times (1 to 1000000), or without end, numbered from 0", OPT_TEXT,
      AT(loop)},
+    {"geometry-from", "FILE",
+     "Detector and beam of images in TIFF, EDF or CXI: a file of CrystFEL, DIALS, pyFAI or NXmx, "
+     "or "
+     "an image. Default: the header of the images",
+     OPT_TEXT, AT(geometry), .flags = OPT_INPUT},
     {"allow-truncated", NULL, "Accept a recording without its end", OPT_FLAG, AT(allow_truncated)},
 
     {.doc = "Speed:", .type = OPT_GROUP},
@@ -265,7 +270,7 @@ static enum status open_images(struct replay *r, const char **paths, size_t coun
     if (r->timed)
         return error_set(e, STATUS_USAGE,
                          "--speed: image files contain no times. Use --rate for a steady rate");
-    r->images = replay_images_open(paths, count, &r->all, e);
+    r->images = replay_images_open(paths, count, r->geometry, &r->all, e);
     if (!r->images)
         return e->status;
     return STATUS_OK;
@@ -287,6 +292,11 @@ static enum status replay_open(void *state, const char **operands, int noperands
         s = filetype_check_file(r->path, FILETYPE_FRAMES, e);
     if (!s && !r->images)
         s = open_recording(r, e);
+    if (!s && !r->images && r->geometry)
+        s = error_set(e, STATUS_USAGE,
+                      "--geometry-from: %s is a recording, which contains its geometry. Remove the "
+                      "option",
+                      r->path);
     s = s ? s : choose_frames(r, e);
     if (!s && r->images)
         s = replay_images_compare(r->images, &r->ids, e);

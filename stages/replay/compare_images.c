@@ -108,14 +108,16 @@ static void warn_offset(const struct finding *f, const char *first, const struct
                  f->first->path, f->first->header.adc_offset, x->adc_offset, first, more(f, text));
 }
 
-/* Compares all files with the first one, because the stream has only one experiment. */
-static void compare_setups(const struct image_entry *entries, size_t count,
+/* Compares all files with the first one, or with the file of the geometry, because the stream has
+ * only one experiment. */
+static void compare_setups(const struct image_entry *entries, size_t count, const char *geometry,
                            const struct experiment *x)
 {
+    const char *origin = geometry ? geometry : entries->path;
     static const double OFFSET_ADU = 0.5;
     struct finding beams = {0}, pixels = {0}, centres = {0}, offsets = {0};
     const struct panel *p = x->panels;
-    for (size_t i = 1; i < count; i++) {
+    for (size_t i = geometry ? 0 : 1; i < count; i++) {
         const struct image_entry *entry = &entries[i];
         const struct image_header *h = &entry->header;
         if (!entry->leads || !entry->played)
@@ -129,10 +131,10 @@ static void compare_setups(const struct image_entry *entries, size_t count,
                       h->adc_offset != 0 && fabs(h->adc_offset - x->adc_offset) > OFFSET_ADU, entry,
                       entries);
     }
-    warn_beam(&beams, entries->path, x);
-    warn_pixels(&pixels, entries->path, x);
-    warn_centre(&centres, entries->path, x);
-    warn_offset(&offsets, entries->path, x);
+    warn_beam(&beams, origin, x);
+    warn_pixels(&pixels, origin, x);
+    warn_centre(&centres, origin, x);
+    warn_offset(&offsets, origin, x);
 }
 
 /* --- files that are played twice --------------------------------------------------- */
@@ -310,9 +312,10 @@ static void compare_neighbours(const struct image_entry *entries, size_t count, 
     warn_rotation(&widths, &starts);
 }
 
-void compare_images(const struct image_entry *entries, size_t count, const struct experiment *x)
+void compare_images(const struct image_entry *entries, size_t count, const char *geometry,
+                    const struct experiment *x)
 {
-    compare_setups(entries, count, x);
+    compare_setups(entries, count, geometry, x);
     compare_files(entries, count);
     compare_neighbours(entries, count, x->sample_moves);
 }

@@ -61,22 +61,58 @@ struct provenance {
 enum status provenance_open(struct provenance *o, const char *target, struct error *e);
 void provenance_close(struct provenance *o);
 
+/* --- the geometry of images from another file (replay_geometry.c) ----------------------------- */
+
+/* The file of --geometry-from.  The caller sets `path` and, if they are known, the mean wavelength
+ * and the distance of the images, for files that refer to these. */
+struct replay_geometry {
+    const char *path;  // borrowed
+    double wavelength_m, distance_m;
+    double gain;        // ADU per photon
+    double saturation;  // ADU; 0: not in the file
+    bool any_place;     // the file says where panels are in the image, which may be larger
+    size_t npanels;
+    int64_t (*first)[2];  // owned: place of the first pixel of each panel, fast and slow
+    int64_t fast, slow;   // pixels of an image
+};
+
+/* Makes detector and beam of *x.  STATUS_INPUT: the file has no geometry, or is invalid.  The
+ * caller calls replay_geometry_free, also after an error. */
+enum status replay_geometry_setup(struct replay_geometry *g, struct experiment *x, struct error *e);
+void replay_geometry_free(struct replay_geometry *g);
+
+/* Checks that the images, of which `path` is the first, have the size of the detector.
+ * STATUS_INPUT: they do not. */
+enum status replay_geometry_fit(struct replay_geometry *g, const struct experiment *x,
+                                const char *path, int64_t fast, int64_t slow, struct error *e);
+
+/* Copies the pixels of all panels, which lie anywhere in the image, into *to.  STATUS_INPUT: the
+ * image has another size. */
+enum status replay_geometry_pixels(const struct replay_geometry *g, const struct experiment *x,
+                                   const char *path, const struct image *from, struct image *to,
+                                   struct error *e);
+
+/* Masks the pixels of *x that are not 0 in a mask of the image.  NULL: does nothing. */
+void replay_geometry_mask(const struct replay_geometry *g, struct experiment *x,
+                          const uint16_t *mask);
+
 /* --- image files, played as if they were a recording --------------------------- */
 
 /* Files in SMV and mini-CBF with one frame each, or NXmx files of bragg-write with their lattices
  * and reflections. */
 struct replay_images;
 
-/* Returns true if the first bytes of the file are those of SMV, CBF or HDF5. */
+/* Returns true if the first bytes of the file are those of SMV, CBF, TIFF, EDF or HDF5. */
 bool replay_images_are(const char *path);
 
 /* Opens `count` files, and adds the numbers of their frames to *ids.  Frames of a single NXmx file
  * keep their numbers; others are numbered from 0 in the order of the files.  Warns about missing
- * entries in the header of the first file, which gives the experiment.  Call this before threads
- * are started, because a child process reads NXmx first. NULL: an error; STATUS_INPUT: a file has
- * another format or is corrupt. */
-struct replay_images *replay_images_open(const char *const *paths, size_t count, struct id_set *ids,
-                                         struct error *e);
+ * entries in the header of the first file, which gives the experiment.  `geometry`: another file
+ * gives detector and beam, and the files may also be TIFF, EDF or CXI; NULL: none.  Call this
+ * before threads are started, because a child process reads NXmx first. NULL: an error;
+ * STATUS_INPUT: a file has another format or is corrupt. */
+struct replay_images *replay_images_open(const char *const *paths, size_t count,
+                                         const char *geometry, struct id_set *ids, struct error *e);
 
 /* Reads the headers of the frames that are played, whose numbers are *ids, and warns about those
  * that contradict each other.  Call this once, before replay_images_begin.  STATUS_INPUT: a file
@@ -108,6 +144,7 @@ struct image_entry {
     ino_t inode;
     uint64_t number;  // number of the frame in an NXmx file
     bool nxmx;
+    bool cxi;                    // frame `number` of a CXI file
     bool played;                 // the user selected the frame
     bool leads;                  // it is the first frame of its file that is played
     struct image_header header;  // NXmx: only the rotation, and in frames that lead the setup
@@ -115,11 +152,13 @@ struct image_entry {
 
 /* Prints one warning for each kind of contradiction between the frames that are played, with the
  * first file that has it and the number of further files:
- *   - another detector or beam than that of *x, which is the experiment of the first file;
+ *   - another detector or beam than that of *x, which is the experiment of the first file, or of
+ * the file `geometry` unless this is NULL;
  *   - a file that is played twice;
  *   - numbers of files or frames that do not ascend by one;
  *   - a rotation that does not begin where the previous one ends, or that has another width.
  * Small differences, such as those of rounded headers, are accepted. */
-void compare_images(const struct image_entry *entries, size_t count, const struct experiment *x);
+void compare_images(const struct image_entry *entries, size_t count, const char *geometry,
+                    const struct experiment *x);
 
 #endif

@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "io/images/image_file.h"
+#include "io/nxmx/cxi_images.h"
 #include "io/nxmx/nxmx.h"
 #include "io/nxmx/nxmx_geometry.h"
 #include "io/nxmx/nxmx_rows.h"
@@ -211,6 +212,8 @@ static enum status replay_setup_nxmx(const char *path, const struct nxmx_rows *r
 struct replay_images {
     struct image_entry *entries;  // owned
     size_t count, room;
+    struct replay_geometry geometry;  // another file has detector and beam; no path: it does not
+    struct cxi_images cxi;            // the only file, if it is CXI of another program
     bool numbered;            // there is one file, and it is NXmx: frames keep their numbers
     struct nxmx_rows rows;    // metadata of that file
     double axes[9];           // axes of NeXus in the laboratory frame, one per row
@@ -233,7 +236,8 @@ static enum filetype type_of(const char *path)
 bool replay_images_are(const char *path)
 {
     const enum filetype type = type_of(path);
-    return type == FILETYPE_SMV || type == FILETYPE_CBF || type == FILETYPE_HDF5;
+    return type == FILETYPE_SMV || type == FILETYPE_CBF || type == FILETYPE_HDF5 ||
+           type == FILETYPE_TIFF || type == FILETYPE_EDF;
 }
 
 /* ---- the list ------------------------------------------------------------------------- */
@@ -262,7 +266,44 @@ static enum status add_nxmx(struct replay_images *r, struct image_entry entry, s
     return s;
 }
 
-static enum status add_file(struct replay_images *r, const char *path, uint64_t *hash,
+/* Adds a frame for each image of a CXI file of another program. */
+static enum status add_cxi(struct replay_images *r, struct image_entry entry, size_t files,
+                           struct error *e)
+{
+    if (files > 1)
+        return error_set(e, STATUS_INPUT,
+                         "%s: is a CXI file, and %zu files are given; expected one CXI file",
+                         entry.path, files);
+    const enum status s = cxi_images_read(entry.path, &r->cxi, e);
+    entry.cxi = true;
+    for (size_t i = 0; !s && i < r->cxi.frames; i++) {
+        entry.number = i;
+        add_entry(r, entry);
+    }
+    return s;
+}
+
+/* Checks that an image has a geometry, in its header or in another file.  STATUS_INPUT: it has
+ * none, or two. */
+static enum status check_geometry(const char *path, enum filetype type, bool cxi,
+                                  const char *geometry, struct error *e)
+{
+    const bool bare = type == FILETYPE_TIFF || type == FILETYPE_EDF || cxi;
+    if (bare && !geometry)
+        return error_set(e, STATUS_INPUT,
+                         "%s: the file has no geometry of its detector. Give "
+                         "--geometry-from=FILE, a file of CrystFEL (.geom), DIALS (.expt), pyFAI "
+                         "(.poni) or NXmx, or an image",
+                         path);
+    if (geometry && type == FILETYPE_HDF5 && !cxi)
+        return error_set(e, STATUS_INPUT,
+                         "%s: is not a CXI file of another program. Remove --geometry-from: an "
+                         "NXmx file of bragg-write contains its geometry",
+                         path);
+    return STATUS_OK;
+}
+
+static enum status add_file(struct replay_images *r, const char *path, size_t files, uint64_t *hash,
                             struct error *e)
 {
     struct stat st;
@@ -270,13 +311,19 @@ static enum status add_file(struct replay_images *r, const char *path, uint64_t 
         return error_errno(e, STATUS_FAILED, "%s: cannot open", path);
     if (!replay_images_are(path))
         return error_set(e, STATUS_INPUT,
-                         "%s: not an image; expected SMV, CBF or NXmx. Play a recording alone",
+                         "%s: not an image; expected SMV, CBF, NXmx, TIFF, EDF or CXI. Play a "
+                         "recording alone",
                          path);
     const int64_t facts[3] = {st.st_size, st.st_mtim.tv_sec, st.st_mtim.tv_nsec};
     *hash = hash_bytes(hash_text(*hash, path), facts, sizeof facts);
     const struct image_entry entry = {.path = path, .device = st.st_dev, .inode = st.st_ino};
-    if (type_of(path) == FILETYPE_HDF5)
-        return add_nxmx(r, entry, e);
+    const enum filetype type = type_of(path);
+    const bool cxi = type == FILETYPE_HDF5 && cxi_images_are(path);
+    const enum status s = check_geometry(path, type, cxi, r->geometry.path, e);
+    if (s)
+        return s;
+    if (type == FILETYPE_HDF5)
+        return cxi ? add_cxi(r, entry, files, e) : add_nxmx(r, entry, e);
     add_entry(r, entry);
     return STATUS_OK;
 }
@@ -287,9 +334,91 @@ static void add_ids(const struct replay_images *r, struct id_set *ids)
         id_set_add(ids, r->numbered ? r->entries[i].number : i);
 }
 
+/* Returns the mean of `count` numbers, and warns if they differ by more than 0.1 %.  0: there are
+ * none. */
+static double mean_of(const char *path, const char *name, const char *unit, const double *numbers,
+                      size_t count)
+{
+    static const double ALIKE = 1e-3;
+    double sum = 0, least = INFINITY, most = 0;
+    for (size_t i = 0; numbers && i < count; i++) {
+        sum += numbers[i];
+        least = fmin(least, numbers[i]);
+        most = fmax(most, numbers[i]);
+    }
+    if (!numbers)
+        return 0;
+    const double mean = sum / (double)count;
+    if (most - least > ALIKE * mean)
+        log_line(LOG_WARNING,
+                 "%s: the %s differs from %.6g to %.6g %s, but all frames are sent with the mean, "
+                 "%.6g %s",
+                 path, name, least, most, unit, mean, unit);
+    return mean;
+}
+
+/* Returns a mask of the pixels of -1 and -2, which mean gaps and bad pixels in images of Pilatus,
+ * if the image has no other values below 0: those mean that a background was subtracted.  The
+ * caller frees the mask.  NULL: no pixel is masked. */
+static uint16_t *mask_of(const struct image *image)
+{
+    const int32_t *pixels = image->pixels;
+    size_t masked = 0;
+    if (image->type != PIXEL_I32)
+        return NULL;
+    for (size_t i = 0; i < image->count; i++) {
+        if (pixels[i] < -2)
+            return NULL;
+        masked += pixels[i] < 0;
+    }
+    uint16_t *mask = masked ? mem_array(image->count, sizeof *mask) : NULL;
+    for (size_t i = 0; masked && i < image->count; i++)
+        mask[i] = pixels[i] < 0;
+    return mask;
+}
+
+/* Masks the pixels without data of the first image, or those of the mask of a CXI file. */
+static enum status mask_elsewhere(struct replay_images *r, const char *path, struct error *e)
+{
+    struct image_file first = {0};
+    if (r->entries->cxi) {
+        replay_geometry_mask(&r->geometry, &r->setup, r->cxi.mask);
+        return STATUS_OK;
+    }
+    const enum status s = image_file_read(path, &first, e);
+    uint16_t *mask = s ? NULL : mask_of(&first.image);
+    replay_geometry_mask(&r->geometry, &r->setup, mask);
+    mem_free(mask);
+    image_free(&first.image);
+    return s;
+}
+
+/* Makes the experiment from the file of the geometry. */
+static enum status set_up_elsewhere(struct replay_images *r, const char *path, struct error *e)
+{
+    struct replay_geometry *g = &r->geometry;
+    struct image_header h = {.fast = r->cxi.fast, .slow = r->cxi.slow};
+    const double energy_eV = mean_of(path, "photon energy", "eV", r->cxi.energy_eV, r->cxi.frames);
+    g->wavelength_m = energy_eV > 0 ? ev_to_m(energy_eV) : 0;
+    g->distance_m = mm_to_m(mean_of(path, "distance", "mm", r->cxi.distance_mm, r->cxi.frames));
+    enum status s = r->entries->cxi ? STATUS_OK : image_header_read(path, &h, e);
+    s = s ? s : replay_geometry_setup(g, &r->setup, e);
+    s = s ? s : replay_geometry_fit(g, &r->setup, path, h.fast, h.slow, e);
+    s = s ? s : mask_elsewhere(r, path, e);
+    if (!s && g->wavelength_m > 0 &&
+        !(fabs(g->wavelength_m / r->setup.beam.wavelength_m - 1) < 0.01))
+        log_line(LOG_WARNING,
+                 "%s: the wavelength is %.6g A, but all frames are sent with %.6g A of %s", path,
+                 m_to_angstrom(g->wavelength_m), m_to_angstrom(r->setup.beam.wavelength_m),
+                 g->path);
+    return s;
+}
+
 static enum status set_up(struct replay_images *r, struct error *e)
 {
     const char *path = r->entries->path;
+    if (r->geometry.path)
+        return set_up_elsewhere(r, path, e);
     return r->entries->nxmx
                ? replay_setup_nxmx(path, r->numbered ? &r->rows : NULL, &r->setup, r->axes, e)
                : replay_setup_header(path, &r->setup, e);
@@ -350,7 +479,13 @@ static enum status look_at_header(const struct replay_images *r, struct image_en
     const struct experiment *x = &r->setup;
     struct image_header *h = &entry->header;
     const enum status s = image_header_read(entry->path, h, e);
-    if (s ||
+    const struct replay_geometry *g = &r->geometry;
+    if (!s && g->path && (h->fast != g->fast || h->slow != g->slow))
+        return error_set(e, STATUS_INPUT,
+                         "%s: %" PRId64 " x %" PRId64 " pixels; expected %" PRId64 " x %" PRId64
+                         " as in %s",
+                         entry->path, h->fast, h->slow, g->fast, g->slow, r->entries->path);
+    if (s || g->path ||
         (x->npanels == 1 && h->fast == x->panels->fast_pixels && h->slow == x->panels->slow_pixels))
         return s;
     return error_set(e, STATUS_INPUT,
@@ -363,30 +498,36 @@ static enum status look_at_header(const struct replay_images *r, struct image_en
 enum status replay_images_compare(struct replay_images *r, const struct id_set *ids,
                                   struct error *e)
 {
-    const char *latest = r->entries->nxmx ? r->entries->path : NULL;
+    const char *latest = r->entries->nxmx || r->entries->cxi ? r->entries->path : NULL;
     enum status s = STATUS_OK;
     for (size_t i = 0; i < r->count && !s; i++) {
         struct image_entry *entry = &r->entries[i];
         entry->played = id_set_has(ids, r->numbered ? entry->number : i);
         entry->leads = entry->path != latest;
-        if (!entry->played || (entry->nxmx && !entry->leads))
+        if (!entry->played || entry->cxi || (entry->nxmx && !entry->leads))
             continue;
         latest = entry->path;
         s = entry->nxmx ? look_at_nxmx(r, entry, e) : look_at_header(r, entry, e);
     }
     if (!s)
-        compare_images(r->entries, r->count, &r->setup);
+        compare_images(r->entries, r->count, r->geometry.path, &r->setup);
     return s;
 }
 
-struct replay_images *replay_images_open(const char *const *paths, size_t count, struct id_set *ids,
-                                         struct error *e)
+struct replay_images *replay_images_open(const char *const *paths, size_t count,
+                                         const char *geometry, struct id_set *ids, struct error *e)
 {
     struct replay_images *r = mem_array(1, sizeof *r);
+    struct stat st;
+    r->geometry.path = geometry;
     uint64_t hash = HASH_START;
     enum status s = STATUS_OK;
     for (size_t i = 0; i < count && !s; i++)
-        s = add_file(r, paths[i], &hash, e);
+        s = add_file(r, paths[i], count, &hash, e);
+    if (geometry && !stat(geometry, &st)) {
+        const int64_t facts[3] = {st.st_size, st.st_mtim.tv_sec, st.st_mtim.tv_nsec};
+        hash = hash_bytes(hash_text(hash, geometry), facts, sizeof facts);
+    }
     if (!s && !r->count)
         s = error_set(e, STATUS_INPUT, "%s: contains no frames", paths[0]);
     r->numbered = !s && count == 1 && r->entries->nxmx;
@@ -409,6 +550,8 @@ void replay_images_close(struct replay_images *r)
     if (!r)
         return;
     nxmx_rows_free(&r->rows);
+    cxi_images_free(&r->cxi);
+    replay_geometry_free(&r->geometry);
     experiment_free(&r->setup);
     mem_free(r->entries);
     mem_free(r);
@@ -530,14 +673,16 @@ static enum status read_nxmx(const struct replay_images *r, const struct experim
     return take_lattices(r, x, frame, &f->recipe, e);
 }
 
-static enum status read_image(const struct experiment *x, const struct image_entry *entry,
-                              struct frame *f, struct error *e)
+static enum status read_image(const struct replay_images *r, const struct experiment *x,
+                              const struct image_entry *entry, struct frame *f, struct error *e)
 {
-    struct image_file file;
-    enum status s = image_file_read(entry->path, &file, e);
-    if (s)
-        return s;
-    s = take_pixels(entry->path, &file.image, x, &f->image, e);
+    struct image_file file = {0};
+    enum status s = entry->cxi ? cxi_image_read(entry->path, &r->cxi, entry->number, &file.image, e)
+                               : image_file_read(entry->path, &file, e);
+    if (!s && r->geometry.path)
+        s = replay_geometry_pixels(&r->geometry, x, entry->path, &file.image, &f->image, e);
+    else if (!s)
+        s = take_pixels(entry->path, &file.image, x, &f->image, e);
     image_free(&file.image);
     f->recipe.phi_rad = entry->header.phi_rad;
     f->recipe.osc_rad = entry->header.osc_rad;
@@ -548,5 +693,5 @@ enum status replay_images_frame(struct replay_images *r, const struct experiment
                                 struct frame *f, struct error *e)
 {
     const struct image_entry *entry = entry_of(r, f->recipe.id);
-    return entry->nxmx ? read_nxmx(r, x, entry, f, e) : read_image(x, entry, f, e);
+    return entry->nxmx ? read_nxmx(r, x, entry, f, e) : read_image(r, x, entry, f, e);
 }

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -35,6 +36,9 @@ static const struct protocol *const protocols[] = {
 #define SERIES DECTRIS "|protocol=jungfraujoch"
 #define SPOTS "protocol=crystfel|protocol=array-1.0|protocol=jungfraujoch"
 
+/* Data sets of a message of LCLStreamer, with the names of its example for MFX. */
+#define FIELDS "timestamp:/timestamp,detector_data:/data,photon_wavelength:/wavelength"
+
 static const double ENERGY_MAX_EV = 1e9;
 
 /* Parses --inject.  STATUS_USAGE: the value is invalid, or the fault nan is requested without
@@ -54,12 +58,65 @@ static enum status settle_faults(struct serve_options *o, const struct protocol 
     return s;
 }
 
+/* Checks --compression, which only some protocols have, and not all kinds of it. */
+static enum status check_compression(const struct serve_options *o, const struct protocol *p,
+                                     struct error *e)
+{
+    const int c = o->content.compression;
+    const bool lclstreamer = p == &protocol_lclstreamer_hdf5;
+    if (c == CONTENT_LZ4 && (p == &protocol_jungfraujoch || lclstreamer))
+        return error_set(e, STATUS_USAGE,
+                         "--compression=lz4: clients of %s do not read it; expected %s", p->name,
+                         lclstreamer ? "bslz4, gzip or none" : "bslz4 or none");
+    if (c == CONTENT_GZIP && !lclstreamer)
+        return error_set(e, STATUS_USAGE,
+                         "--compression=gzip: clients of %s do not read it; expected bslz4%s or "
+                         "none",
+                         p->name, p == &protocol_jungfraujoch ? "" : ", lz4");
+    return STATUS_OK;
+}
+
+/* Finds the protocol of --payload, and opens the batch of its frames. */
+static enum status settle_payload(struct serve_options *o, const struct protocol **p,
+                                  struct batch **batch, struct error *e)
+{
+    static const enum nxmx_compression packed[] = {[CONTENT_BSLZ4] = NXMX_BSLZ4,
+                                                   [CONTENT_LZ4] = NXMX_LZ4,
+                                                   [CONTENT_PLAIN] = NXMX_NONE,
+                                                   [CONTENT_GZIP] = NXMX_GZIP};
+    const bool crystfel = *p == &protocol_crystfel;
+    if (o->payload == (crystfel ? PAYLOAD_SIMPLON : PAYLOAD_MSGPACK))
+        return error_set(
+            e, STATUS_USAGE, "--payload=%s: %s has no such messages; expected %s or hdf5",
+            crystfel ? "simplon" : "msgpack", (*p)->name, crystfel ? "msgpack" : "simplon");
+    if (o->payload != PAYLOAD_HDF5)
+        return STATUS_OK;
+    *p = crystfel ? &protocol_crystfel_hdf5 : &protocol_lclstreamer_hdf5;
+    if (crystfel)
+        return STATUS_OK;
+    if (o->batch > 1 && o->inject)
+        return error_set(e, STATUS_USAGE,
+                         "--inject: a fault concerns one frame, but a message has %d of them; "
+                         "expected --batch=1",
+                         (int)o->batch);
+    const enum status s = batch_open(batch, o->fields ? o->fields : FIELDS, (size_t)o->batch,
+                                     packed[o->content.compression], e);
+    o->content.batch = *batch;
+    return s;
+}
+
 /* Finds the protocol, fills in its defaults and checks the options.  STATUS_USAGE: the protocol
  * does not have an option, or options contradict each other. */
 static enum status serve_options_settle(struct serve_options *o, const struct protocol **protocol,
-                                        struct error *e)
+                                        struct batch **batch, struct error *e)
 {
-    const struct protocol *p = *protocol = protocols[o->protocol];
+    *protocol = protocols[o->protocol];
+    enum status s = settle_payload(o, protocol, batch, e);
+    const struct protocol *p = *protocol;
+    if (s == STATUS_OK)
+        s = check_compression(o, p, e);
+    if (s)
+        return s;
     if (o->socket < 0)
         o->socket = (int)p->socket;
     if (!o->bind && !o->connect)
@@ -79,11 +136,6 @@ static enum status serve_options_settle(struct serve_options *o, const struct pr
                          "--early-start needs --dtype, because the start message has the type of "
                          "the pixels");
     struct content_options *c = &o->content;
-    if (p == &protocol_jungfraujoch && c->compression == CONTENT_LZ4)
-        return error_set(e, STATUS_USAGE,
-                         "--compression=lz4: clients of jungfraujoch do not read it; expected "
-                         "bslz4 or none");
-    enum status s = STATUS_OK;
     if (o->thresholds)
         s = parse_list(o->thresholds, p->channels, 1, ENERGY_MAX_EV, "EV", "--thresholds",
                        c->threshold_eV, &c->nthresholds, e);
@@ -108,6 +160,11 @@ static const struct opt serve_options[] = {
      OPT_CHOICE, AT(protocol), .choices = PROTOCOLS, .first = true},
     {"protocol-version", "V", "karabo-bridge: 2.2 or 1.0 (2.2)", OPT_TEXT,
      .offset = AT(content.version), .needs = "protocol=karabo-bridge"},
+    {"payload", PAYLOADS,
+     "Form of the messages: simplon or hdf5 for lclstreamer, msgpack or hdf5 for crystfel "
+     "(simplon, msgpack)",
+     OPT_CHOICE, AT(payload), .choices = PAYLOADS,
+     .needs = "protocol=lclstreamer|protocol=crystfel", .usual = ""},
     {"socket", "rep|push|pub",
      "Answer requests, distribute frames, or publish frames (karabo-bridge and crystfel: rep; "
      "others: push)",
@@ -143,7 +200,8 @@ static const struct opt serve_options[] = {
     {"source", "NAME", "Name of the detector (depends on the protocol)", OPT_TEXT,
      .offset = AT(content.source)},
     {"image-key", "NAME", "Name of the image (depends on the protocol)", OPT_TEXT,
-     .offset = AT(content.image_key), .excludes = "protocol=dectris1 protocol=jungfraujoch"},
+     .offset = AT(content.image_key),
+     .excludes = "protocol=dectris1 protocol=jungfraujoch payload=hdf5"},
     {.doc = "CrystFEL:", .type = OPT_GROUP},
     {"geom", "FILE", "crystfel: write the matching geometry file", OPT_TEXT, .offset = AT(geom),
      .needs = "protocol=crystfel", .first = true},
@@ -151,20 +209,32 @@ static const struct opt serve_options[] = {
      .needs = "protocol=crystfel", .first = true},
     {"peaks", "N",
      "crystfel, array-1.0, jungfraujoch: send a list of at most N bright spots (none)", OPT_INT,
-     AT(content.peaks), .min = 1, .max = 100000, .needs = SPOTS},
+     AT(content.peaks), .min = 1, .max = 100000, .needs = SPOTS, .excludes = "payload=hdf5"},
     {"truth", NULL,
      "crystfel: send cell and orientation of the first lattice; array-1.0: send is_hit_frame; "
      "jungfraujoch: send indexing_result and the cell",
      OPT_FLAG, .offset = AT(content.truth), .needs = SPOTS},
+    {.doc = "LCLStreamer:", .type = OPT_GROUP},
+    {"batch", "N",
+     "lclstreamer with --payload=hdf5: frames in a message; the last one may have fewer", OPT_INT,
+     AT(batch), .min = 1, .max = BATCH_MAX, .needs = "payload=hdf5",
+     .excludes = "protocol=crystfel", .usual = "1"},
+    {"fields", "NAME:/PATH,...",
+     "lclstreamer with --payload=hdf5: values of a frame, each with the path of its data set "
+     "(timestamp:/timestamp, detector_data:/data, photon_wavelength:/wavelength)",
+     OPT_TEXT, .offset = AT(fields), .needs = "payload=hdf5", .excludes = "protocol=crystfel"},
     {.doc = "karabo-bridge:", .type = OPT_GROUP},
     {"first-train", "N", "karabo-bridge: train number of frame 0", OPT_INT, AT(content.first_train),
      .min = 0, .max = 4e18, .needs = "protocol=karabo-bridge", .usual = "10000000000"},
     {.doc = "Dectris:", .type = OPT_GROUP},
     {"compression", CONTENT_COMPRESSIONS,
-     "dectris1, dectris2, jungfraujoch: compression of images; jungfraujoch has no lz4", OPT_CHOICE,
-     AT(content.compression), .choices = CONTENT_COMPRESSIONS, .needs = SERIES},
+     "dectris1, dectris2, jungfraujoch, lclstreamer with --payload=hdf5: compression of images; "
+     "lz4 is only in dectris1 and dectris2, gzip only in lclstreamer",
+     OPT_CHOICE, AT(content.compression), .choices = CONTENT_COMPRESSIONS,
+     .needs = SERIES "|payload=hdf5", .excludes = "protocol=crystfel"},
     {"series", "N", "dectris1, dectris2, lclstreamer, jungfraujoch: number of the series", OPT_INT,
-     AT(number), .min = 0, .max = 4e18, .needs = SERIES "|protocol=lclstreamer", .usual = "1"},
+     AT(number), .min = 0, .max = 4e18, .needs = SERIES "|protocol=lclstreamer",
+     .excludes = "payload=hdf5", .usual = "1"},
     {"frame-time", "S",
      "dectris1, dectris2, jungfraujoch: time between two images that messages report, in s "
      "(1/--rate, or --exposure of bragg-geometry)",
@@ -202,6 +272,10 @@ static const struct opt serve_options[] = {
      "dectris1, dectris2, jungfraujoch: user data of each image (none; dectris2: the ground truth)",
      OPT_TEXT, .offset = AT(content.image_appendix), .needs = SERIES},
     {.doc = "Jungfraujoch:", .type = OPT_GROUP},
+    {"metadata", "ENDPOINT",
+     "jungfraujoch: endpoint of a second socket, which publishes the metadata of images without "
+     "the images (none)",
+     OPT_TEXT, .offset = AT(metadata), .needs = "protocol=jungfraujoch"},
     {"magic", "N", "jungfraujoch: magic number of the start message, which jfjoch_writer compares",
      OPT_INT, AT(content.magic), .min = 0, .max = 4e18, .needs = "protocol=jungfraujoch"},
     {.doc = "Ground truth and faults:", .type = OPT_GROUP},
@@ -232,8 +306,10 @@ static enum status write_file(const struct serve_options *o, const struct experi
     enum status s = replace_open(&file, path, e);
     if (s)
         return s;
-    const struct geom_style style = {
-        .data = o->content.image_key, .live = true, .peaks = o->content.peaks > 0};
+    const struct geom_style style = {.data = o->content.image_key,
+                                     .live = true,
+                                     .peaks = o->content.peaks > 0,
+                                     .hdf5 = o->payload == PAYLOAD_HDF5};
     file.guarded = !o->overwrite;
     s = cell ? crystfel_write_cell(file.stream, x->crystals, &cause)
              : geom_write(file.stream, x, &style, o->content.lab, &cause);
@@ -326,26 +402,28 @@ static const char *serve_binds(void *state, bool *keyed)
 
 /* Opens the gateway.  If --client-keys is given, the gateway accepts only clients with these
  * keys. */
-static enum status open_gateway(struct serve *v, struct gateway_settings *settings, struct error *e)
+static enum status open_gateway(const struct serve *v, struct gateway_settings *settings,
+                                struct gateway **gateway, struct zap *zap, char *endpoint,
+                                struct error *e)
 {
     struct keys keys = {0};
     enum status s = STATUS_OK;
     if (v->options.client_keys) {
         s = keys_read(&keys, v->options.client_keys, KEYS_SERVE, e);
-        if (s == STATUS_OK && !(settings->context = zap_open_context(&v->zap, &keys, e)))
+        if (s == STATUS_OK && !(settings->context = zap_open_context(zap, &keys, e)))
             s = e->status;
         settings->secret = keys.server.secret_key;
         settings->guard = curve_serve;
     }
     if (s == STATUS_OK)
-        s = gateway_open(&v->gateway, settings, v->endpoint, sizeof v->endpoint, e);
-    if (s == STATUS_OK && !settings->secret && endpoint_is_network(v->endpoint))
+        s = gateway_open(gateway, settings, endpoint, ENDPOINT_SIZE, e);
+    if (s == STATUS_OK && !settings->secret && endpoint_is_network(endpoint))
         log_line(LOG_WARNING,
                  "%s has no encryption keys. Any program that can connect can take frames. Use "
                  "--client-keys to exclude others",
-                 v->endpoint);
+                 endpoint);
     if (s)
-        zap_close(&v->zap);
+        zap_close(zap);
     explicit_bzero(&keys, sizeof keys);
     return s;
 }
@@ -364,14 +442,38 @@ static enum status bind_endpoint(struct serve *v, struct error *e)
     settings.connects = connect;
     (void)snprintf(v->endpoint, sizeof v->endpoint, "%s", connect ? connect : v->options.bind);
     const enum status s = connect ? STATUS_OK : endpoint_clear(v->endpoint, e);
-    return s ? s : open_gateway(v, &settings, e);
+    return s ? s : open_gateway(v, &settings, &v->gateway, &v->zap, v->endpoint, e);
+}
+
+/* Opens the socket of --metadata.  It never delays the images: the oldest metadata are dropped if
+ * clients are slow. */
+static enum status bind_metadata(struct serve *v, struct error *e)
+{
+    enum { QUEUE = 64 };
+    static const double LINGER_S = 1;
+    struct gateway_settings settings = {.socket = GATEWAY_PUB,
+                                        .policy = GATEWAY_DROP_OLD,
+                                        .queue = QUEUE,
+                                        .linger_s = fmin(v->options.linger_s, LINGER_S)};
+    struct metadata *to = &v->metadata;
+    if (!v->options.metadata)
+        return STATUS_OK;
+    enum status s = endpoint_check_clients(v->options.metadata, v->options.client_keys, e);
+    (void)snprintf(to->endpoint, sizeof to->endpoint, "%s", v->options.metadata);
+    if (s == STATUS_OK)
+        s = endpoint_clear(to->endpoint, e);
+    v->options.content.bundle = &to->bundle;
+    return s ? s : open_gateway(v, &settings, &to->gateway, &to->zap, to->endpoint, e);
 }
 
 /* Prints the endpoint for clients.  Is called after the files of --geom and --cell were written,
  * because scripts wait for this line and then start clients, which need these files. */
 static enum status print_endpoint(const struct serve *v, struct error *e)
 {
-    if (printf("%s\n", v->endpoint) < 0 || fflush(stdout) != 0)
+    const bool second = v->metadata.gateway;
+    if (printf("%s\n%s%s", v->endpoint, second ? v->metadata.endpoint : "", second ? "\n" : "") <
+            0 ||
+        fflush(stdout) != 0)
         return error_errno(e, STATUS_FAILED, "cannot write the endpoint to stdout");
     return STATUS_OK;
 }
@@ -380,7 +482,7 @@ static enum status serve_open(void *state, const char **operands, int noperands,
 {
     (void)operands, (void)noperands;
     struct serve *v = state;
-    enum status s = serve_options_settle(&v->options, &v->speaks, e);
+    enum status s = serve_options_settle(&v->options, &v->speaks, &v->batch, e);
     if (s == STATUS_OK && v->options.geom)
         s = target_check(v->options.geom, e);
     if (s == STATUS_OK && v->options.cell)
@@ -406,7 +508,14 @@ static enum status serve_open(void *state, const char **operands, int noperands,
                          "s) without 100 ns",
                          v->options.count_time_s, v->options.frame_time_s);
     v->options.content.series = &v->series;
+    if (v->options.batch > 1 && getenv(LOG_AGAIN))
+        log_line(LOG_WARNING,
+                 "--batch: frames that waited for their message before the restart of bragg-serve "
+                 "are missing, at most %d",
+                 (int)v->options.batch - 1);
     s = bind_endpoint(v, e);
+    if (s == STATUS_OK)
+        s = bind_metadata(v, e);
     v->sender = (struct sender){.gateway = v->gateway,
                                 .sent = &v->sent,
                                 .injects = v->options.inject,
@@ -474,7 +583,8 @@ static enum status serve_begin(void *state, struct experiment *x, struct error *
 
 static void serve_expect(void *state, uint64_t frames)
 {
-    ((struct serve *)state)->series.images = frames;
+    struct serve *v = state;
+    v->series.images = v->expected = frames;
 }
 
 static void serve_interrupt(void *state)
@@ -502,6 +612,23 @@ static void close_gateway(struct serve *v)
     v->gateway = NULL;
 }
 
+/* Closes the gateway of --metadata, and removes the file of its socket. */
+static void close_metadata(struct serve *v)
+{
+    struct metadata *to = &v->metadata;
+    const struct gateway_counts n = gateway_close(to->gateway);
+    zap_close(&to->zap);
+    if (to->gateway) {
+        endpoint_remove(to->endpoint);
+        log_line(LOG_INFO,
+                 "clients of --metadata took %" PRIu64 " messages, %" PRIu64 " were dropped",
+                 n.taken + n.some, n.dropped);
+    }
+    to->gateway = NULL;
+    mem_free(to->bundle.items);
+    to->bundle = (struct bundle){0};
+}
+
 /* Sends clients the message that follows the last frame. */
 static enum status tell_end(struct serve *v, struct error *e)
 {
@@ -524,11 +651,18 @@ static void conclude(struct serve *v)
     v->concluded = true;
     if (v->options.ramp)
         serve_ramp_end(&v->ramp_result, &v->options.rise, v->gateway);
+    if (v->gateway)
+        gateway_finish(v->gateway);
+    if (v->gateway && serve_flush(v, &e))
+        log_line(LOG_WARNING, "the last message: %s", e.text);
     if (sender_flush(&v->sender, &e))
         log_line(LOG_WARNING, "the last frame: %s", e.text);
+    if (v->metadata.gateway && serve_metadata_flush(v, &e))
+        log_line(LOG_WARNING, "the last metadata: %s", e.text);
     if (v->announced && tell_end(v, &e))
         log_line(LOG_WARNING, "the end of the series: %s", e.text);
     close_gateway(v);
+    close_metadata(v);
 }
 
 /* Ends the stream.  Closes the gateway before the file of --sent is completed, because the file
@@ -536,7 +670,7 @@ static void conclude(struct serve *v)
 static enum status serve_end(void *state, struct error *e)
 {
     struct serve *v = state;
-    if (!v->sent.path && !v->options.ramp_json)
+    if (!v->sent.path && !v->options.ramp_json && !v->batch)
         return STATUS_OK;
     conclude(v);
     enum status s = STATUS_OK;
@@ -591,7 +725,10 @@ static void serve_close(void *state)
 {
     struct serve *v = state;
     outgoing_free(&v->sender.held);
+    outgoing_free(&v->waiting);
     close_gateway(v);
+    close_metadata(v);
+    batch_close(v->batch);
     serve_sent_close(&v->sent);
     moved_close(&v->moved);
     assembly_free(&v->assembly);

@@ -14,6 +14,7 @@
 #include "gateway/pace.h"
 #include "gateway/protocol.h"
 #include "io/detectors/assembly.h"
+#include "io/nxmx/nxmx.h"
 #include "io/output/output_file.h"
 #include "link/endpoint.h"
 #include "link/exchange.h"
@@ -26,14 +27,17 @@
 /* Values of the options of bragg-serve. */
 struct serve_options {
     int protocol, socket, policy, dtype;  // dtype: 0 for auto, else 1 + enum pixel_type
-    const char *bind, *connect, *client_keys;
+    const char *bind, *connect, *client_keys, *metadata;
     double frame_time_s, count_time_s;  // that messages report; 0: not given
     int64_t queue, number;              // length of the queue, in frames; number of the series
     const char *geom, *cell, *thresholds;
     bool overwrite, mask_to_zero, early_start, mark_lost;
     const char *pixel_mask;
     const char *sent, *inject, *ramp, *ramp_json;
-    int64_t seed;  // seed of the faults of --inject
+    int payload;         // enum payload; -1: the usual one of the protocol
+    const char *fields;  // names and paths of the data sets of a message
+    int64_t batch;       // frames of a message
+    int64_t seed;        // seed of the faults of --inject
     struct faults faults;
     struct ramp rise;
     double rate_hz, linger_s;
@@ -41,6 +45,30 @@ struct serve_options {
     struct content_options content;
     struct opt_marks given;
 };
+
+/* --- messages that are HDF5 files (serve_hdf5.c) --------------------------------------------- */
+
+#define PAYLOADS "simplon|msgpack|hdf5"
+enum payload { PAYLOAD_SIMPLON, PAYLOAD_MSGPACK, PAYLOAD_HDF5 };
+
+extern const struct protocol protocol_lclstreamer_hdf5, protocol_crystfel_hdf5;
+
+enum { BATCH_MAX = 256 };  // frames of a message
+
+/* Opens a batch of `most` frames with the data sets of --fields.  Call batch_close, also after an
+ * error.  STATUS_USAGE: `fields` is malformed. */
+enum status batch_open(struct batch **batch, const char *fields, size_t most,
+                       enum nxmx_compression compression, struct error *e);
+
+/* Returns the number of frames that wait in the batch.  NULL has none. */
+size_t batch_frames(const struct batch *b);
+
+/* Makes a message of the frames that wait, of which there must be one.  STATUS_FAILED: the HDF5
+ * library failed. */
+enum status batch_finish(struct batch *b, struct message *m, struct error *e);
+
+/* Frees the batch.  NULL is allowed. */
+void batch_close(struct batch *b);
 
 /* --- the file of --sent -------------------------------------------------------------------
  *
@@ -86,8 +114,12 @@ enum status serve_sent_row(const struct serve_sent *sent, const struct experimen
                            struct sent_row **row, struct error *e);
 void sent_row_free(struct sent_row *row);
 
-/* Takes ownership of the row of the message that is offered to the gateway next.  The row waits
- * until the gateway calls serve_sent_passed for the message.  `row` NULL: the message has no row.
+/* Adds `row` to the end of the rows *rows of the frames of a message. */
+void sent_row_append(struct sent_row **rows, struct sent_row *row);
+
+/* Takes ownership of the rows of the message that is offered to the gateway next, one for each of
+ * its frames.  Each waits until the gateway calls serve_sent_passed for the frame.  `row` NULL: the
+ * message has one frame, which has no row.
  * STATUS_FAILED: the file cannot be written. */
 enum status serve_sent_offer(struct serve_sent *sent, struct sent_row *row, struct error *e);
 
@@ -109,10 +141,12 @@ void serve_sent_close(struct serve_sent *sent);
 /* The sender offers messages to the gateway, records them in the file of --sent, and adds the
  * faults of --inject. */
 
-/* A message that is to be sent, and its row for the file of --sent.  Both are owned. */
+/* A message that is to be sent, and the rows of its frames for the file of --sent.  Both are owned.
+ */
 struct outgoing {
-    struct message message;
-    struct sent_row *row;  // NULL: no --sent
+    struct message message;  // no parts: the frames wait for other frames of their message
+    struct sent_row *row;    // NULL: no --sent
+    uint64_t frames;
 };
 
 /* State of the sender. */
@@ -138,7 +172,11 @@ enum status sender_flush(struct sender *s, struct error *e);
 /* Prints the number of faults of each kind, if --inject was given. */
 void sender_report(const struct sender *s);
 
-/* Frees the message and the row of *o. */
+/* Takes ownership of a message, and sends, holds or drops it, as its fault requires.  Returns the
+ * errors of gateway_offer and serve_sent_offer. */
+enum status sender_send(struct sender *s, struct outgoing *o, enum fault fault, struct error *e);
+
+/* Frees the message and the rows of *o. */
 void outgoing_free(struct outgoing *o);
 
 /* The result of --ramp, which is printed as a line and written as JSON. */
@@ -168,14 +206,24 @@ struct serve {
     struct gateway *gateway;
     struct zap zap;                // checks the keys of clients
     char endpoint[ENDPOINT_SIZE];  // bound endpoint; "": not bound yet
+    struct metadata {
+        struct gateway *gateway;  // NULL: no --metadata
+        struct zap zap;
+        char endpoint[ENDPOINT_SIZE];
+        struct bundle bundle;
+        uint64_t sent_ns;  // when the last message was sent, see clock_ns
+    } metadata;
     struct pace pace;
     struct series series;
     struct serve_sent sent;
     struct serve_ramp_result ramp_result;  // result of --ramp, known at the end
     struct sender sender;
-    bool warned_masked;  // the warning about pixels without data was printed
-    bool announced;      // the message before the first frame was sent
-    bool concluded;      // the gateway is closed, and `counts` is final
+    struct batch *batch;        // owned: frames that wait for others of their message; NULL: none
+    struct outgoing waiting;    // the rows of these frames
+    uint64_t frames, expected;  // number of frames so far, and of those that the source issues
+    bool warned_masked;         // the warning about pixels without data was printed
+    bool announced;             // the message before the first frame was sent
+    bool concluded;             // the gateway is closed, and `counts` is final
     struct gateway_counts counts;
     char figures[300];  // text for --stats
 };
@@ -187,6 +235,14 @@ enum status serve_mask_begin(struct serve *v, struct experiment *x, struct error
 /* Sends the message that begins the series, for --early-start, when only the experiment is known.
  * Returns the errors of the protocol and of gateway_announce. */
 enum status serve_early_start(struct serve *v, struct error *e);
+
+/* Sends the metadata of the images that wait for their message, to the clients of --metadata.  Does
+ * nothing if there are none. */
+enum status serve_metadata_flush(struct serve *v, struct error *e);
+
+/* Sends the frames that wait for the other frames of their message.  Does nothing if there are
+ * none.  Returns the errors of batch_finish and sender_send. */
+enum status serve_flush(struct serve *v, struct error *e);
 
 /* Sends a frame when it is due, with the faults of --inject.  Before the first frame, sends the
  * message that begins the series.  `state` is a struct serve.  Returns the errors of the

@@ -59,7 +59,7 @@ static enum status offer_message(struct sender *s, struct outgoing *o, struct er
         return status;
     }
     const enum activity before = meter_wait(s->meter);  // the policy may wait for a client
-    const enum status offered = gateway_offer(s->gateway, &o->message, e);
+    const enum status offered = gateway_offer(s->gateway, &o->message, o->frames, e);
     meter_resume(s->meter, before);
     return offered;
 }
@@ -75,7 +75,7 @@ enum status sender_flush(struct sender *s, struct error *e)
  * it, a client that waits for the image cannot know that the image does not come. */
 static enum status mark_lost(struct sender *s, struct error *e)
 {
-    struct outgoing o = {0};
+    struct outgoing o = {.frames = 1};
     const enum status status = pack_copy(&o.message, OUTLET_MARK, sizeof OUTLET_MARK - 1, e);
     return status ? status : offer_message(s, &o, e);
 }
@@ -88,10 +88,7 @@ static enum status withhold_message(struct sender *s, struct outgoing *o, struct
     return status;
 }
 
-/* Takes ownership of a message, and sends, holds or drops it, as its fault requires.  Returns
- * the errors of gateway_offer and serve_sent_offer. */
-static enum status sender_send(struct sender *s, struct outgoing *o, enum fault fault,
-                               struct error *e)
+enum status sender_send(struct sender *s, struct outgoing *o, enum fault fault, struct error *e)
 {
     s->counts[fault]++;
     if (fault == FAULT_SWAP) {
@@ -300,7 +297,7 @@ static enum status make_outgoing(struct serve *v, const struct frame *f, uint64_
                                  enum fault fault, struct outgoing *o, struct error *e)
 {
     struct fault_injection injection = {.fault = fault, .seed = v->options.faults.seed};
-    *o = (struct outgoing){0};
+    *o = (struct outgoing){.frames = 1};
     enum status s = make_message(v, f, due_ns, &injection, &o->message, e);
     const struct sent_note note = {
         .rate_hz = asked_hz(v), .fault = fault, .field = injection.field};
@@ -314,12 +311,73 @@ static enum status make_outgoing(struct serve *v, const struct frame *f, uint64_
     return s;
 }
 
-/* Sends a frame a second time, for FAULT_DUPLICATE. */
+/* Adds the rows of the frames that wait in the batch before those of *o. */
+static void join_waiting(struct serve *v, struct outgoing *o)
+{
+    struct sent_row *own = o->row;
+    o->row = v->waiting.row;
+    o->frames += v->waiting.frames;
+    sent_row_append(&o->row, own);
+    v->waiting = (struct outgoing){0};
+}
+
+enum status serve_flush(struct serve *v, struct error *e)
+{
+    struct outgoing o = {0};
+    if (!batch_frames(v->batch))
+        return STATUS_OK;
+    enum status s = batch_finish(v->batch, &o.message, e);
+    if (s == STATUS_OK)
+        s = protocol_topic(&v->options.content, &o.message, e);
+    join_waiting(v, &o);
+    if (s == STATUS_OK)
+        return sender_send(&v->sender, &o, FAULT_NONE, e);
+    outgoing_free(&o);
+    return s;
+}
+
+/* Sends a message with the frames that waited for it, or lets its frame wait.  The last frame of
+ * the run does not wait. */
+static enum status send_batch(struct serve *v, struct outgoing *o, enum fault fault,
+                              struct error *e)
+{
+    join_waiting(v, o);
+    if (o->message.nparts)
+        return sender_send(&v->sender, o, fault, e);
+    v->waiting = *o;
+    return v->frames == v->expected ? serve_flush(v, e) : STATUS_OK;
+}
+
+enum status serve_metadata_flush(struct serve *v, struct error *e)
+{
+    struct message m = {0};
+    v->metadata.sent_ns = clock_ns();
+    if (!v->metadata.bundle.images)
+        return STATUS_OK;
+    const enum status s = v->speaks->metadata(&v->options.content, &m, e);
+    return s ? s : gateway_offer(v->metadata.gateway, &m, 1, e);
+}
+
+/* Sends the metadata if they are those of enough images, or if their clients have got none for a
+ * second. */
+static enum status send_metadata(struct serve *v, struct error *e)
+{
+    enum { IMAGES = 10 };
+    static const uint64_t SECOND_NS = 1000000000;
+    const bool is_time =
+        v->metadata.bundle.images == IMAGES || clock_ns() - v->metadata.sent_ns >= SECOND_NS;
+    return is_time ? serve_metadata_flush(v, e) : STATUS_OK;
+}
+
+/* Sends a frame a second time, for FAULT_DUPLICATE.  Its metadata are not sent again. */
 static enum status send_again(struct serve *v, const struct frame *f, uint64_t due_ns,
                               struct error *e)
 {
     struct outgoing again;
+    struct bundle *bundle = v->options.content.bundle;
+    v->options.content.bundle = NULL;
     const enum status s = make_outgoing(v, f, due_ns, FAULT_DUPLICATE, &again, e);
+    v->options.content.bundle = bundle;
     return s ? s : sender_send(&v->sender, &again, FAULT_NONE, e);
 }
 
@@ -336,9 +394,12 @@ enum status serve_frame(void *state, struct frame *f, struct error *e)
     const uint64_t packed_ns = clock_ns();
     wait_until(&v->sender, due_ns);
     const uint64_t offered_ns = clock_ns();
-    s = sender_send(&v->sender, &o, fault, e);
+    v->frames++;
+    s = send_batch(v, &o, fault, e);
     if (s == STATUS_OK && fault == FAULT_DUPLICATE)
         s = send_again(v, f, due_ns, e);
+    if (s == STATUS_OK && v->metadata.gateway)
+        s = send_metadata(v, e);
     const uint64_t now_ns = clock_ns();
     const bool on_purpose = fault == FAULT_STALL || fault == FAULT_CUT;
     const uint64_t spent[PACE_PARTS] = {

@@ -16,7 +16,7 @@
 /* Row of the file of --sent about one message, in a list of rows. */
 struct sent_row {
     struct sent_row *next;
-    uint64_t number;  // number of the message at the gateway, from 0
+    uint64_t number;  // number of the frame at the gateway, from 0
     struct sent_note note;
     char *truth;  // owned: lines of io/truth.h, or a chunk of a stream
 };
@@ -137,9 +137,19 @@ static enum status check_file(struct serve_sent *sent, struct error *e)
 
 void sent_row_free(struct sent_row *row)
 {
-    if (row)
+    while (row) {
+        struct sent_row *next = row->next;
         free(row->truth);
-    mem_free(row);
+        mem_free(row);
+        row = next;
+    }
+}
+
+void sent_row_append(struct sent_row **rows, struct sent_row *row)
+{
+    while (*rows)
+        rows = &(*rows)->next;
+    *rows = row;
 }
 
 enum status serve_sent_row(const struct serve_sent *sent, const struct experiment *x,
@@ -160,15 +170,16 @@ enum status serve_sent_row(const struct serve_sent *sent, const struct experimen
 
 enum status serve_sent_offer(struct serve_sent *sent, struct sent_row *row, struct error *e)
 {
+    const bool any = row;
     if (!sent->path)
         return STATUS_OK;
     (void)pthread_mutex_lock(&sent->mutex);
-    const uint64_t number = sent->offered++;
-    if (row) {
-        row->number = number;
-        *sent->end = row;
+    *sent->end = row;
+    for (; row; row = row->next) {
+        row->number = sent->offered++;
         sent->end = &row->next;
     }
+    sent->offered += !any;
     const enum status s = check_file(sent, e);
     (void)pthread_mutex_unlock(&sent->mutex);
     return s;
@@ -201,6 +212,7 @@ void serve_sent_passed(void *owner, uint64_t number, enum gateway_fate fate)
         if (sent->end == &row->next)
             sent->end = at;
         put_row(sent, row->truth, &row->note, names[fate]);
+        row->next = NULL;
         sent_row_free(row);
     }
     (void)pthread_mutex_unlock(&sent->mutex);
@@ -211,11 +223,7 @@ void serve_sent_passed(void *owner, uint64_t number, enum gateway_fate fate)
 /* Frees the rows of messages whose fate the gateway did not report, and clears *sent. */
 static void forget_rows(struct serve_sent *sent)
 {
-    while (sent->waiting) {
-        struct sent_row *row = sent->waiting;
-        sent->waiting = row->next;
-        sent_row_free(row);
-    }
+    sent_row_free(sent->waiting);
     (void)pthread_mutex_destroy(&sent->mutex);
     *sent = (struct serve_sent){0};
 }

@@ -44,14 +44,16 @@
 
 /* --- files, played by bragg-replay ------------------------------------------ */
 
-/* Returns the command line of bragg-replay for `count` files, ended by NULL.  The caller frees
- * the array with mem_free, but not its words. */
-static char **make_words(char *program, const char *const *paths, int count)
+/* Returns the command line of bragg-replay for `count` files, ended by NULL.  `geometry`: a word
+ * for bragg-replay, or NULL.  The caller frees the array with mem_free, but not its words. */
+static char **make_words(char *program, char *geometry, const char *const *paths, int count)
 {
-    char **words = mem_array((size_t)count + 4, sizeof *words);
+    char **words = mem_array((size_t)count + 5, sizeof *words);
     int n = 0;
     words[n++] = program;
     words[n++] = (char *)(uintptr_t) "--quiet";
+    if (geometry)
+        words[n++] = geometry;
     words[n++] = (char *)(uintptr_t) "--";
     for (int i = 0; i < count; i++)
         words[n++] = (char *)(uintptr_t)paths[i];
@@ -74,17 +76,19 @@ static int start_player(char **words, int out, pid_t *player)
     return code;
 }
 
-/* Starts bragg-replay for `count` files, and makes its output the standard input of this
- * process.  Sets *player to the process id.  The caller ends bragg-replay with view_files_end.
- * STATUS_FAILED: bragg-replay cannot be started. */
-static enum status view_files_play(const char *const *paths, int count, pid_t *player,
-                                   struct error *e)
+/* Starts bragg-replay for `count` files, whose geometry is in the file `geometry` unless this is
+ * NULL, and makes its output the standard input of this process.  Sets *player to the process id.
+ * The caller ends bragg-replay with view_files_end. STATUS_FAILED: bragg-replay cannot be started.
+ */
+static enum status view_files_play(const char *geometry, const char *const *paths, int count,
+                                   pid_t *player, struct error *e)
 {
     int ends[2];
     char *program = program_find("bragg-replay");
     if (!program)
         return error_set(e, STATUS_FAILED, "program 'bragg-replay', which reads files, not found");
-    char **words = make_words(program, paths, count);
+    char *word = geometry ? mem_text("--geometry-from=%s", geometry) : NULL;
+    char **words = make_words(program, word, paths, count);
     enum status s = STATUS_OK;
     if (pipe2(ends, O_CLOEXEC))
         s = error_errno(e, STATUS_FAILED, "cannot make a pipe");
@@ -96,6 +100,7 @@ static enum status view_files_play(const char *const *paths, int count, pid_t *p
         (void)close(ends[1]);
     }
     mem_free(words);
+    mem_free(word);
     mem_free(program);
     return s;
 }
@@ -367,7 +372,7 @@ static const double HISTORY_S = 0.5;  // least time between two points of the hi
 /* State of bragg-view; the options come first. */
 struct view {
     /* options */
-    const char *bind, *token, *host, *title, *ring_list;
+    const char *bind, *token, *host, *title, *ring_list, *geometry;
     struct opt_marks given;
     double linger_s;
     int64_t memory_MiB;
@@ -406,6 +411,9 @@ static const struct opt options[] = {
     {"rings", "A,...", "Resolution rings of the page, 1 to 16 d spacings (round values)", OPT_TEXT,
      AT(ring_list)},
     {.doc = "Frames:", .type = OPT_GROUP},
+    {"geometry-from", "FILE",
+     "Files: detector and beam of images in TIFF, EDF or CXI, see bragg-replay (their header)",
+     OPT_TEXT, AT(geometry)},
     {"memory", "MIB", "Memory for the last frames (at most 100) and for answers to browsers",
      OPT_INT, AT(memory_MiB), .min = 1, .max = 1 << 20, .usual = "512"},
     {"hold", NULL, "Make the run wait for this program, so that it sees every frame", OPT_FLAG,
@@ -444,7 +452,8 @@ static bool are_single(const char *const *paths, int count)
     for (int i = 0; i < count && single; i++) {
         FILE *in = fopen(paths[i], "rbe");
         const enum filetype type = in ? filetype_of_file(in) : FILETYPE_OTHER;
-        single = type == FILETYPE_CBF || type == FILETYPE_SMV;
+        single = type == FILETYPE_CBF || type == FILETYPE_SMV || type == FILETYPE_TIFF ||
+                 type == FILETYPE_EDF;
         if (in)
             (void)fclose(in);
     }
@@ -474,7 +483,11 @@ static enum status view_open(void *state, const char **operands, int noperands, 
                                               opt_given(options, v, "token") ? v->secret : NULL,
                                           .store_bytes = (size_t)v->memory_MiB << 20};
     if (noperands)
-        s = view_files_play(operands, noperands, &v->player, e);
+        s = view_files_play(v->geometry, operands, noperands, &v->player, e);
+    else if (v->geometry)
+        s = error_set(e, STATUS_USAGE,
+                      "--geometry-from has an effect only with files. Give it to bragg-replay in a "
+                      "pipe");
     v->names = (struct view_names){.title = v->title,
                                    .paths = operands,
                                    .count = noperands,

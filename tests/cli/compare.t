@@ -146,11 +146,11 @@ truncate -s 511 line.img
 head -c 12 /dev/zero | tr '\0' '\001' >>line.img
 is 'SMV without line breaks' "$(figure sum_a line.img line.img)" $((6 * 257))
 printf '{\nEDF_DataBlockID = 0.Image.Psd ;\nSize = 16 ;\nByteOrder = LowByteFirst ;\n}\n0123456' >e.edf
-told e.edf 'is an image (EDF); expected an image (SMV, CBF or float32 pixels)'
+told e.edf 'header: the closing brace is missing in a multiple of 512 bytes'
 { printf '\223NUMPY\001\000v\000{}' && head -c 124 /dev/zero; } >a.npy
-told a.npy "is a NumPy array; expected an image (SMV, CBF or float32 pixels). array.astype('<f4').tofile(...) writes float32 pixels"
+told a.npy "is a NumPy array; expected an image (SMV, CBF, TIFF, EDF or float32 pixels). array.astype('<f4').tofile(...) writes float32 pixels"
 printf '1.0 2.0 3.0 4.0\n5.0 6.0 7.0 8.0' >table.raw
-told table.raw 'is text; expected SMV, CBF or float32 pixels'
+told table.raw 'is text; expected SMV, CBF, TIFF, EDF or float32 pixels'
 is '--shape that contradicts a header' "$(bragg-compare --shape=2,3 short.img short.img 2>&1; echo $?)" \
 	'bragg-compare: --shape=2,3: short.img has 3 x 2 pixels; leave --shape out
 3'

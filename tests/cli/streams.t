@@ -86,6 +86,14 @@ way=pull end=connect
 jungfraujoch uint16 0 --bind=ipc://"$PWD/s"
 jungfraujoch int32 20 --bind=ipc://"$PWD/s" --dtype=int32 --peaks=20 --truth --image-appendix='{"scan":3}'
 jungfraujoch uint32 0 --bind=ipc://"$PWD/s" --dtype=uint32 --compression=none
+served --protocol=jungfraujoch --series=12 --magic=77 --bind=ipc://"$PWD/s" --metadata=ipc://"$PWD/m" --peaks=20 --truth --image-appendix='{"scan":3}' --inject=duplicate:0
+check 'jungfraujoch: a second socket has the metadata' client jungfraujoch:uint16 pull connect "ipc://$PWD/s" 20 5 "ipc://$PWD/m"
+wait "$pipe"
+is 'jungfraujoch: both endpoints are printed' "$(sed "s~$PWD~~" endpoint | tr '\n' ' ')" 'ipc:///s ipc:///m '
+is 'jungfraujoch: no socket stays behind' "$(find . -type s)" ''
+served --protocol=jungfraujoch --series=12 --magic=77 --bind=ipc://"$PWD/s" --metadata=ipc://"$PWD/m"
+check 'jungfraujoch: images do not wait for readers of metadata' client jungfraujoch:uint16 pull connect "ipc://$PWD/s" 0
+ended 'jungfraujoch: nobody reads the metadata'
 record "$geometry" '--facility=swissfel --pump=1:1' --dead=0.02
 end=bind
 jungfraujoch uint16 0 --connect=ipc://"$PWD/s"
@@ -197,6 +205,8 @@ for wrong in --compression=lz4 --image-key=a --thresholds=6000 --first-channel=2
 	--magic=-1 --protocol-version=2; do
 	refused "jungfraujoch refuses $wrong" "${wrong%%=*}" --protocol=jungfraujoch --bind=ipc://"$PWD/s" $wrong
 done
+refused 'metadata of other hosts without keys' "tcp://0.0.0.0:9999' can be reached by other hosts" --protocol=jungfraujoch --bind=ipc://"$PWD/s" --metadata=tcp://0.0.0.0:9999
+refused 'metadata of another protocol' '--metadata has an effect only with --protocol=jungfraujoch' --protocol=dectris2 --bind=ipc://"$PWD/s" --metadata=ipc://"$PWD/m"
 refused 'a magic number without Jungfraujoch' '--magic' --magic=7 --protocol=dectris2 --bind=ipc://"$PWD/s"
 record --detpixels=16
 is 'float32 is refused by name' "$(frames | bragg-serve --protocol=jungfraujoch --bind=ipc://"$PWD/s" --dtype=float32 2>&1 >none)" \

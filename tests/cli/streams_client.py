@@ -1,7 +1,7 @@
-"""streams_client.py PROTOCOL|FAULT pull|sub bind|connect ENDPOINT SPOTS|TOPIC [FRAMES]: checks every part of a stream.
+"""streams_client.py PROTOCOL|FAULT pull|sub bind|connect ENDPOINT SPOTS|TOPIC [FRAMES [METADATA]]: checks every part of a stream.
 
 PROTOCOL is array, lclstreamer or jungfraujoch; with a colon and the pixel type behind it if that is not uint16.
-The pixels must be those of a_0.raw and so on.  Prints the frame numbers.
+The pixels must be those of a_0.raw and so on.  METADATA is the endpoint of --metadata.  Prints the frame numbers.
 """
 
 import json
@@ -9,6 +9,7 @@ import struct
 import sys
 import typing
 
+import bslz4_blocks
 import numpy
 import zmq
 
@@ -20,6 +21,11 @@ socket = zmq.Context().socket(zmq.PULL if kind == "pull" else zmq.SUB)
 socket.setsockopt(zmq.RCVTIMEO, 30000)
 if kind == "sub":
     socket.setsockopt(zmq.SUBSCRIBE, more.encode())
+side = zmq.Context.instance().socket(zmq.SUB)
+side.setsockopt(zmq.RCVTIMEO, 10000)
+side.setsockopt(zmq.SUBSCRIBE, b"")
+if len(sys.argv) > 7:
+    side.connect(sys.argv[7])
 (socket.bind if way == "bind" else socket.connect)(endpoint)
 
 
@@ -55,7 +61,7 @@ def array():
 
 
 array.spots = array.hits = 0
-array.off = []
+array.off, array.without_data = [], []
 
 
 class Tag(typing.NamedTuple):
@@ -88,43 +94,8 @@ def cbor(data, at):
     return (items if major == 4 else dict(zip(items[::2], items[1::2]))), at
 
 
-def lz4(block, size):
-    """Decodes a block of LZ4."""
-    out, at = bytearray(), 0
-    while True:
-        token = block[at]
-        at += 1
-
-        def length(n):
-            nonlocal at
-            if n == 15:
-                while block[at] == 255:
-                    n, at = n + 255, at + 1
-                n, at = n + block[at], at + 1
-            return n
-
-        literals = length(token >> 4)
-        out += block[at : at + literals]
-        at += literals
-        if at == len(block):
-            assert len(out) == size
-            return bytes(out)
-        back, at = block[at] | block[at + 1] << 8, at + 2
-        for _ in range(length(token & 15) + 4):
-            out.append(out[-back])
-
-
 def unshuffle(data, dtype, shape=SHAPE, block=4096):
-    """Decodes blocks of `block` pixels, without a header before them."""
-    size, left, at, pixels = dtype.itemsize, shape[0] * shape[1], 0, []
-    while left >= 8:
-        n = min(block, left - left % 8)
-        length = int.from_bytes(data[at : at + 4], "big")
-        bits = numpy.frombuffer(lz4(data[at + 4 : at + 4 + length], n * size), "u1")
-        bits = numpy.unpackbits(bits.reshape(8 * size, n // 8), axis=1, bitorder="little")
-        pixels.append(numpy.packbits(bits.T.reshape(n, 8 * size), axis=1, bitorder="little").tobytes())
-        at, left = at + 4 + length, left - n
-    return numpy.frombuffer(b"".join(pixels) + data[at:], dtype).reshape(shape)
+    return bslz4_blocks.unshuffle(data, dtype, shape, block)
 
 
 def message():
@@ -233,7 +204,22 @@ def jungfraujoch(dtype):
         at = numpy.unravel_index(near.argmax(), near.shape)
         array.off += [spot["x"] - max(fast - 1, 0) - at[1] - 0.5, spot["y"] - max(slow - 1, 0) - at[0] - 0.5]
         array.spots += 1
+    assert m.pop("data")
+    array.without_data.append(m)
     return m["image_id"]
+
+
+def metadata():
+    """All images are on the second socket, too, without their data, in messages of at most ten."""
+    images = []
+    while len(images) < COUNT:
+        part = side.recv()
+        m, end = cbor(part, 0)
+        assert m.number == 55799 and end == len(part), "bytes after the map"
+        assert list(m.item) == ["type", "series_id", "series_unique_id", "images"] and m.item["type"] == "metadata"
+        assert m.item["series_id"] == 12 and 0 < len(m.item["images"]) <= 10, m.item["series_id"]
+        images += m.item["images"]
+    assert images == array.without_data, (images[0], array.without_data[0])
 
 
 def truths():
@@ -315,6 +301,8 @@ elif protocol == "jungfraujoch":
     seen = [jungfraujoch(dtype) for _ in range(COUNT)]
     assert not array.off or (abs(numpy.mean(array.off)) < 0.25 and array.spots >= 3), (array.off, array.spots)
     assert kind == "sub" or not int(more) or array.spots
+    if len(sys.argv) > 7:
+        metadata()
     end = jungfraujoch_message()
     assert list(end) == HEAD[:3] and end["type"] == "end", end
 elif protocol == "array":

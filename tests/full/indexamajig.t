@@ -240,6 +240,25 @@ is 'files: each with its energy' "$(sed -n 's/^photon_energy_eV = //p' files.str
 check 'process_hkl takes the reflections of bragg-write' process_hkl -i truth.stream -y mmm -o truth.hkl
 check 'most of them' test "$(grep -c '^ *-*[0-9]' truth.hkl)" -gt 1000
 
+# --- messages that are whole HDF5 files
+mkdir hdf5
+bragg-geometry --quiet --detector=jungfrau-1m --distance=100 --ncells=10 --fluence=1e26 | bragg-orient --quiet --frames=12 --random --seed=7 |
+	bragg-intensity --quiet --reflections | bragg-noise --quiet --adc-offset=0 | bragg-tap --quiet --record=hdf5.rec
+bragg-replay --quiet hdf5.rec | bragg-serve --protocol=crystfel --payload=hdf5 --bind="ipc://$PWD/socket" --geom=hdf5/lyso.geom --cell=hdf5/lyso.cell >said 2>&1 &
+pipe=$!
+soon grep -q ipc: said
+timeout 300 indexamajig --zmq-input="ipc://$PWD/socket" --zmq-request=next --data-format=hdf5 -g hdf5/lyso.geom -p hdf5/lyso.cell \
+	-o hdf5/stream --copy-header=/entry_1/frame_id --indexing=asdf --peaks=peakfinder8 --threshold=20 --min-snr=5 --min-pix-count=2 -j 1 >hdf5/log 2>&1 &
+indexer=$!
+status=0
+wait $pipe || status=$?
+soon sh -c '[ "$(grep -c "^----- End chunk" hdf5/stream)" = 12 ]'
+kill -INT $indexer
+wait $indexer 2>/dev/null
+bragg-score --json=score.json hdf5.rec hdf5/stream >score
+check 'hdf5: indexamajig takes all frames and finds their lattices' /usr/bin/python3 "$BRAGG_TESTS/cli/score_figures.py" score.json frames=12 lattices.wrong=0 \
+	lattices.right=12 angle_deg.max=0~0.2
+
 # --- a client under fire: every kind of fault but those that cut connections or wait
 bragg-geometry --quiet --detpixels=512 --pixel=0.2 --distance=120 --ncells=20 | bragg-orient --quiet --frames=80 --random --seed=7 |
 	bragg-intensity --quiet --reflections | bragg-background --quiet --water=0.1 | bragg-noise --quiet | bragg-tap --quiet --record=fire.rec

@@ -7,8 +7,8 @@ scratch
 # Lines that are indented deeper than the text become one script per section.
 mandoc -T utf8 -O width=78 "$top/stages/pages/braggpipe-examples.7" | col -bx |
 	awk '/^[A-Z]/ { section = $0; gsub(/[^A-Z]+/, "-", section) } /^           / { print >section ".sh" }'
-is 'there are seventeen, of which streams.t runs one' "$(ls *.sh | tr '\n' ' ')" \
-	'A-CLIENT-UNDER-FAULTS.sh A-LIVE-EIGER-DETECTOR.sh A-MESH-SCAN.sh A-MICROMETRE-CRYSTAL-AT-A-SYNCHROTRON.sh A-RASTER-SCAN-BY-REQUESTS.sh A-SCAN-BY-REQUESTS.sh AN-ENERGY-SCAN-OVER-AN-EDGE.sh EXPERIMENTS-IMPORTED-BY-DIALS.sh FILES-FOR-CRYSTFEL.sh INTERRUPTED-RUNS.sh LABELLED-STILLS.sh PLANNING-AN-EXPERIMENT.sh PULSES-OF-A-FREE-ELECTRON-LASER.sh RAW-DATA-OF-AN-AGIPD.sh STREAMS-OF-EPICS-AND-BSREAD.sh TEST-SETS.sh TWO-DETECTORS-COMPARED.sh '
+is 'there are eighteen, of which streams.t runs one' "$(ls *.sh | tr '\n' ' ')" \
+	'A-CLIENT-UNDER-FAULTS.sh A-LIVE-EIGER-DETECTOR.sh A-MESH-SCAN.sh A-MICROMETRE-CRYSTAL-AT-A-SYNCHROTRON.sh A-RASTER-SCAN-BY-REQUESTS.sh A-SCAN-BY-REQUESTS.sh AN-ENERGY-SCAN-OVER-AN-EDGE.sh EXPERIMENTS-IMPORTED-BY-DIALS.sh FILES-FOR-CRYSTFEL.sh INTERRUPTED-RUNS.sh LABELLED-STILLS.sh MESSAGES-THAT-ARE-HDF-FILES.sh PLANNING-AN-EXPERIMENT.sh PULSES-OF-A-FREE-ELECTRON-LASER.sh RAW-DATA-OF-AN-AGIPD.sh STREAMS-OF-EPICS-AND-BSREAD.sh TEST-SETS.sh TWO-DETECTORS-COMPARED.sh '
 
 # cook NAME: in a folder of its own; warnings come back, but for those of CrystFEL
 cook() {
@@ -48,6 +48,16 @@ else
 	skip 'constants of four cells' "$lack is missing"
 fi
 cd ..
+
+if has python:h5py python:zmq; then
+	cook MESSAGES-THAT-ARE-HDF-FILES
+	is 'messages of four, four and two frames, which have their wavelengths' \
+		"$(sed -n 's/a message of //p' out | tr '\n' ' ')$(grep '^[0-9]' out | cut -d' ' -f1 | tr '\n' ' ')$(grep '^[0-9]' out | cut -d' ' -f2 | sort -u | wc -l)" \
+		'4 frames 4 frames 2 frames 0 1 2 3 4 5 6 7 8 9 10'
+	cd ..
+else
+	skip 'MESSAGES-THAT-ARE-HDF-FILES' "$lack is missing"
+fi
 
 cook A-MICROMETRE-CRYSTAL-AT-A-SYNCHROTRON
 cd ..

@@ -44,12 +44,23 @@ if has python:cbor2 python:bitshuffle python:zmq python:numpy python:msgpack; th
 		ended "lclstreamer, $dtype: the end"
 	done
 	for dtype in uint32 int32; do
-		served --protocol=jungfraujoch --bind=ipc://"$PWD/j" --dtype=$dtype --peaks=100 --truth
+		served --protocol=jungfraujoch --bind=ipc://"$PWD/j" --dtype=$dtype --peaks=100 --truth --metadata=ipc://"$PWD/jm"
 		check "bitshuffle decodes jungfraujoch: $dtype" timeout 60 /usr/bin/python3 "$BRAGG_TESTS/full/streams_clients.py" jungfraujoch push ipc://"$PWD/j"
 		ended "jungfraujoch, $dtype: the end"
 	done
 else
 	skip 'bitshuffle decodes lclstreamer and jungfraujoch' "$lack is missing"
+fi
+
+if has python:h5py python:bitshuffle python:zmq python:numpy; then
+	for batch in 1 4; do
+		frames | timeout 60 bragg-serve --protocol=lclstreamer --payload=hdf5 --batch=$batch --connect=ipc://"$PWD/h" >endpoint 2>message &
+		pipe=$!
+		check "h5py reads lclstreamer in HDF5: $batch frames a message" timeout 60 /usr/bin/python3 "$BRAGG_TESTS/full/streams_clients.py" hdf5 push ipc://"$PWD/h"
+		ended "lclstreamer in HDF5, $batch frames a message: the end"
+	done
+else
+	skip 'h5py reads lclstreamer in HDF5' "$lack is missing"
 fi
 
 # listens: waits until the port is bound

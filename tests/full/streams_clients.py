@@ -1,7 +1,7 @@
 """streams_clients.py CLIENT push|pub|pull ENDPOINT: receives six images, whose pixels must be those of a_N.raw.
 
-CLIENT is mflow (psi-mflow, array-1.0), bsread (psi-bsread), p4p (PV Access; the endpoint is a channel), or
-lclstreamer and jungfraujoch (bitshuffle and cbor2; lclstreamer binds the endpoint).
+CLIENT is mflow (psi-mflow, array-1.0), bsread (psi-bsread), p4p (PV Access; the endpoint is a channel), hdf5
+(lclstreamer in HDF5, h5py with the filter of bitshuffle; it binds the endpoint), or lclstreamer and jungfraujoch (bitshuffle and cbor2; lclstreamer binds the endpoint).
 """
 
 import queue
@@ -62,6 +62,25 @@ def lclstreamer():
     assert part[:1] == b"c" and cbor2.loads(part[1:])["type"] == "stop"
 
 
+def hdf5():
+    import io
+
+    import bitshuffle.h5  # the filter
+    import h5py
+    import zmq
+
+    assert h5py.h5z.filter_avail(bitshuffle.h5.H5FILTER)
+    socket, seen = zmq.Context().socket(zmq.PULL), []
+    socket.bind(endpoint)
+    while len(seen) < FRAMES:
+        with h5py.File(io.BytesIO(socket.recv()), "r") as f:
+            for frame, image, wavelength in zip(f["timestamp"], f["data"], f["wavelength"], strict=True):
+                assert image.shape == SHAPE and (image.ravel() == written(int(frame))).all()
+                assert energy(int(frame), HC_EV_A / wavelength)
+                seen.append(frame)
+    assert seen == list(range(FRAMES)), seen
+
+
 def jungfraujoch():
     import bitshuffle
     import cbor2
@@ -77,6 +96,9 @@ def jungfraujoch():
         assert items.value.tag == 56500 and name == "bslz4" and size == dtype.itemsize
         return bitshuffle.decompress_lz4(numpy.frombuffer(chunk[12:], "u1"), tuple(shape), dtype, block // size)
 
+    side = zmq.Context.instance().socket(zmq.SUB)
+    side.setsockopt(zmq.SUBSCRIBE, b"")
+    side.connect(endpoint + "m")
     socket = zmq.Context().socket(zmq.PULL)
     socket.connect(endpoint)
     start = cbor2.loads(socket.recv())
@@ -97,6 +119,12 @@ def jungfraujoch():
             at = numpy.unravel_index(near.argmax(), near.shape)  # of the brightest pixel, whose middle is at .5
             assert not mask[slow, fast] and near.max() > 0, (spot, near)
             off.append((spot["x"] - fast - at[1] + 0.5, spot["y"] - slow - at[0] + 0.5))
+    images = []
+    while len(images) < FRAMES:
+        m = cbor2.loads(side.recv())
+        assert m["type"] == "metadata" and not any("data" in image for image in m["images"])
+        images += m["images"]
+    assert [(image["image_id"], image["indexing_result"]) for image in images] == [(frame, hit(frame)) for frame in range(FRAMES)]
     assert len(off) > 20 and abs(numpy.mean(off, 0)).max() < 0.1, (len(off), numpy.mean(off, 0))
     assert cbor2.loads(socket.recv())["type"] == "end"
 

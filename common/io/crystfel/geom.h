@@ -75,12 +75,19 @@ void geom_free(struct geom *g);
 /* Returns the ADU per photon of `wavelength_m`; 1 if the file does not give it. */
 double geom_gain(const struct geom *g, double wavelength_m);
 
+/* Data sets of a frame that is a whole HDF5 file: the image, the energy in eV and the distance in
+ * mm. */
+#define GEOM_HDF5_IMAGE "/entry_1/data_1/data"
+#define GEOM_HDF5_ENERGY "/LCLS/photon_energy_eV"
+#define GEOM_HDF5_DISTANCE "/LCLS/detector_1/EncoderValue"
+
 /* How the frames that belong to a geometry file are stored. */
 struct geom_style {
     const char *data;  // key of the array; panels are slabs of it, one after the other along slow
     bool live;  // each frame has its own array, with beam_energy in eV and detector_distance in mm;
                 // else all frames are in one array [frame, slow, fast], as in NXmx
     bool peaks;  // the file also names a peak_list
+    bool hdf5;   // each frame is an HDF5 file with energy and distance, see GEOM_HDF5_ENERGY
 };
 
 /* Warns about properties of the beam of *x that the geometry file `path` cannot hold: several

@@ -221,7 +221,10 @@ enum status geom_write(FILE *out, const struct experiment *x, const struct geom_
     const enum status s = check_panels(x, e);
     if (s)
         return s;
-    if (style->live)
+    if (style->hdf5)
+        fprintf(out, "; frames of bragg-serve --protocol=crystfel --payload=hdf5\n"
+                     "photon_energy = " GEOM_HDF5_ENERGY " eV\nclen = " GEOM_HDF5_DISTANCE " mm\n");
+    else if (style->live)
         fprintf(out, "; frames of bragg-serve --protocol=crystfel, as MessagePack\n"
                      "photon_energy = beam_energy eV\nclen = detector_distance mm\n");
     else

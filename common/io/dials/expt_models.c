@@ -501,7 +501,7 @@ static void take_kind(const struct json_at *at, struct expt *x)
 /* Reads the position of a panel in the raw image, and enlarges x->image_pixels to include it.
  * If all panels are at 0, 0, the file does not give their positions: x->panels_placed stays
  * false. */
-static enum status take_place(const struct json_at *at, const struct geom_panel *p, struct expt *x,
+static enum status take_place(const struct json_at *at, struct geom_panel *p, struct expt *x,
                               struct error *e)
 {
     struct json_at member;
@@ -510,9 +510,11 @@ static enum status take_place(const struct json_at *at, const struct geom_panel 
     const enum status s = said ? json_at_reals(&member, 2, 0, 1e9, offset, e) : STATUS_OK;
     const int64_t end[2] = {(int64_t)offset[0] + p->fast_pixels,
                             (int64_t)offset[1] + p->slow_pixels};
-    for (int i = 0; i < 2 && !s; i++)
+    for (int i = 0; i < 2 && !s; i++) {
+        p->first[i] = (int64_t)offset[i];
         if (end[i] > x->image_pixels[i])
             x->image_pixels[i] = end[i];
+    }
     x->panels_placed = x->panels_placed || offset[0] > 0 || offset[1] > 0;
     return s;
 }

@@ -240,6 +240,39 @@ enum status hdf5_complete(struct hdf5_file *f, const char *path, const char *exi
     return STATUS_OK;
 }
 
+void hdf5_create_in_memory(struct hdf5_file *f)
+{
+    enum { STEP = 1 << 20 };  // bytes by which the memory grows
+    *f = (struct hdf5_file){.id = -1};
+    const hid_t access = hdf5_access();
+    errno = 0;
+    if (hdf5_good(f, H5Pset_fapl_core(access, STEP, false)))
+        f->id = H5Fcreate("memory", H5F_ACC_TRUNC, H5P_DEFAULT, access);
+    (void)hdf5_good(f, f->id);
+    (void)H5Pclose(access);
+}
+
+enum status hdf5_take_bytes(struct hdf5_file *f, void **bytes, size_t *size, struct error *e)
+{
+    *bytes = NULL;
+    *size = 0;
+    const ssize_t length = !f->failed && hdf5_good(f, H5Fflush(f->id, H5F_SCOPE_LOCAL))
+                               ? H5Fget_file_image(f->id, NULL, 0)
+                               : -1;
+    if (hdf5_good(f, length)) {
+        *bytes = mem_room((size_t)length);
+        *size = (size_t)length;
+        (void)hdf5_good(f, H5Fget_file_image(f->id, *bytes, *size));
+    }
+    const bool failed = f->failed;
+    hdf5_abort(f);
+    if (!failed)
+        return STATUS_OK;
+    mem_free(*bytes);
+    *bytes = NULL;
+    return error_set(e, STATUS_FAILED, "HDF5 cannot make a file in memory");
+}
+
 /* Removes what was added to a file that was to be completed in place. */
 static void restore(const struct hdf5_file *f)
 {
@@ -305,6 +338,24 @@ void hdf5_group(struct hdf5_file *f, const char *path, const char *nx_class)
         (void)hdf5_good(f, H5Gclose(group));
     (void)H5Pclose(made);
     hdf5_note_text(f, path, "NX_class", nx_class);
+}
+
+void hdf5_groups_above(struct hdf5_file *f, const char *path)
+{
+    char *name = mem_text("%s", path);
+    const hid_t made = H5Pcreate(H5P_GROUP_CREATE);
+    (void)H5Pset_obj_track_times(made, false);
+    for (char *slash = strchr(name + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        if (H5Lexists(f->id, name, H5P_DEFAULT) == 0) {
+            const hid_t group = H5Gcreate2(f->id, name, H5P_DEFAULT, made, H5P_DEFAULT);
+            if (hdf5_good(f, group))
+                (void)hdf5_good(f, H5Gclose(group));
+        }
+        *slash = '/';
+    }
+    (void)H5Pclose(made);
+    free(name);
 }
 
 void hdf5_link(struct hdf5_file *f, const char *path, const char *to)

@@ -62,6 +62,14 @@ hid_t hdf5_access(void);
  * hdf5_abort. */
 enum status hdf5_create(struct hdf5_file *f, const char *path, bool sync, struct error *e);
 
+/* Creates a file that is only in memory.  The caller calls hdf5_take_bytes or hdf5_abort. */
+void hdf5_create_in_memory(struct hdf5_file *f);
+
+/* Closes a file that is only in memory, and returns its *size bytes in *bytes, which the caller
+ * frees with mem_free.  STATUS_FAILED, and no bytes, if anything failed since
+ * hdf5_create_in_memory. */
+enum status hdf5_take_bytes(struct hdf5_file *f, void **bytes, size_t *size, struct error *e);
+
 /* Completes the file `existing`, which is open with the descriptor `file`, and of which the first
  * `kept` bytes stay.  hdf5_commit gives it the name `path`, see replace_adopt.  *f must stay where
  * it is.  If the file is not committed, it keeps its name and the first `kept` bytes. */
@@ -84,6 +92,9 @@ void hdf5_group(struct hdf5_file *f, const char *path, const char *nx_class);
 
 /* Adds another path to the object `to`, which may be added later. */
 void hdf5_link(struct hdf5_file *f, const char *path, const char *to);
+
+/* Adds the groups above `path` that do not exist yet. */
+void hdf5_groups_above(struct hdf5_file *f, const char *path);
 
 /* Add a data set: a line of text, a whole number, a truth value, or reals of any rank (0: one
  * value). */

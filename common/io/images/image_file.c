@@ -14,7 +14,9 @@
 #include "base/filetype.h"
 #include "base/text.h"
 #include "io/images/cbf.h"
+#include "io/images/edf.h"
 #include "io/images/smv.h"
+#include "io/images/tiff.h"
 
 enum { CBF_HEADER_MAX = 1 << 18 };
 
@@ -350,9 +352,14 @@ enum status image_header_read(const char *path, struct image_header *h, struct e
         return error_errno(e, STATUS_FAILED, "%s: cannot open", path);
     const enum filetype type = filetype_of(first, fread(first, 1, sizeof first, in));
     rewind(in);
-    enum status s = type == FILETYPE_CBF ? read_cbf_header(in, path, h, e) : STATUS_OK;
+    struct stat st = {0};
+    const size_t size = fstat(fileno(in), &st) ? 0 : (size_t)st.st_size;
+    enum status s = type == FILETYPE_CBF    ? read_cbf_header(in, path, h, e)
+                    : type == FILETYPE_TIFF ? tiff_header(in, path, size, h, e)
+                    : type == FILETYPE_EDF  ? edf_header(in, path, size, h, e)
+                                            : STATUS_OK;
     (void)fclose(in);
-    if (type != FILETYPE_CBF)
+    if (type != FILETYPE_CBF && type != FILETYPE_TIFF && type != FILETYPE_EDF)
         s = read_smv_header(path, h, e);
     return s ? s : check_header(path, h, e);
 }
@@ -461,7 +468,8 @@ static enum status refuse_other_formats(const char *path, const char *first, siz
     if (type != FILETYPE_OTHER)
         return filetype_check(path, type, FILETYPE_PIXELS, e);
     if (is_text(first, n))
-        return error_set(e, STATUS_INPUT, "%s: is text; expected SMV, CBF or float32 pixels", path);
+        return error_set(e, STATUS_INPUT,
+                         "%s: is text; expected SMV, CBF, TIFF, EDF or float32 pixels", path);
     return STATUS_OK;
 }
 
@@ -481,6 +489,10 @@ static enum status read_file(FILE *in, const char *path, struct image_file *f, s
         return read_smv(in, path, size, f, e);
     if (type == FILETYPE_CBF)
         return cbf_read(in, path, size, f, e);
+    if (type == FILETYPE_TIFF)
+        return tiff_read(in, path, size, f, e);
+    if (type == FILETYPE_EDF)
+        return edf_read(in, path, size, f, e);
     const enum status s = refuse_other_formats(path, first, got, e);
     if (s)
         return s;

@@ -1,6 +1,7 @@
 /*
  * Reads image files of one frame, written by any program: pixels and headers.  Also writes raw
- * pixels.  Formats are SMV with 16 or 32 bits, mini-CBF, and raw float32 without a header.
+ * pixels.  Formats are SMV with 16 or 32 bits, mini-CBF, TIFF, EDF, and raw float32 without a
+ * header.
  */
 #ifndef BRAGG_IO_IMAGES_IMAGE_FILE_H
 #define BRAGG_IO_IMAGES_IMAGE_FILE_H
@@ -20,14 +21,15 @@ struct image_file {
 };
 
 /* Reads `path` into *f, which is overwritten.  A file that begins with '{' and HEADER_BYTES is SMV.
- * A file that begins with "###CBF" is mini-CBF (byte offsets).  Any other file is raw float32
- * (little-endian).  The type of SMV pixels is that of TYPE or Data_type; the default is
- * unsigned_short.  The length of an SMV file must match its header exactly.
- * STATUS_INPUT: the file cannot be read, contradicts itself, or is text or of another known
- * format. */
+ * A file that begins with "###CBF" is mini-CBF (byte offsets).  TIFF and EDF are those of tiff.h
+ * and edf.h.  Any other file is raw float32 (little-endian).  The type of SMV pixels is that of
+ * TYPE or Data_type; the default is unsigned_short.  The length of an SMV file must match its
+ * header exactly. STATUS_INPUT: the file cannot be read, contradicts itself, or is text or of
+ * another known format. */
 enum status image_file_read(const char *path, struct image_file *f, struct error *e);
 
-/* --- headers: SMV and mini-CBF ------------------------------------------------ */
+/* --- headers: SMV, mini-CBF, and what TIFF and EDF have of one
+ * ------------------------------------ */
 
 /* Detector and beam in a header.  A number that the header does not have is 0, if 0 is not a
  * possible value. */
@@ -53,7 +55,9 @@ struct image_header {
  * along slow and Y along fast, as in files of ADSC detectors.  In files with BEAMLINE=fake
  * (nonBragg, noisify) X goes along fast, and Y from the far edge against slow.
  *
- * STATUS_INPUT: the file is neither SMV nor mini-CBF, a value is not a number with a known unit, a
+ * TIFF has only the number of pixels, and EDF may also have the size of a pixel and the wavelength.
+ *
+ * STATUS_INPUT: the file is of another format, a value is not a number with a known unit, a
  * key has two values, or a number is not possible.  STATUS_FAILED: the file cannot be opened. */
 enum status image_header_read(const char *path, struct image_header *h, struct error *e);
 

@@ -331,11 +331,8 @@ static void note_unit(struct hdf5_file *f, const struct nxmx_kind *kind, size_t 
                        kind->planes[layer - 1].unit);
 }
 
-/* Declares the compression of the chunks in the creation property list `made`.  The filter is
- * declared as optional, so that the library can create the data set without having the filter.
- * All chunks are compressed nevertheless. */
-static void declare_filter(struct hdf5_file *f, hid_t made, enum nxmx_compression compression,
-                           enum pixel_type type)
+void nxmx_declare_filter(struct hdf5_file *f, hid_t made, enum nxmx_compression compression,
+                         enum pixel_type type)
 {
     /* The values that bitshuffle 0.3 itself stores: version, bytes per item, default block size,
      * LZ4. */
@@ -360,7 +357,7 @@ static hid_t create(struct hdf5_file *f, const struct nxmx_kind *kind, size_t la
     const hid_t made = hdf5_creation(f);
     (void)hdf5_good(f, H5Pset_chunk(made, 3, chunk));
     (void)hdf5_good(f, H5Pset_fill_time(made, H5D_FILL_TIME_NEVER));
-    declare_filter(f, made, kind->compression, type);
+    nxmx_declare_filter(f, made, kind->compression, type);
     const hid_t data =
         hdf5_data(f, path_of(kind, layer, path), nxmx_pixel_type(type), 3, dims, made, NULL);
     (void)H5Pclose(made);

@@ -102,6 +102,12 @@ void nxmx_image_size(const struct experiment *x, hsize_t size[2]);
 /* Returns the HDF5 type of pixels.  The caller must not close it. */
 hid_t nxmx_pixel_type(enum pixel_type type);
 
+/* Declares the compression of the chunks in the creation property list `made`.  The filter is
+ * declared as optional, so that the library can create the data set without having the filter.
+ * All chunks are compressed nevertheless. */
+void nxmx_declare_filter(struct hdf5_file *f, hid_t made, enum nxmx_compression compression,
+                         enum pixel_type type);
+
 /* The open layers of a file that is written or read. */
 struct nxmx_layers {
     size_t count;
