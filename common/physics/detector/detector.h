@@ -95,7 +95,15 @@ struct preset_detector {
     size_t nplaces;     // number of modules with their own places; 0: all are in one plane
     struct preset_stand (*stand)(size_t module);  // place of each of these modules
     bool counts;  // counts photons above a threshold, else adds up their energies
+    size_t (*quadrant)(size_t module);  // number of the quadrant of each of these modules
+    size_t unit_modules;  // this many of them, one after the other, are one mechanical module
 };
+
+/* Sets member[npanels] to the number of the group that each panel belongs to, for the groups
+ * `name`: "modules" or "quadrants".  The panels are those of a detector whose modules have places
+ * of their own.  Returns the number of groups; 0: the detector has no such groups. */
+size_t preset_groups(const struct preset_detector *d, const char *name, size_t npanels,
+                     int32_t *member);
 
 /* Returns number `index` of the list, or NULL after its end. */
 const struct preset_detector *preset_at(size_t index);
