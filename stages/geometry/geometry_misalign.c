@@ -268,6 +268,12 @@ enum status geometry_misalign(const struct geometry_options *o, const struct geo
         if (x->panels[i].curved)
             return error_set(e, STATUS_USAGE, "--misalign: a curved detector has no flat panels");
     enum status s = draw(o, p, &drawn, places, e);
+    for (size_t i = 0; i < drawn.npanels && !s; i++)
+        if (!(drawn.panels[i].close_distance_m > 1e-6))
+            s = error_set(e, STATUS_INPUT,
+                          "--misalign: the true panel %zu is not behind the sample; expected "
+                          "smaller shifts and tilts",
+                          i);
     struct place *list = mem_array(x->npanels, sizeof *list);
     s = s ? s : round_places(&drawn, frame, list, e);
     if (!s) {
