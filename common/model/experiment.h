@@ -299,8 +299,8 @@ int64_t experiment_rows(const struct experiment *x);
 void experiment_take_true(struct experiment *x);
 
 /* Sets *view to a shallow copy of *x whose detector is as photons find it: its own panels are the
- * true ones, if *x is misaligned.  All other arrays, and the masks, belong to *x, which must outlive
- * the view.  The caller calls experiment_view_close, not experiment_free. */
+ * true ones, if *x is misaligned.  All other arrays, and the masks, belong to *x, which must
+ * outlive the view.  The caller calls experiment_view_close, not experiment_free. */
 void experiment_view_true(struct experiment *view, const struct experiment *x);
 void experiment_view_close(struct experiment *view);
 

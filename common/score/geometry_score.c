@@ -14,9 +14,9 @@
 /* Points along each edge of a panel. */
 enum { EDGE_POINTS = 7, POINTS = EDGE_POINTS * EDGE_POINTS };
 
-/* Motions of all panels that an analysis cannot see, or hardly: a rotation about the beam, which the
- * crystals take; the distance, which the unit cell takes at small angles; rotations about x and y
- * through the sample, which the direction of the beam takes. */
+/* Motions of all panels that an analysis cannot separate from others: a rotation about the beam
+ * from one of the crystals; the distance, at small angles, from a larger unit cell; rotations about
+ * x and y through the sample from another direction of the beam. */
 enum { MODE_TURN, MODE_DISTANCE, MODE_TILT_X, MODE_TILT_Y, MODES };
 
 /* Metrics without the first motions. */
@@ -26,8 +26,8 @@ static const struct {
 } levels[] = {{"rms", 0}, {"rms_no_turn", 1}, {"rms_no_distance", 2}, {"rms_no_tilt", MODES}};
 
 struct point {
-    int32_t panel;            // true panel
-    double error_px[2];       // along fast and slow
+    int32_t panel;           // true panel
+    double error_px[2];      // along fast and slow
     double slope[MODES][2];  // derivatives of the error by the motions
 };
 
@@ -160,7 +160,7 @@ static enum status compare(const struct detectors *d, size_t ntruth, const char 
     return STATUS_OK;
 }
 
-/* --- motions that nobody sees ----------------------------------------------------------- */
+/* --- motions that no analysis sees ----------------------------------------------------------- */
 
 /* Solves m x = b for the first n unknowns by elimination, and stores x in b.  m is symmetric and
  * positive.  Returns false if the points do not determine an unknown. */
@@ -277,8 +277,7 @@ static void add_metrics(const struct comparison *c, double turn_rad, struct figu
                      rad_to_deg(turn_rad));
 }
 
-enum status geometry_score(const char *truth, const char *path, struct figures *f,
-                           struct error *e)
+enum status geometry_score(const char *truth, const char *path, struct figures *f, struct error *e)
 {
     struct detector t = {.part.file.id = -1}, m = {.part.file.id = -1};
     struct detectors d = {0};

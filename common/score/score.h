@@ -323,15 +323,14 @@ enum status report_write(FILE *out, struct score *s, const struct figures *f,
 /* --- a returned geometry (geometry_score.c) --------------------------------------------- */
 
 /* Compares the detector of the file `path` (CrystFEL .geom, DIALS .expt, NXmx) with the true one of
- * the file `truth` (NXmx file of bragg-write, recording, or any of the former), and adds the metrics
- * panels_px, panels and panel_px to *f.
+ * the file `truth` (NXmx file of bragg-write, recording, or any of the former), and adds the
+ * metrics panels_px, panels and panel_px to *f.
  *
  * The error of a true point is the distance, in px of the model, between the place where the model
  * has the direction of the point, and the point.  Motions of the whole detector that no analysis
  * sees are removed one after the other.  STATUS_INPUT: a file cannot be read, or the detectors
  * differ. */
-enum status geometry_score(const char *truth, const char *path, struct figures *f,
-                           struct error *e);
+enum status geometry_score(const char *truth, const char *path, struct figures *f, struct error *e);
 
 /* --- metrics: names and values (figures.c) ----------------------------------------------- */
 

@@ -70,12 +70,12 @@ struct background {
     struct streak streak;
     struct experiment seen;               // the experiment with the true panels
     const struct experiment *experiment;  // &seen
-    struct moved moved;           // detector at its place in the current frame
-    struct harmonic harmonic;     // third harmonic, if the beam has one
-    struct moved harmonic_moved;  // the same as `moved`, for harmonic.x
-    float *extra;                 // owned: background of the third harmonic; NULL: not needed yet
-    bool deferred;                // background_defer was called
-    bool started;                 // background_start was called
+    struct moved moved;                   // detector at its place in the current frame
+    struct harmonic harmonic;             // third harmonic, if the beam has one
+    struct moved harmonic_moved;          // the same as `moved`, for harmonic.x
+    float *extra;             // owned: background of the third harmonic; NULL: not needed yet
+    bool deferred;            // background_defer was called
+    bool started;             // background_start was called
     float *photons[2];        // owned: background of the sources of the experiment, without ice [0]
                               // and with ice [1]; NULL: no frame needs it
     double photons_m[2][3];   // displacement of the detector that `photons` was computed for

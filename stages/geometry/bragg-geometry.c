@@ -228,7 +228,7 @@ static void geometry_warn(const struct geometry_options *o, const struct request
 
 struct geometry {
     struct geometry_options options;
-    struct experiment experiment;  // made in `open`; `begin` passes it to the runtime
+    struct experiment experiment;   // made in `open`; `begin` passes it to the runtime
     struct geometry_places places;  // of --misalign
 };
 

@@ -52,10 +52,10 @@ bool geometry_given(const struct geometry_options *o, const char *names);
 struct geometry_panels {
     struct geom file;                     // owned; --geom, for the groups of --misalign; else empty
     const struct preset_detector *named;  // built-in detector, likewise; NULL: none
-    struct place *places;  // owned, with their masks
-    struct layout layout;  // how each panel is cut after it was made
-    double saturation;     // photons at which a pixel saturates; 0: not known
-    bool counts;           // the detector counts photons
+    struct place *places;                 // owned, with their masks
+    struct layout layout;                 // how each panel is cut after it was made
+    double saturation;                    // photons at which a pixel saturates; 0: not known
+    bool counts;                          // the detector counts photons
 };
 
 /* Applies --detector, --geom, --expt and --cut to *r, which geometry_request has filled, and reads
@@ -161,7 +161,7 @@ struct geometry_places {
                                 // them; NULL: the detector is not misaligned
     struct {
         char text[128];  // such as "quadrants:1,modules:5"
-    } *groups;           // owned; the groups of each panel
+    } * groups;          // owned; the groups of each panel
 };
 
 /* Checks the values of --misalign, apart from the names of groups.  STATUS_USAGE: a bad word, or

@@ -51,10 +51,10 @@ static enum status refuse(const char *text, const char *what, struct error *e)
 
 static enum status read_level(const char *word, const char *text, struct level *l, struct error *e)
 {
-    l->kind = strcmp(word, "panel") == 0                         ? KIND_PANEL
-              : strcmp(word, "detector") == 0                    ? KIND_DETECTOR
-              : strncmp(word, GROUP, sizeof GROUP - 1) == 0      ? KIND_GROUP
-                                                                 : -1;
+    l->kind = strcmp(word, "panel") == 0                    ? KIND_PANEL
+              : strcmp(word, "detector") == 0               ? KIND_DETECTOR
+              : strncmp(word, GROUP, sizeof GROUP - 1) == 0 ? KIND_GROUP
+                                                            : -1;
     if (l->kind < 0 || (l->kind == KIND_GROUP && !word[sizeof GROUP - 1]))
         return refuse(text, "the value does not begin with a level", e);
     if (strlen(word) >= sizeof l->name)
@@ -99,8 +99,8 @@ static enum status parse_level(const char *text, struct level *l, struct error *
 
 /* Parses all values into list[OPT_TEXTS_MAX], in the order in which they act: the detector, groups,
  * panels. */
-static enum status parse_levels(const struct geometry_options *o, struct level *list,
-                                size_t *count, struct error *e)
+static enum status parse_levels(const struct geometry_options *o, struct level *list, size_t *count,
+                                struct error *e)
 {
     enum status s = STATUS_OK;
     *count = 0;

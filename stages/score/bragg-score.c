@@ -282,7 +282,8 @@ static const struct opt table[] = {
      "latency, losses and faults; may be repeated",
      .type = OPT_TEXTS, .offset = AT(sent)},
     {"geometry", "FILE",
-     "Compare the detector in FILE (.geom, .expt or NXmx), as an analysis refined it, with the true "
+     "Compare the detector in FILE (.geom, .expt or NXmx), as an analysis refined it, with the "
+     "true "
      "places of the panels; no RESULT is then needed",
      .type = OPT_TEXT, .offset = AT(geometry), .flags = OPT_INPUT},
     {"follow", "SECONDS",

@@ -409,10 +409,10 @@ static enum status read_places(struct hdf5_file *f, const char *path, double **v
     const hid_t data = hdf5_open_data(f->id, TRUE_PANELS);
     const bool fits = hdf5_sizes(data, 3, 3, 9 * TRUE_PANELS_MAX, size) == 3 && size[1] == 3 &&
                       size[2] == 3 && hdf5_affords(f, size[0] * 9 * sizeof(double));
-    enum status s = fits ? STATUS_OK
-                         : error_set(e, STATUS_INPUT,
-                                     "%s: %s is corrupt; expected a place for each panel", path,
-                                     TRUE_PANELS);
+    enum status s =
+        fits ? STATUS_OK
+             : error_set(e, STATUS_INPUT, "%s: %s is corrupt; expected a place for each panel",
+                         path, TRUE_PANELS);
     if (!s) {
         *count = (size_t)size[0];
         *values = mem_array(*count, 9 * sizeof **values);

@@ -125,8 +125,7 @@ void misalign_between(const struct panel *from, const struct panel *to, double s
     double cross[3];
     vec_cross(before, before + 3, cross);
     const double hand = vec_dot(cross, before + 6) < 0.0 ? -1.0 : 1.0;
-    double w[3] = {0.5 * (turn[7] - turn[5]), 0.5 * (turn[2] - turn[6]),
-                   0.5 * (turn[3] - turn[1])};
+    double w[3] = {0.5 * (turn[7] - turn[5]), 0.5 * (turn[2] - turn[6]), 0.5 * (turn[3] - turn[1])};
     const double sine = vec_length(w), cosine = 0.5 * (turn[0] + turn[4] + turn[8] - 1.0);
     const double factor = sine > 0.0 ? atan2(sine, cosine) / sine : 1.0;
     vec_scale(w, hand * factor, tilt_rad);
