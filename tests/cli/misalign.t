@@ -6,16 +6,20 @@ scratch
 
 detector='--detpixels=120,100 --pixel=0.4 --cut=2,2 --distance=60'
 drawn='panel shift=120,120,300um tilt=4mrad'
-common='--quiet --ncells=8 --oversample=1 --thickness=320 --beam-size=0.02 --fluence=3e25'
+common='--quiet --ncells=8 --oversample=1 --thickness=320 --beam-size=0.02 --fluence=3e27'
 
-# frames NAME 'INTENSITY OPTIONS' GEOMETRY...: a frame through all stages that use the places of pixels
+# frames NAME 'INTENSITY OPTIONS' GEOMETRY...: photons of a frame, with background
 frames() {
 	name=$1 how=$2
 	shift 2
 	# shellcheck disable=SC2086 # options are meant to split
 	bragg-geometry $common "$@" | bragg-orient --quiet --frames=1 --random --seed=3 --coffset=1 --shift-jitter=0.05 |
 		bragg-intensity --quiet --threads=1 $how | bragg-background --quiet --threads=1 --water=20 --ice=5 --streak=1e6 |
-		bragg-noise --quiet --threads=1 --seed=3 --beamstop=3 --psf=gauss | bragg-write --quiet --overwrite "$name"
+		bragg-tap --quiet --record="$name.rec" --overwrite | bragg-write --quiet --overwrite "$name"
+}
+# stopped NAME: the same frame behind a beam stop, counted
+stopped() {
+	bragg-replay --quiet "$1.rec" | bragg-noise --quiet --threads=1 --seed=3 --beamstop=13 --unmasked | bragg-write --quiet "stopped_$1"
 }
 
 # --- the bytes of frames are those of the geometry file of the true places
@@ -28,6 +32,9 @@ frames() {
 }
 frames 'true.raw' '' --geom=true.geom
 check 'a frame is that of the true geometry' cmp drawn.raw true.raw
+stopped drawn.raw
+stopped true.raw
+check '... and so it is behind a beam stop' cmp stopped_drawn.raw stopped_true.raw
 check_status '... which is not that of the nominal geometry' 1 cmp -s drawn.raw nominal.raw
 check '... and the same seed gives it again' cmp drawn.raw again.raw
 check_status '... but not another seed' 1 cmp -s drawn.raw other.raw
