@@ -15,11 +15,15 @@ frames() {
 	# shellcheck disable=SC2086 # options are meant to split
 	bragg-geometry $common "$@" | bragg-orient --quiet --frames=1 --random --seed=3 --coffset=1 --shift-jitter=0.05 |
 		bragg-intensity --quiet --threads=1 $how | bragg-background --quiet --threads=1 --water=20 --ice=5 --streak=1e6 |
-		bragg-tap --quiet --record="$name.rec" --overwrite | bragg-write --quiet --overwrite "$name"
+		bragg-write --quiet --overwrite "$name"
 }
-# stopped NAME: the same frame behind a beam stop, counted
+# stopped NAME GEOMETRY...: the same frame behind a beam stop, counted
 stopped() {
-	bragg-replay --quiet "$1.rec" | bragg-noise --quiet --threads=1 --seed=3 --beamstop=13 --unmasked | bragg-write --quiet "stopped_$1"
+	name=$1
+	shift
+	# shellcheck disable=SC2086 # options are meant to split
+	bragg-geometry $common "$@" | bragg-orient --quiet --frames=1 --random --seed=3 | bragg-intensity --quiet --threads=1 |
+		bragg-noise --quiet --threads=1 --seed=3 --beamstop=13 --unmasked | bragg-write --quiet "$name"
 }
 
 # --- the bytes of frames are those of the geometry file of the true places
@@ -32,9 +36,10 @@ stopped() {
 }
 frames 'true.raw' '' --geom=true.geom
 check 'a frame is that of the true geometry' cmp drawn.raw true.raw
-stopped drawn.raw
-stopped true.raw
-check '... and so it is behind a beam stop' cmp stopped_drawn.raw stopped_true.raw
+# shellcheck disable=SC2086 # options are meant to split
+stopped behind.raw $detector --misalign="$drawn"
+stopped true_behind.raw --geom=true.geom
+check '... and so it is behind a beam stop' cmp behind.raw true_behind.raw
 check_status '... which is not that of the nominal geometry' 1 cmp -s drawn.raw nominal.raw
 check '... and the same seed gives it again' cmp drawn.raw again.raw
 check_status '... but not another seed' 1 cmp -s drawn.raw other.raw
@@ -90,7 +95,7 @@ column() {
 draws() {
 	file=$1
 	shift
-	bragg-geometry --quiet --misalign-truth="$file" "$@" | bragg-orient --quiet --frames=0 | bragg-tap --print >/dev/null
+	bragg-geometry --quiet --misalign-truth="$file" "$@" | bragg-tap --print >/dev/null
 }
 draws small.tsv --detpixels=200 --cut=2,2 --misalign='panel shift=10um'
 draws large.tsv --detpixels=200 --cut=20,20 --misalign='panel shift=10,20,40um tilt=1mrad'
