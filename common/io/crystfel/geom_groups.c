@@ -7,7 +7,7 @@
 #include "base/alloc.h"
 #include "io/text/textfile.h"
 
-enum { GROUPS_MAX = 10000 };
+enum { GROUPS_MAX = 10000, NAMES_MAX = 1000000 };
 
 void geom_group_add(struct geom *g, const char *key, const char *value)
 {
@@ -51,13 +51,13 @@ struct search {
     const struct geom *geom;
     const char *path;
     int32_t *member;
+    size_t names;  // number of names so far: groups of groups could otherwise be endless
     struct error *e;
 };
 
 /* Gives the panels of a group the number of their member.  A name may also be that of an earlier
  * group, so that this ends. */
-static enum status take_group(const struct search *s, const struct geom_group *group,
-                              int32_t number)
+static enum status take_group(struct search *s, const struct geom_group *group, int32_t number)
 {
     char *names = mem_copy(group->names, strlen(group->names) + 1, 1), *rest = names, *one;
     enum status status = STATUS_OK;
@@ -66,13 +66,20 @@ static enum status take_group(const struct search *s, const struct geom_group *g
         const char *name = text_trim(one);
         const struct geom_group *inner =
             find_group(s->geom, (size_t)(group - s->geom->groups), name, false);
-        if (take_panel(s->geom, name, number, s->member, &shared))
+        if (++s->names > NAMES_MAX)
+            status = error_set(s->e, STATUS_INPUT,
+                               "%s: group %s has too many names; expected at most %d with those "
+                               "of its groups",
+                               s->path, group->name, NAMES_MAX);
+        else if (take_panel(s->geom, name, number, s->member, &shared))
             continue;
-        status = inner ? take_group(s, inner, number)
-                       : error_set(s->e, STATUS_INPUT,
-                                   "%s: group %s has '%.60s', which is not a panel or an earlier "
-                                   "group",
-                                   s->path, group->name, name);
+        else
+            status = inner
+                         ? take_group(s, inner, number)
+                         : error_set(s->e, STATUS_INPUT,
+                                     "%s: group %s has '%.60s', which is not a panel or an earlier "
+                                     "group",
+                                     s->path, group->name, name);
     }
     if (!status && shared)
         status = error_set(s->e, STATUS_INPUT,
@@ -83,8 +90,7 @@ static enum status take_group(const struct search *s, const struct geom_group *g
     return status;
 }
 
-static enum status take_collection(const struct search *s, const struct geom_group *all,
-                                   size_t *nmembers)
+static enum status take_collection(struct search *s, const struct geom_group *all, size_t *nmembers)
 {
     char *names = mem_copy(all->names, strlen(all->names) + 1, 1), *rest = names, *one;
     enum status status = STATUS_OK;
@@ -120,7 +126,7 @@ static enum status refuse_name(const struct geom *g, const char *path, const cha
 enum status geom_group_members(const struct geom *g, const char *path, const char *name,
                                int32_t *member, size_t *nmembers, struct error *e)
 {
-    const struct search s = {g, path, member, e};
+    struct search s = {g, path, member, 0, e};
     const struct geom_group *collection = find_group(g, g->ngroups, name, true),
                             *group = find_group(g, g->ngroups, name, false);
     for (size_t i = 0; i < g->npanels; i++)

@@ -95,8 +95,6 @@ struct preset_detector {
     size_t nplaces;     // number of modules with their own places; 0: all are in one plane
     struct preset_stand (*stand)(size_t module);  // place of each of these modules
     bool counts;  // counts photons above a threshold, else adds up their energies
-    size_t (*quadrant)(size_t module);  // number of the quadrant of each of these modules
-    size_t unit_modules;  // this many of them, one after the other, are one mechanical module
 };
 
 /* Sets member[npanels] to the number of the group that each panel belongs to, for the groups

@@ -373,27 +373,6 @@ static struct preset_stand jungfrau_16m(size_t module)
     return turned(corner_px, 0, 0);
 }
 
-/* Numbers of the quadrants that modules belong to. */
-static size_t quadrant_of_4(size_t module)
-{
-    return module / 4;
-}
-
-static size_t quadrant_of_8(size_t module)
-{
-    return module / 8;
-}
-
-static size_t quadrant_of_16(size_t module)
-{
-    return module / 16;
-}
-
-static size_t jungfrau_16m_quadrant(size_t module)
-{
-    return module / 16 * 2 + module % 4 / 2;
-}
-
 /* --- the list ---------------------------------------------------------------------- */
 
 /* Makers' data sheets: Dectris, Rayonix (MX-HS series, binned 2 x 2), PSI.  A Pilatus3 has the
@@ -405,215 +384,25 @@ static size_t jungfrau_16m_quadrant(size_t module)
  * Conf. Proc. 2054, 060062 (2019); chips at the pitch of its wide border pixels, quadrants nominal.
  * SLAC's detectors stand otherwise in each run. */
 static const struct preset_detector detectors[] = {
-    {"pilatus-300k",
-     {{1, 3}, {487, 195}, {7, 17}},
-     172e-6,
-     320e-6,
-     1048575,
-     false,
-     0,
-     NULL,
-     true,
-     NULL,
-     0},
-    {"pilatus-1m",
-     {{2, 5}, {487, 195}, {7, 17}},
-     172e-6,
-     320e-6,
-     1048575,
-     false,
-     0,
-     NULL,
-     true,
-     NULL,
-     0},
-    {"pilatus-2m",
-     {{3, 8}, {487, 195}, {7, 17}},
-     172e-6,
-     320e-6,
-     1048575,
-     false,
-     0,
-     NULL,
-     true,
-     NULL,
-     0},
-    {"pilatus-6m",
-     {{5, 12}, {487, 195}, {7, 17}},
-     172e-6,
-     320e-6,
-     1048575,
-     false,
-     0,
-     NULL,
-     true,
-     NULL,
-     0},
-    {"pilatus3-300k",
-     {{1, 3}, {487, 195}, {7, 17}},
-     172e-6,
-     450e-6,
-     1048575,
-     false,
-     0,
-     NULL,
-     true,
-     NULL,
-     0},
-    {"pilatus3-1m",
-     {{2, 5}, {487, 195}, {7, 17}},
-     172e-6,
-     450e-6,
-     1048575,
-     false,
-     0,
-     NULL,
-     true,
-     NULL,
-     0},
-    {"pilatus3-2m",
-     {{3, 8}, {487, 195}, {7, 17}},
-     172e-6,
-     450e-6,
-     1048575,
-     false,
-     0,
-     NULL,
-     true,
-     NULL,
-     0},
-    {"pilatus3-6m",
-     {{5, 12}, {487, 195}, {7, 17}},
-     172e-6,
-     450e-6,
-     1048575,
-     false,
-     0,
-     NULL,
-     true,
-     NULL,
-     0},
-    {"eiger-1m",
-     {{1, 2}, {1030, 514}, {10, 37}},
-     75e-6,
-     450e-6,
-     65534,
-     false,
-     0,
-     NULL,
-     true,
-     NULL,
-     0},
-    {"eiger-4m",
-     {{2, 4}, {1030, 514}, {10, 37}},
-     75e-6,
-     450e-6,
-     65534,
-     false,
-     0,
-     NULL,
-     true,
-     NULL,
-     0},
-    {"eiger-9m",
-     {{3, 6}, {1030, 514}, {10, 37}},
-     75e-6,
-     450e-6,
-     65534,
-     false,
-     0,
-     NULL,
-     true,
-     NULL,
-     0},
-    {"eiger-16m",
-     {{4, 8}, {1030, 514}, {10, 37}},
-     75e-6,
-     450e-6,
-     65534,
-     false,
-     0,
-     NULL,
-     true,
-     NULL,
-     0},
-    {"eiger2-500k",
-     {{1, 1}, {1028, 512}, {12, 38}},
-     75e-6,
-     450e-6,
-     65534,
-     false,
-     0,
-     NULL,
-     true,
-     NULL,
-     0},
-    {"eiger2-1m",
-     {{1, 2}, {1028, 512}, {12, 38}},
-     75e-6,
-     450e-6,
-     65534,
-     false,
-     0,
-     NULL,
-     true,
-     NULL,
-     0},
-    {"eiger2-4m",
-     {{2, 4}, {1028, 512}, {12, 38}},
-     75e-6,
-     450e-6,
-     65534,
-     false,
-     0,
-     NULL,
-     true,
-     NULL,
-     0},
-    {"eiger2-9m",
-     {{3, 6}, {1028, 512}, {12, 38}},
-     75e-6,
-     450e-6,
-     65534,
-     false,
-     0,
-     NULL,
-     true,
-     NULL,
-     0},
-    {"eiger2-16m",
-     {{4, 8}, {1028, 512}, {12, 38}},
-     75e-6,
-     450e-6,
-     65534,
-     false,
-     0,
-     NULL,
-     true,
-     NULL,
-     0},
-    {"jungfrau-1m",
-     {{1, 2}, {1030, 514}, {8, 36}},
-     75e-6,
-     320e-6,
-     11000,
-     true,
-     0,
-     NULL,
-     false,
-     NULL,
-     0},
-    {"jungfrau-4m",
-     {{2, 4}, {1030, 514}, {8, 36}},
-     75e-6,
-     320e-6,
-     11000,
-     true,
-     0,
-     NULL,
-     false,
-     NULL,
-     0},
+    {"pilatus-300k", {{1, 3}, {487, 195}, {7, 17}}, 172e-6, 320e-6, 1048575, false, 0, NULL, true},
+    {"pilatus-1m", {{2, 5}, {487, 195}, {7, 17}}, 172e-6, 320e-6, 1048575, false, 0, NULL, true},
+    {"pilatus-2m", {{3, 8}, {487, 195}, {7, 17}}, 172e-6, 320e-6, 1048575, false, 0, NULL, true},
+    {"pilatus-6m", {{5, 12}, {487, 195}, {7, 17}}, 172e-6, 320e-6, 1048575, false, 0, NULL, true},
+    {"pilatus3-300k", {{1, 3}, {487, 195}, {7, 17}}, 172e-6, 450e-6, 1048575, false, 0, NULL, true},
+    {"pilatus3-1m", {{2, 5}, {487, 195}, {7, 17}}, 172e-6, 450e-6, 1048575, false, 0, NULL, true},
+    {"pilatus3-2m", {{3, 8}, {487, 195}, {7, 17}}, 172e-6, 450e-6, 1048575, false, 0, NULL, true},
+    {"pilatus3-6m", {{5, 12}, {487, 195}, {7, 17}}, 172e-6, 450e-6, 1048575, false, 0, NULL, true},
+    {"eiger-1m", {{1, 2}, {1030, 514}, {10, 37}}, 75e-6, 450e-6, 65534, false, 0, NULL, true},
+    {"eiger-4m", {{2, 4}, {1030, 514}, {10, 37}}, 75e-6, 450e-6, 65534, false, 0, NULL, true},
+    {"eiger-9m", {{3, 6}, {1030, 514}, {10, 37}}, 75e-6, 450e-6, 65534, false, 0, NULL, true},
+    {"eiger-16m", {{4, 8}, {1030, 514}, {10, 37}}, 75e-6, 450e-6, 65534, false, 0, NULL, true},
+    {"eiger2-500k", {{1, 1}, {1028, 512}, {12, 38}}, 75e-6, 450e-6, 65534, false, 0, NULL, true},
+    {"eiger2-1m", {{1, 2}, {1028, 512}, {12, 38}}, 75e-6, 450e-6, 65534, false, 0, NULL, true},
+    {"eiger2-4m", {{2, 4}, {1028, 512}, {12, 38}}, 75e-6, 450e-6, 65534, false, 0, NULL, true},
+    {"eiger2-9m", {{3, 6}, {1028, 512}, {12, 38}}, 75e-6, 450e-6, 65534, false, 0, NULL, true},
+    {"eiger2-16m", {{4, 8}, {1028, 512}, {12, 38}}, 75e-6, 450e-6, 65534, false, 0, NULL, true},
+    {"jungfrau-1m", {{1, 2}, {1030, 514}, {8, 36}}, 75e-6, 320e-6, 11000, true, 0, NULL, false},
+    {"jungfrau-4m", {{2, 4}, {1030, 514}, {8, 36}}, 75e-6, 320e-6, 11000, true, 0, NULL, false},
     {"jungfrau-16m",
      {{1, 1}, {1030, 514}, {0, 0}},
      75e-6,
@@ -622,75 +411,13 @@ static const struct preset_detector detectors[] = {
      true,
      32,
      jungfrau_16m,
-     false,
-     jungfrau_16m_quadrant,
-     1},
-    {"agipd-1m",
-     {{1, 8}, {128, 64}, {0, 2}},
-     200e-6,
-     500e-6,
-     10000,
-     true,
-     16,
-     agipd,
-     false,
-     quadrant_of_4,
-     1},
-    {"cspad",
-     {{2, 1}, {194, 185}, {3, 0}},
-     109.92e-6,
-     500e-6,
-     2700,
-     true,
-     32,
-     cspad,
-     false,
-     quadrant_of_8,
-     1},
-    {"epix10k-2m",
-     {{1, 1}, {192, 176}, {0, 0}},
-     100e-6,
-     500e-6,
-     11000,
-     true,
-     64,
-     epix10k,
-     false,
-     quadrant_of_16,
-     4},
-    {"rayonix-mx170hs",
-     {{1, 1}, {1920, 1920}, {0, 0}},
-     88.54e-6,
-     0,
-     65535,
-     false,
-     0,
-     NULL,
-     false,
-     NULL,
-     0},
-    {"rayonix-mx225hs",
-     {{1, 1}, {2880, 2880}, {0, 0}},
-     78.125e-6,
-     0,
-     65535,
-     false,
-     0,
-     NULL,
-     false,
-     NULL,
-     0},
-    {"rayonix-mx340hs",
-     {{1, 1}, {3840, 3840}, {0, 0}},
-     88.54e-6,
-     0,
-     65535,
-     false,
-     0,
-     NULL,
-     false,
-     NULL,
-     0},
+     false},
+    {"agipd-1m", {{1, 8}, {128, 64}, {0, 2}}, 200e-6, 500e-6, 10000, true, 16, agipd, false},
+    {"cspad", {{2, 1}, {194, 185}, {3, 0}}, 109.92e-6, 500e-6, 2700, true, 32, cspad, false},
+    {"epix10k-2m", {{1, 1}, {192, 176}, {0, 0}}, 100e-6, 500e-6, 11000, true, 64, epix10k, false},
+    {"rayonix-mx170hs", {{1, 1}, {1920, 1920}, {0, 0}}, 88.54e-6, 0, 65535, false, 0, NULL, false},
+    {"rayonix-mx225hs", {{1, 1}, {2880, 2880}, {0, 0}}, 78.125e-6, 0, 65535, false, 0, NULL, false},
+    {"rayonix-mx340hs", {{1, 1}, {3840, 3840}, {0, 0}}, 88.54e-6, 0, 65535, false, 0, NULL, false},
 };
 
 enum { PRESETS = sizeof detectors / sizeof *detectors };
@@ -741,16 +468,53 @@ void preset_places(const struct preset_detector *d, double distance_m, struct pl
     }
 }
 
+/* --- groups of panels ---------------------------------------------------------------- */
+
+static size_t quadrant_of_4(size_t module)
+{
+    return module / 4;
+}
+
+static size_t quadrant_of_8(size_t module)
+{
+    return module / 8;
+}
+
+static size_t quadrant_of_16(size_t module)
+{
+    return module / 16;
+}
+
+static size_t jungfrau_16m_quadrant(size_t module)
+{
+    return module / 16 * 2 + module % 4 / 2;
+}
+
+/* Detectors whose modules have places of their own: the quadrant of such a module, and how many of
+ * them, one after the other, are one mechanical module. */
+static const struct {
+    struct preset_stand (*stand)(size_t module);
+    size_t (*quadrant)(size_t module);
+    size_t unit_modules;
+} groups[] = {{agipd, quadrant_of_4, 1},
+              {cspad, quadrant_of_8, 1},
+              {epix10k, quadrant_of_16, 4},
+              {jungfrau_16m, jungfrau_16m_quadrant, 1}};
+
 size_t preset_groups(const struct preset_detector *d, const char *name, size_t npanels,
                      int32_t *member)
 {
     const bool modules = strcmp(name, "modules") == 0, quadrants = strcmp(name, "quadrants") == 0;
-    size_t count = 0;
-    if (!d->nplaces || npanels % d->nplaces || (!modules && !quadrants))
+    size_t kind = 0, count = 0;
+    while (kind < sizeof groups / sizeof *groups && groups[kind].stand != d->stand)
+        kind++;
+    if (!d->nplaces || kind == sizeof groups / sizeof *groups || npanels % d->nplaces ||
+        (!modules && !quadrants))
         return 0;
     for (size_t i = 0; i < npanels; i++) {
         const size_t place = i / (npanels / d->nplaces);
-        const size_t group = modules ? place / d->unit_modules : d->quadrant(place);
+        const size_t group =
+            modules ? place / groups[kind].unit_modules : groups[kind].quadrant(place);
         member[i] = (int32_t)group;
         count = group + 1 > count ? group + 1 : count;
     }
