@@ -56,6 +56,13 @@ frames 'drawn.raw' '' $detector --misalign="$drawn" $closed
 frames 'true.raw' '' --geom=true.geom $closed
 check 'closed form, third harmonic: the frame is that of the true geometry' cmp drawn.raw true.raw
 
+# shellcheck disable=SC2086 # options are meant to split
+bars() {
+	bragg-geometry $common "$@" | bragg-orient --quiet --frames=1 | bragg-fisher --quiet --parameters=distance,scale
+}
+# shellcheck disable=SC2086 # options are meant to split
+is 'error bars are those of the true geometry' "$(bars $detector --misalign="$drawn")" "$(bars --geom=true.geom)"
+
 # --- everything else describes the nominal detector
 # shellcheck disable=SC2086 # options are meant to split
 written() {
