@@ -52,6 +52,7 @@ enum rng_purpose {
     RNG_GAIN_LEVEL = 28,   // noise of the gain level that is read out
     RNG_AMPLITUDE = 29,    // amplitude of a reflection; its indices are used as the frame
     RNG_VARY = 30,         // quantity of a lattice that varies between limits
+    RNG_MISALIGN = 31,     // misalignment of a panel or group; its level is used as the frame
 };
 
 /* A stream of random numbers, for one purpose, frame and pixel. */

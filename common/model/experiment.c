@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/units.h"
+#include "base/vec.h"
 
 void crystal_cell(const struct crystal *c, double cell[6])
 {
@@ -85,8 +86,73 @@ uint32_t experiment_mask_word(const struct experiment *x, int64_t pixel)
                : 1u;
 }
 
+void panel_complete_true(struct panel *p, const struct panel *of)
+{
+    const struct panel place = *p;
+    *p = *of;
+    p->mask = NULL;
+    p->grid_fast = p->grid_slow = 0;
+    vec_copy(p->fast, place.fast);
+    vec_copy(p->slow, place.slow);
+    vec_copy(p->normal, place.normal);
+    vec_copy(p->origin_m, place.origin_m);
+    p->distance_m = place.distance_m;
+    p->close_distance_m = place.close_distance_m;
+    p->beam_fast_m = place.beam_fast_m;
+    p->beam_slow_m = place.beam_slow_m;
+    p->close_fast_m = place.close_fast_m;
+    p->close_slow_m = place.close_slow_m;
+    p->beam_x_mm = m_to_mm(place.beam_fast_m);
+    p->beam_y_mm = m_to_mm(place.beam_slow_m);
+    p->layers = place.layers;
+    p->layer_m = place.layer_m;
+    p->layer_depth_m = place.layer_depth_m;
+}
+
+/* Moves the panels of `to` to the true places of *x.  They keep their masks. */
+static void move_to_true(struct panel *to, const struct experiment *x)
+{
+    for (size_t i = 0; i < x->ntrue_panels; i++) {
+        struct panel moved = x->true_panels[i];
+        panel_complete_true(&moved, &to[i]);
+        moved.mask = to[i].mask;
+        to[i] = moved;
+    }
+}
+
+void experiment_take_true(struct experiment *x)
+{
+    move_to_true(x->panels, x);
+    experiment_drop_true(x);
+}
+
+void experiment_view_true(struct experiment *view, const struct experiment *x)
+{
+    *view = *x;
+    view->panels = mem_copy(x->panels, x->npanels, sizeof *x->panels);
+    move_to_true(view->panels, x);
+    view->true_panels = NULL;
+    view->ntrue_panels = 0;
+    view->is_misaligned = false;
+}
+
+void experiment_view_close(struct experiment *view)
+{
+    mem_free(view->panels);
+    memset(view, 0, sizeof *view);
+}
+
+void experiment_drop_true(struct experiment *x)
+{
+    mem_free(x->true_panels);
+    x->true_panels = NULL;
+    x->ntrue_panels = 0;
+    x->is_misaligned = false;
+}
+
 void experiment_free(struct experiment *x)
 {
+    experiment_drop_true(x);
     mem_free(x->reasons);
     experiment_drop_tables(x);
     for (size_t i = 0; i < x->npanels; i++)
@@ -127,6 +193,7 @@ void experiment_copy(struct experiment *to, const struct experiment *from)
     to->beam.sources =
         mem_copy(from->beam.sources, from->beam.nsources, sizeof *from->beam.sources);
     copy_panels(to, from);
+    to->true_panels = mem_copy(from->true_panels, from->ntrue_panels, sizeof *from->true_panels);
     copy_crystals(to, from);
 }
 

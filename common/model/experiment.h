@@ -228,7 +228,12 @@ struct experiment {
     struct sampling sampling;
     struct beam beam;
     size_t npanels;
-    struct panel *panels;  // owned
+    struct panel *panels;       // owned.  These are the places that files and clients describe
+    bool is_misaligned;         // photons find the panels at other places:
+    size_t ntrue_panels;        // npanels, or 0 if the detector is not misaligned
+    struct panel *true_panels;  // owned, in the order of `panels`, without masks.  Programs that
+                                // compute photons use them by experiment_take_true and
+                                // experiment_view_true.  All others see only `panels`
     size_t ncrystals;
     struct crystal *crystals;  // owned
     bool has_pulse_ids;        // frames also have pulse numbers
@@ -290,6 +295,24 @@ const char *panel_material(const struct panel *p);
 
 /* Returns the number of rows of a frame: the sum over panels, 0 without panels. */
 int64_t experiment_rows(const struct experiment *x);
+
+/* Replaces the panels of *x by the true panels, with the masks and the regions of interest of the
+ * panels.  *x then describes a detector that is not misaligned, as photons find it.  Does nothing
+ * if *x is not misaligned. */
+void experiment_take_true(struct experiment *x);
+
+/* Sets *view to a shallow copy of *x whose detector is as photons find it: its own panels are the
+ * true ones, if *x is misaligned.  All other arrays, and the masks, belong to *x, which must
+ * outlive the view.  The caller calls experiment_view_close, not experiment_free. */
+void experiment_view_true(struct experiment *view, const struct experiment *x);
+void experiment_view_close(struct experiment *view);
+
+/* Frees the true panels of *x, which then is not misaligned. */
+void experiment_drop_true(struct experiment *x);
+
+/* Sets all members of the true panel *p that do not depend on its place to those of the panel *of:
+ * pixels, region of interest, sensor.  Its mask becomes NULL. */
+void panel_complete_true(struct panel *p, const struct panel *of);
 
 /* Frees the arrays and clears *x. */
 void experiment_free(struct experiment *x);

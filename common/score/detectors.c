@@ -8,7 +8,7 @@
 #include "base/units.h"
 #include "base/vec.h"
 
-static void point_of(const struct geom_panel *p, double fast, double slow, double out[3])
+void panel_point(const struct geom_panel *p, double fast, double slow, double out[3])
 {
     for (int i = 0; i < 3; i++)
         out[i] = p->corner_m[i] + p->pixel_m * (fast * p->fast[i] + slow * p->slow[i]);
@@ -17,8 +17,8 @@ static void point_of(const struct geom_panel *p, double fast, double slow, doubl
 static double apart(const struct geom_panel *a, const struct geom_panel *b)
 {
     double x[3], y[3], off[3];
-    point_of(a, 0.5 * (double)a->fast_pixels, 0.5 * (double)a->slow_pixels, x);
-    point_of(b, 0.5 * (double)b->fast_pixels, 0.5 * (double)b->slow_pixels, y);
+    panel_point(a, 0.5 * (double)a->fast_pixels, 0.5 * (double)a->slow_pixels, x);
+    panel_point(b, 0.5 * (double)b->fast_pixels, 0.5 * (double)b->slow_pixels, y);
     vec_set(off, x[0] - y[0], x[1] - y[1], x[2] - y[2]);
     return vec_length(off);
 }
@@ -69,8 +69,8 @@ static double corners_apart(const struct geom_panel *a, const struct geom_panel 
     double sum = 0.0;
     for (int end = 0; end < 2; end++) {
         double x[3], y[3], off[3];
-        point_of(a, end ? (double)a->fast_pixels : 0.0, 0.0, x);
-        point_of(b, end ? (double)b->fast_pixels : 0.0, 0.0, y);
+        panel_point(a, end ? (double)a->fast_pixels : 0.0, 0.0, x);
+        panel_point(b, end ? (double)b->fast_pixels : 0.0, 0.0, y);
         vec_set(off, x[0] - y[0], x[1] - y[1], x[2] - y[2]);
         sum += vec_length(off) / a->pixel_m;
     }
@@ -207,20 +207,10 @@ void detectors_assume(struct detectors *d, const struct geom_panel *truth, size_
 }
 
 /* Solves corner + pixel (f fast + s slow) = t direction by Cramer's rule. */
-bool detectors_project(const struct detectors *d, const double true_m[3], const double model_m[3],
-                       int32_t panel, double fast, double slow, double out[2])
+bool panel_project(const struct geom_panel *m, const double corner[3], const double direction[3],
+                   double out[2])
 {
-    if (d->model_of[panel] < 0)
-        return false;
-    const struct geom_panel *m = &d->model[d->model_of[panel]];
-    double direction[3], corner[3], normal[3], c[3];
-    vec_copy(corner, model_m);
-    turn_about_beam(corner, d->turn_rad);
-    point_of(&d->truth[panel], fast, slow, direction);
-    for (int i = 0; i < 3; i++)
-        direction[i] += true_m[i];
-    for (int i = 0; i < 3; i++)
-        corner[i] += m->corner_m[i];
+    double normal[3], c[3];
     vec_cross(m->fast, m->slow, normal);
     const double t = vec_dot(normal, corner) / vec_dot(normal, direction);
     if (!(t > 0.0 && isfinite(t)))
@@ -234,6 +224,23 @@ bool detectors_project(const struct detectors *d, const double true_m[3], const 
     return true;
 }
 
+bool detectors_project(const struct detectors *d, const double true_m[3], const double model_m[3],
+                       int32_t panel, double fast, double slow, double out[2])
+{
+    if (d->model_of[panel] < 0)
+        return false;
+    const struct geom_panel *m = &d->model[d->model_of[panel]];
+    double direction[3], corner[3];
+    vec_copy(corner, model_m);
+    turn_about_beam(corner, d->turn_rad);
+    panel_point(&d->truth[panel], fast, slow, direction);
+    for (int i = 0; i < 3; i++)
+        direction[i] += true_m[i];
+    for (int i = 0; i < 3; i++)
+        corner[i] += m->corner_m[i];
+    return panel_project(m, corner, direction, out);
+}
+
 bool detectors_places(const struct detectors *d, const double true_m[3], const double model_m[3],
                       int32_t panel, double fast, double slow, double truth[3], double model[3])
 {
@@ -242,8 +249,8 @@ bool detectors_places(const struct detectors *d, const double true_m[3], const d
     double shift[3];
     vec_copy(shift, model_m);
     turn_about_beam(shift, d->turn_rad);
-    point_of(&d->truth[panel], fast, slow, truth);
-    point_of(&d->model[d->model_of[panel]], fast, slow, model);
+    panel_point(&d->truth[panel], fast, slow, truth);
+    panel_point(&d->model[d->model_of[panel]], fast, slow, model);
     for (int i = 0; i < 3; i++) {
         truth[i] += true_m[i];
         model[i] += shift[i];

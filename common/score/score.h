@@ -61,6 +61,14 @@ void detectors_assume(struct detectors *d, const struct geom_panel *truth, size_
 /* Rotates the lattices of an answer in the same way as the model. */
 void detectors_turn(const struct detectors *d, struct answer *a);
 
+/* Sets out[3] to the position of a point of a panel, in m. */
+void panel_point(const struct geom_panel *p, double fast, double slow, double out[3]);
+
+/* Finds the point of a panel, whose corner is at corner[3], that the ray along direction[3] from
+ * the sample hits, in px.  Returns false if it faces away. */
+bool panel_project(const struct geom_panel *p, const double corner[3], const double direction[3],
+                   double out[2]);
+
 /* Finds the pixel (fast, slow) of the model that a ray hits.  The ray hits the true panel `panel`
  * at (fast, slow) px.  The true panel is shifted by true_m from the detector of the ground truth,
  * and the model by model_m from the detector of the results, in m.  Sets out[2] in px.  Returns
@@ -312,6 +320,18 @@ enum status score_lattices(struct score *s, const struct truth_frame *f, const s
  * The caller checks `out` for write errors.  STATUS_FAILED: out of memory. */
 enum status report_write(FILE *out, struct score *s, const struct figures *f,
                          const char *const results[], size_t nresults, struct error *e);
+
+/* --- a returned geometry (geometry_score.c) --------------------------------------------- */
+
+/* Compares the detector of the file `path` (CrystFEL .geom, DIALS .expt, NXmx) with the true one of
+ * the file `truth` (NXmx file of bragg-write, recording, or any of the former), and adds the
+ * metrics panels_px, panels and panel_px to *f.
+ *
+ * The error of a true point is the distance, in px of the model, between the place where the model
+ * has the direction of the point, and the point.  Motions of the whole detector that no analysis
+ * sees are removed one after the other.  STATUS_INPUT: a file cannot be read, or the detectors
+ * differ. */
+enum status geometry_score(const char *truth, const char *path, struct figures *f, struct error *e);
 
 /* --- metrics: names and values (figures.c) ----------------------------------------------- */
 

@@ -77,6 +77,10 @@ struct truth_part {
 enum status truth_part_open(struct truth_part *p, const char *path, struct error *e);
 void truth_part_close(struct truth_part *p);
 
+/* Reads only the detector of an NXmx file or a recording: p->detector, with the true places of its
+ * panels.  The caller calls truth_part_close in any case. */
+enum status truth_part_detector(struct truth_part *p, const char *path, struct error *e);
+
 /* Reads the reflections of frames [first, last] into memory, where they replace the previous ones.
  * Frames after `last` are read, too, as long as there are not more than `most` rows.
  *

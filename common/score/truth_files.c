@@ -43,18 +43,12 @@ bool truth_recording_is(const char *path)
     return filetype_begins(path, LAYOUT_HEADER_MAGIC, 8);
 }
 
-static enum status open_played(struct recording_truth *p, const char *path, struct error *e)
+static enum status open_experiment(struct recording_truth *p, const char *path, struct error *e)
 {
     struct route route;
     struct message m = {0};
     enum status s = recording_open(&p->recording, path, e);
-    if (s)
-        return s;
-    if (p->recording.kind != RECORDING_IMAGES)
-        return error_set(
-            e, STATUS_INPUT,
-            "%s: no images found; expected a recording of the output of bragg-intensity", path);
-    s = recording_experiment(&p->recording, &route, &m, e);
+    s = s ? s : recording_experiment(&p->recording, &route, &m, e);
     s = s ? s : codec_experiment_decode(&p->x, &m, e);
     message_free(&m);
     if (s)
@@ -64,6 +58,17 @@ static enum status open_played(struct recording_truth *p, const char *path, stru
     for (int i = 0; i < 6; i++)
         p->axes[i] = 0.0 - p->axes[i];  // (-x, -y, z) of NeXus
     return STATUS_OK;
+}
+
+static enum status open_played(struct recording_truth *p, const char *path, struct error *e)
+{
+    const enum status s = open_experiment(p, path, e);
+    return s || p->recording.kind == RECORDING_IMAGES
+               ? s
+               : error_set(e, STATUS_INPUT,
+                           "%s: no images found; expected a recording of the output of "
+                           "bragg-intensity",
+                           path);
 }
 
 static void close_played(struct recording_truth *p)
@@ -83,7 +88,7 @@ static void take_detector(struct truth_part *part, const struct recording_truth 
     const size_t n = p->x.npanels;
     struct geom_panel *panels = mem_array(n, sizeof *panels);
     for (size_t i = 0; i < n; i++) {
-        const struct panel *from = &p->x.panels[i];
+        const struct panel *from = p->x.is_misaligned ? &p->x.true_panels[i] : &p->x.panels[i];
         panels[i] = (struct geom_panel){.fast_pixels = from->fast_pixels,
                                         .slow_pixels = from->slow_pixels,
                                         .pixel_m = from->pixel_m};
@@ -697,6 +702,28 @@ static void note_sums(struct truth_part *part)
     }
 }
 
+static enum status read_detector(struct truth_part *part, const char *path, struct error *e)
+{
+    bool moved;
+    const enum status s = nxmx_geometry_read(path, &part->detector, e);
+    return s ? s
+             : nxmx_read_true_panels(path, part->detector.panels, part->detector.npanels, &moved,
+                                     e);
+}
+
+enum status truth_part_detector(struct truth_part *part, const char *path, struct error *e)
+{
+    struct recording_truth p = {.recording.file = -1};
+    *part = (struct truth_part){.path = path, .file.id = -1};
+    if (!truth_recording_is(path))
+        return read_detector(part, path, e);
+    const enum status s = open_experiment(&p, path, e);
+    if (!s)
+        take_detector(part, &p);
+    close_played(&p);
+    return s;
+}
+
 enum status truth_part_open(struct truth_part *part, const char *path, struct error *e)
 {
     *part = (struct truth_part){.path = path, .file.id = -1};
@@ -725,7 +752,7 @@ enum status truth_part_open(struct truth_part *part, const char *path, struct er
                          path);
     enum status s = nxmx_read_series_truth(path, &part->rows, e);
     s = s ? s : count_rows(part, e);
-    s = s ? s : nxmx_geometry_read(path, &part->detector, e);
+    s = s ? s : read_detector(part, path, e);
     part->on_disk = true;
     if (!s)
         note_sums(part);

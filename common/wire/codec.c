@@ -83,6 +83,25 @@ static const struct field panel_fields[] = {
     MEMBER(twotheta_rad, REAL),
 };
 TABLE(panel);
+
+/* What the place of a misaligned panel decides.  All else is that of the panel. */
+static const struct field true_panel_fields[] = {
+    MEMBER(beam_fast_m, REAL),
+    MEMBER(beam_slow_m, REAL),
+    MEMBER(close_distance_m, REAL),
+    MEMBER(close_fast_m, REAL),
+    MEMBER(close_slow_m, REAL),
+    MEMBER(distance_m, REAL),
+    MEMBER(fast, REAL, .count = 3),
+    MEMBER(layer_depth_m, REAL),
+    MEMBER(layer_m, REAL),
+    MEMBER(layers, INT),
+    MEMBER(normal, REAL, .count = 3),
+    MEMBER(origin_m, REAL, .count = 3),
+    MEMBER(slow, REAL, .count = 3),
+};
+static const struct table true_panel_table = {"true_panel", sizeof(struct panel),
+                                              FIELDS(true_panel_fields)};
 #undef OBJECT
 
 static size_t beam_source_bytes(const void *object)
@@ -229,6 +248,9 @@ static const struct field experiment_fields[] = {
     MEMBER(spindle, REAL, .count = 3),
     MEMBER(spreads_vary, BOOL, .flags = FIELD_ABSENT,
            .present_offset = offsetof(struct experiment, spreads_vary)),
+    MEMBER(true_panels, LIST, .table = &true_panel_table,
+           .count_offset = offsetof(struct experiment, ntrue_panels), .flags = FIELD_ABSENT,
+           .present_offset = offsetof(struct experiment, is_misaligned)),
     MEMBER(water_m, REAL),
 };
 TABLE(experiment);
@@ -264,6 +286,27 @@ enum status codec_check_panels(const struct experiment *x, struct error *e)
     return STATUS_OK;
 }
 
+/* Checks the true panels, and completes them with what they share with the panels.  STATUS_INPUT:
+ * they contradict the panels. */
+static enum status check_true_panels(struct experiment *x, struct error *e)
+{
+    if (x->is_misaligned && x->ntrue_panels != x->npanels)
+        return error_set(e, STATUS_INPUT,
+                         "the experiment is corrupt: it has %zu true panels; expected %zu, the "
+                         "number of its panels",
+                         x->ntrue_panels, x->npanels);
+    for (size_t i = 0; i < x->ntrue_panels; i++) {
+        struct panel *p = &x->true_panels[i];
+        if (x->panels[i].curved || !(p->close_distance_m > 0.0) || p->layers < 0)
+            return error_set(e, STATUS_INPUT,
+                             "the experiment is corrupt: true panel %zu is curved, not behind the "
+                             "sample, or has an impossible number of layers",
+                             i);
+        panel_complete_true(p, &x->panels[i]);
+    }
+    return STATUS_OK;
+}
+
 enum status codec_experiment_encode(struct experiment *x, struct message *m, struct error *e)
 {
     return fields_encode(&experiment_table, x, false, m, e);
@@ -271,8 +314,9 @@ enum status codec_experiment_encode(struct experiment *x, struct message *m, str
 
 enum status codec_experiment_decode(struct experiment *x, const struct message *m, struct error *e)
 {
-    const enum status s = fields_decode(&experiment_table, x, m, e);
-    return s ? s : codec_check_panels(x, e);
+    enum status s = fields_decode(&experiment_table, x, m, e);
+    s = s ? s : codec_check_panels(x, e);
+    return s ? s : check_true_panels(x, e);
 }
 
 /* --- the frame ----------------------------------------------------------- */

@@ -67,6 +67,9 @@ class Geometry(TypedDict, total=False):
     light_occupancy: Number
     mask: Path
     matrix: Path
+    misalign: Keys
+    misalign_seed: Number
+    misalign_truth: Path
     model: Path
     mosaic_model: Literal["domains", "gauss"] | None
     mosaic_rms: Numbers
@@ -112,6 +115,7 @@ class Geometry(TypedDict, total=False):
     wilson_atoms: Number
     wilson_seed: Number
     write_geom: Path
+    write_true_geom: Path
 
 
 class Orient(TypedDict, total=False):
@@ -380,6 +384,9 @@ class SetOptions(TypedDict, total=False):
     mesh: Numbers
     mesh_crystals: Number
     mesh_step: Numbers
+    misalign: Keys
+    misalign_seed: Number
+    misalign_truth: Path
     misset: Numbers
     mixture: Numbers
     model: Path
@@ -496,6 +503,7 @@ class SetOptions(TypedDict, total=False):
     wilson_seed: Number
     words: Literal["jungfrau", "agipd"] | None
     write_geom: Path
+    write_true_geom: Path
 
 
 class RecipesOptions(TypedDict, total=False):
@@ -571,6 +579,9 @@ class RecipesOptions(TypedDict, total=False):
     mesh: Numbers
     mesh_crystals: Number
     mesh_step: Numbers
+    misalign: Keys
+    misalign_seed: Number
+    misalign_truth: Path
     misset: Numbers
     mixture: Numbers
     model: Path
@@ -655,6 +666,7 @@ class RecipesOptions(TypedDict, total=False):
     wilson_atoms: Number
     wilson_seed: Number
     write_geom: Path
+    write_true_geom: Path
 
 
 class Options(SetOptions, total=False):

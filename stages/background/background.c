@@ -68,13 +68,14 @@ struct background {
     double stol_1_A[2];      // first and last sin(theta)/lambda of that table
     bool range_told;         // a warning about values outside the tables was printed
     struct streak streak;
-    const struct experiment *experiment;
-    struct moved moved;           // detector at its place in the current frame
-    struct harmonic harmonic;     // third harmonic, if the beam has one
-    struct moved harmonic_moved;  // the same as `moved`, for harmonic.x
-    float *extra;                 // owned: background of the third harmonic; NULL: not needed yet
-    bool deferred;                // background_defer was called
-    bool started;                 // background_start was called
+    struct experiment seen;               // the experiment with the true panels
+    const struct experiment *experiment;  // &seen
+    struct moved moved;                   // detector at its place in the current frame
+    struct harmonic harmonic;             // third harmonic, if the beam has one
+    struct moved harmonic_moved;          // the same as `moved`, for harmonic.x
+    float *extra;             // owned: background of the third harmonic; NULL: not needed yet
+    bool deferred;            // background_defer was called
+    bool started;             // background_start was called
     float *photons[2];        // owned: background of the sources of the experiment, without ice [0]
                               // and with ice [1]; NULL: no frame needs it
     double photons_m[2][3];   // displacement of the detector that `photons` was computed for
@@ -411,15 +412,16 @@ static enum status prepare_frames(struct background *o, struct error *e)
     return s || o->card.plan ? s : background_start(o, e);
 }
 
-static enum status background_begin(void *state, struct experiment *x, struct error *e)
+static enum status background_begin(void *state, struct experiment *given, struct error *e)
 {
     struct background *o = state;
-    if (!(x->beam.size_m > 0))
+    if (!(given->beam.size_m > 0))
         return error_set(
             e, STATUS_INPUT,
             "the beam has no size, so the amount of matter is unknown. Give bragg-geometry "
             "--beam-size=MM");
-    o->experiment = x;
+    experiment_view_true(&o->seen, given);
+    const struct experiment *x = o->experiment = &o->seen;
     const bool harmonic = x->beam.harmonic_share > 0;
     moved_open(&o->moved, x);
     if (harmonic) {
@@ -618,6 +620,7 @@ static void close_background(void *state)
     moved_close(&o->harmonic_moved);
     harmonic_close(&o->harmonic);
     gpu_postprocess_close(&o->card);
+    experiment_view_close(&o->seen);
 }
 
 static const struct card *background_card(void *state)

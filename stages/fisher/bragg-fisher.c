@@ -501,7 +501,11 @@ static enum status open_fisher(void *state, const char **operands, int noperands
 static enum status begin_fisher(void *state, struct experiment *x, struct error *e)
 {
     struct state *t = state;
-    return fisher_begin(&t->fisher, x, e);
+    struct experiment seen;
+    experiment_view_true(&seen, x);
+    const enum status s = fisher_begin(&t->fisher, &seen, e);
+    experiment_view_close(&seen);
+    return s;
 }
 
 static enum status add_frame(void *state, struct frame *f, struct error *e)

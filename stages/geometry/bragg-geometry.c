@@ -228,7 +228,8 @@ static void geometry_warn(const struct geometry_options *o, const struct request
 
 struct geometry {
     struct geometry_options options;
-    struct experiment experiment;  // made in `open`; `begin` passes it to the runtime
+    struct experiment experiment;   // made in `open`; `begin` passes it to the runtime
+    struct geometry_places places;  // of --misalign
 };
 
 /* Reads --mask into r->detector.mask (0: masked, 1: computed), which the caller frees with
@@ -403,15 +404,36 @@ static void summarize(const struct experiment *x)
     log_line(LOG_INFO, "oversample %d", x->sampling.oversample);
 }
 
+/* Checks the masks of the panels, and cuts the panels. */
+static enum status finish_panels(const struct geometry_options *o, const struct layout *cut,
+                                 const struct smv *mask, struct experiment *x, struct error *e)
+{
+    enum status s = check_mask(o, mask, &x->panels[0], e);
+    s = s ? s : check_masks(o, x, e);
+    return s ? s : panels_cut(cut, x, e);
+}
+
+/* Does the work of --misalign.  The experiment of g then has the true panels, so that the crystals
+ * and their sampling are those that the true detector needs. */
+static enum status misalign(struct geometry *g, const struct geometry_panels *panels,
+                            const struct request *r, const struct smv *mask, struct error *e)
+{
+    const struct geometry_options *o = &g->options;
+    const enum status s = finish_panels(o, &panels->layout, mask, &g->experiment, e);
+    return s ? s : geometry_misalign(o, panels, r, &g->experiment, &g->places, e);
+}
+
 /* Makes the experiment of g from the request and all files, cuts its panels, and prints warnings.
  */
 static enum status make_experiment(struct geometry *g, const struct crystal_options *list,
-                                   const struct layout *cut, struct request *r, struct smv *mask,
-                                   struct error *e)
+                                   const struct geometry_panels *panels, struct request *r,
+                                   struct smv *mask, struct error *e)
 {
     const struct geometry_options *o = &g->options;
     struct experiment *x = &g->experiment;
     enum status s = make_laboratory(o, r, mask, x, e);
+    if (!s && o->misalign.count)
+        s = misalign(g, panels, r, mask, e);
     for (size_t i = 0; i < r->ncrystals && !s; i++)
         s = geometry_read_crystal(&list[i].options, x, &r->crystals[i], e);
     if (s) {
@@ -426,30 +448,27 @@ static enum status make_experiment(struct geometry *g, const struct crystal_opti
                           "--diffuse-sigma=%g A weakens some reflections by more than e^-%g. Give "
                           "a larger --dmin",
                           list[i].options.crystal.diffuse_sigma_A[0], DIFFUSE_MOST_X);
-    if (!s)
-        s = check_mask(o, mask, &x->panels[0], e);
-    s = s ? s : check_masks(o, x, e);
-    if (!s)
-        s = panels_cut(cut, x, e);
+    if (!s && !o->misalign.count)
+        s = finish_panels(o, &panels->layout, mask, x, e);
     if (!s)
         geometry_warn(o, r, x);
+    geometry_end_misalign(&g->places, x);
     return s;
 }
 
-/* Writes the detector to the CrystFEL geometry file of --write-geom. */
-static enum status write_geometry(const struct geometry_options *o, const struct experiment *x,
+/* Writes the detector of *x to the CrystFEL geometry file `path` (NULL: none).  The rows of `frame`
+ * are the axes of the file.  `exact`: as in struct geom_style. */
+static enum status write_geometry(const struct geometry_options *o, const char *path, bool exact,
+                                  const struct experiment *x, const double frame[9],
                                   struct error *e)
 {
-    const char *path = o->write_geom;
-    const struct geom_style style = {.data = "/entry/data/data"};
+    const struct geom_style style = {.data = "/entry/data/data", .exact = exact};
     struct replace file;
     struct error cause = {0};
-    double frame[9];
     enum status s = path ? replace_open(&file, path, e) : STATUS_OK;
     if (s || !path)
         return s;
     file.guarded = !o->overwrite;
-    panels_frame(x, frame);
     s = geom_write(file.stream, x, &style, frame, &cause);
     if (s == STATUS_OK) {
         geom_warn_of_unsaid(path, x);
@@ -457,6 +476,22 @@ static enum status write_geometry(const struct geometry_options *o, const struct
     }
     replace_abort(&file);
     return error_set(e, s, "%s: %s", path, cause.text);
+}
+
+/* Writes the files of --write-geom, --write-true-geom and --misalign-truth. */
+static enum status write_files(const struct geometry *g, const struct geometry_panels *panels,
+                               struct error *e)
+{
+    const struct geometry_options *o = &g->options;
+    double frame[9];
+    panels_frame(&g->experiment, frame);
+    enum status s = write_geometry(o, o->write_geom, false, &g->experiment, frame, e);
+    if (s || !g->places.drawn)
+        return s;
+    struct experiment moved = g->experiment;
+    moved.panels = g->places.drawn;
+    s = write_geometry(o, o->true_geom, true, &moved, frame, e);
+    return s ? s : geometry_write_misalign(o, panels, &g->places, &g->experiment, e);
 }
 
 static enum status open_geometry(void *state, const char **operands, int noperands, struct error *e)
@@ -470,19 +505,21 @@ static enum status open_geometry(void *state, const char **operands, int noperan
     (void)noperands;
     enum status s = geometry_request(&g->options, &r, e);
     if (!s)
+        s = geometry_misalign_check(&g->options, e);
+    if (!s)
         s = geometry_panels(&g->options, &r, &panels, e);
     if (!s)
         s = geometry_crystals(&g->options, &list, &r.ncrystals, e);
     if (!s)
         s = request_crystals(list, &r, e);
     if (!s)
-        s = make_experiment(g, list, &panels.layout, &r, &mask, e);
+        s = make_experiment(g, list, &panels, &r, &mask, e);
     else
         mem_free(r.detector.mask);
     g->experiment.saturation = panels.saturation;
     g->experiment.counts_photons = panels.counts;
     if (!s)
-        s = write_geometry(&g->options, &g->experiment, e);
+        s = write_files(g, &panels, e);
     geometry_panels_free(&panels, r.detector.nplaces);
     mem_free(list);
     mem_free(r.crystals);
@@ -503,7 +540,9 @@ static enum status geometry_begin(void *state, struct experiment *x, struct erro
 
 static void close_geometry(void *state)
 {
-    experiment_free(&((struct geometry *)state)->experiment);
+    struct geometry *g = state;
+    experiment_free(&g->experiment);
+    geometry_places_free(&g->places);
 }
 
 static const struct stage stage = {

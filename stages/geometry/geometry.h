@@ -10,6 +10,7 @@
 #include "base/opt.h"
 #include "io/crystfel/geom.h"
 #include "model/experiment.h"
+#include "physics/detector/detector.h"
 #include "physics/request.h"
 
 struct geometry_options {
@@ -17,6 +18,9 @@ struct geometry_options {
     struct crystal_request crystal;  // the one crystal, or the defaults of all crystals
     struct opt_marks given;          // options that were given
     const char *detector, *geom, *expt, *write_geom, *mask, *source_file;
+    struct opt_texts misalign;  // values of --misalign
+    int64_t misalign_seed;
+    const char *true_geom, *misalign_truth;
     bool overwrite;
     int panels;                       // index of --panels: 0 is image, 1 is modules
     int sensor;                       // index of --sensor: 0 is layers, 1 is smear
@@ -46,7 +50,9 @@ bool geometry_given(const struct geometry_options *o, const char *names);
 
 /* The panels of the detector, as --detector, --geom, --expt and --cut describe them. */
 struct geometry_panels {
-    struct place *places;  // owned, with their masks
+    struct geom file;                     // owned; --geom, for the groups of --misalign; else empty
+    const struct preset_detector *named;  // built-in detector, likewise; NULL: none
+    struct place *places;                 // owned, with their masks
     int64_t (*first)[2];   // owned: the first pixel of each panel in the array of the file, or 0, 0
     struct layout layout;  // how each panel is cut after it was made
     double saturation;     // photons at which a pixel saturates; 0: not known
@@ -146,6 +152,41 @@ void geometry_take_counting(const char *path, const struct geometry_file_detecto
  * the built-in detectors to stdout. STATUS_FAILED: stdout cannot be written to. */
 bool geometry_wants_list(int argc, char *const *argv);
 enum status geometry_list(struct error *e);
+
+/* --- misaligned panels (geometry_misalign.c) ------------------------------------------- */
+
+/* The places of a misaligned detector. */
+struct geometry_places {
+    struct experiment nominal;  // of which only the panels are used
+    struct panel *drawn;        // owned; true panels before the file of --write-true-geom rounds
+                                // them; NULL: the detector is not misaligned
+    struct {
+        char text[128];  // such as "quadrants:1,modules:5"
+    } * groups;          // owned; the groups of each panel
+};
+
+/* Checks the values of --misalign, apart from the names of groups.  STATUS_USAGE: a bad word, or
+ * the same level twice. */
+enum status geometry_misalign_check(const struct geometry_options *o, struct error *e);
+
+/* Does the work of --misalign.  The nominal panels of *x, which are cut, move to places->nominal.
+ * *x gets the true panels, which are made again from *r with their places as a geometry file has
+ * them, so that frames are those of --geom with this file.  The caller frees *places with
+ * geometry_places_free, also after an error. */
+enum status geometry_misalign(const struct geometry_options *o, const struct geometry_panels *p,
+                              const struct request *r, struct experiment *x,
+                              struct geometry_places *places, struct error *e);
+
+/* Moves the panels of *x to x->true_panels.  The nominal panels of *places become those of *x. */
+void geometry_end_misalign(struct geometry_places *places, struct experiment *x);
+
+/* Writes the table of --misalign-truth, if it is given. */
+enum status geometry_write_misalign(const struct geometry_options *o,
+                                    const struct geometry_panels *p,
+                                    const struct geometry_places *places,
+                                    const struct experiment *x, struct error *e);
+
+void geometry_places_free(struct geometry_places *places);
 
 /* --- crystals; the paths of files are those of the options ------------------------------ */
 

@@ -83,6 +83,7 @@ static enum status set_preset(const struct geometry_options *o,
     struct detector_request *d = &r->detector;
     const bool panels = geometry_given(o, "panels") ? o->panels == 1 : preset->panels;
     d->pixel_m = preset->pixel_m;
+    p->named = preset;
     p->saturation = preset->saturation;
     p->counts = preset->counts;
     if (preset->silicon_m > 0 && !geometry_given(o, "thickness"))
@@ -371,7 +372,7 @@ static enum status set_geom(const struct geometry_options *o, struct request *r,
         p->saturation = isfinite(g.max_adu) ? (g.max_adu + 1) / gain : 0;
         report_unused_and_gain(o, &g, gain);
     }
-    geom_free(&g);
+    p->file = g;
     return s;
 }
 
@@ -506,5 +507,6 @@ void geometry_panels_free(struct geometry_panels *p, size_t nplaces)
         mem_free(p->places[i].mask);
     mem_free(p->places);
     mem_free(p->first);
+    geom_free(&p->file);
     *p = (struct geometry_panels){0};
 }

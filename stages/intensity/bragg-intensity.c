@@ -309,6 +309,7 @@ static enum status intensity_begin(void *state, struct experiment *x, struct err
                          " is outside the detector; expected a pixel of %" PRId64 " x %" PRId64,
                          o->trace_pixel[0], o->trace_pixel[1], p->fast_pixels, p->slow_pixels);
     experiment_copy(&o->experiment, x);
+    experiment_take_true(&o->experiment);
     experiment_drop_tables(x);  // the next stages do not need the tables of structure factors
     const bool harmonic = x->beam.harmonic_share > 0;
     struct engine_options how = {.threads = (int)o->threads,

@@ -353,8 +353,12 @@ enum status defects_make(struct defects *d, uint64_t seed, struct experiment *x,
     s = s ? s : check_map(&d->map, x, e);
     if (!s && chooses)
         choose_bad_pixels(d, seed, x);
-    if (!s && (d->stop_m[0] > 0 || d->shadows.npolygons || d->map.passes))
-        cast(d, x);
+    if (!s && (d->stop_m[0] > 0 || d->shadows.npolygons || d->map.passes)) {
+        struct experiment seen;
+        experiment_view_true(&seen, x);
+        cast(d, &seen);
+        experiment_view_close(&seen);
+    }
     const bool masks = !s && !d->unmasked && (d->passes || d->nbad);
     for (size_t i = 0; i < x->npanels && masks; i++)
         mask_panel(d, &x->panels[i]);

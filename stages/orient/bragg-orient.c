@@ -422,6 +422,21 @@ static enum status orient_sampling(struct orient *all, struct experiment *x, str
     return STATUS_OK;
 }
 
+/* Does what orient_sampling and shift_check do, for the detector as photons find it. */
+static enum status check_detector(struct orient *o, struct experiment *x, struct error *e)
+{
+    struct experiment seen;
+    experiment_view_true(&seen, x);
+    enum status s = orient_sampling(o, &seen, e);
+    x->sampling.oversample = seen.sampling.oversample;
+    s = s ? s : pulse_check(&o->pulse, &x->beam, e);
+    s = s ? s : shift_check(&o->shift, x, e);
+    if (!s && x->is_misaligned)
+        s = shift_check(&o->shift, &seen, e);
+    experiment_view_close(&seen);
+    return s;
+}
+
 /* --- what a user can expect of a run, and how the run gets faster ----------------------------- */
 
 static void outlook(void *state, struct outlook *w)
@@ -807,8 +822,7 @@ static enum status orient_begin(void *state, struct experiment *x, struct error 
     if (x->physics == PHYSICS_FAITHFUL && !orient_given(p, "steps") && orient_given(p, "ripple"))
         return error_set(e, STATUS_USAGE,
                          "--ripple has an effect in faithful mode only with --steps=auto");
-    if ((s = population_check(&p->population, x, e)) || (s = orient_sampling(o, x, e)) ||
-        (s = pulse_check(&o->pulse, &x->beam, e)) || (s = shift_check(&o->shift, x, e)) ||
+    if ((s = population_check(&p->population, x, e)) || (s = check_detector(o, x, e)) ||
         (x->sample_moves && (s = mesh_begin(&o->mesh, x, (uint64_t)p->seed, e))) ||
         (s = orient_runs_begin(&o->runs, &p->population, &o->pulse, x->beam.wavelength_m,
                                !p->random && !p->orientations, e)))

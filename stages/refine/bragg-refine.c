@@ -220,6 +220,7 @@ static enum status begin_passing(void *state, struct experiment *x, struct error
     struct state *t = state;
     struct experiment model;
     experiment_copy(&t->data, x);
+    experiment_drop_true(&t->data);  // the model that follows has places of its own
     const enum status s = refine_begin(&t->refine, &t->data, e);
     if (s)
         return s;

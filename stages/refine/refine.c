@@ -298,6 +298,7 @@ static enum status open_starts(struct refine *f, struct error *e)
     enum status s = o->start ? read_model(f, e) : STATUS_OK;
     if (!o->start)
         experiment_copy(&f->model, f->data);
+    experiment_drop_true(&f->model);  // the refinement moves the panels
     if (!s && o->start && o->indexed.count)
         s = read_pattern(f, e);
     return s || !o->indexed.count ? s : indexed_read(&f->indexed, &o->indexed, &f->model, e);

@@ -392,6 +392,7 @@ enum status refine_gather_begin(struct refine *f, const struct experiment *data,
 {
     f->data = data;
     experiment_copy(&f->model, data);
+    experiment_drop_true(&f->model);
     return take_names(f, data->history, e);
 }
 

@@ -261,7 +261,7 @@ static enum status score_results(struct score *s, const char *const paths[], siz
 }
 
 struct options {
-    const char *json, *report, *symmetry, *only;
+    const char *json, *report, *symmetry, *only, *geometry;
     struct opt_texts truths, require, sent;
     double angle_deg, hit[2], strong, follow_s;
     struct opt_marks given;
@@ -281,6 +281,11 @@ static const struct opt table[] = {
      "Read which messages were sent, from the file of bragg-serve --sent=FILE, for the metrics of "
      "latency, losses and faults; may be repeated",
      .type = OPT_TEXTS, .offset = AT(sent)},
+    {"geometry", "FILE",
+     "Compare the detector in FILE (.geom, .expt or NXmx), as an analysis refined it, with the "
+     "true "
+     "places of the panels; no RESULT is then needed",
+     .type = OPT_TEXT, .offset = AT(geometry), .flags = OPT_INPUT},
     {"follow", "SECONDS",
      "Read the last RESULT (a stream, a table of peaks, or a folder) while it grows: until all "
      "frames of the ground truth have results, nothing new comes for SECONDS, or Ctrl-C",
@@ -351,18 +356,19 @@ static bool is_truth(const char *path)
     return nxmx_is_hdf5(path) || truth_recording_is(path);
 }
 
-static enum status sort_operands(struct files *f, const struct opt_texts *truths,
+static enum status sort_operands(struct files *f, const struct options *o,
                                  const char *const paths[], int npaths, struct error *e)
 {
-    for (size_t i = 0; i < truths->count; i++)
-        f->truths[f->ntruths++] = truths->text[i];
+    for (size_t i = 0; i < o->truths.count; i++)
+        f->truths[f->ntruths++] = o->truths.text[i];
     for (int i = 0; i < npaths; i++)
         if (!f->ntruths || (!f->nresults && i + 1 < npaths && is_truth(paths[i])))
             f->truths[f->ntruths++] = paths[i];
         else
             f->results[f->nresults++] = paths[i];
-    return f->nresults ? STATUS_OK
-                       : error_set(e, STATUS_USAGE, "missing argument: RESULT, the files to score");
+    return f->nresults || (o->geometry && f->ntruths)
+               ? STATUS_OK
+               : error_set(e, STATUS_USAGE, "missing argument: RESULT, the files to score");
 }
 
 /* --- program ------------------------------------------------------------------ */
@@ -410,6 +416,8 @@ static enum status score_all(struct score *s, struct figures *f, const struct op
     merged_figures(&merged, f);
     if (s->settings->again)
         status = take_sent(s, &o->sent, f, e);
+    if (!status && o->geometry)
+        status = geometry_score(files->truths[0], o->geometry, f, e);
     status = status ? status : score_print(f, o->json, e);
     if (!status && o->report)
         status = score_report(s, f, o->report, files->results, files->nresults, e);
@@ -469,6 +477,21 @@ static char centring_of(const char *symmetry)
     return (char)(symmetry && *symmetry && strchr("PABCIRF", *symmetry) ? *symmetry : 0);
 }
 
+/* Scores the geometry of --geometry without results of frames. */
+static enum status score_geometry(const struct options *o, const char *truth, struct figures *f,
+                                  struct error *e)
+{
+    static const char *const others[] = {"report", "only",     "sent", "follow",
+                                         "strong", "symmetry", "hit",  "angle"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (opt_given(table, o, others[i]))
+            return error_set(e, STATUS_USAGE, "--%s needs a RESULT; expected files to score",
+                             others[i]);
+    enum status s = geometry_score(truth, o->geometry, f, e);
+    s = s ? s : score_print(f, o->json, e);
+    return s ? s : score_require(f, &o->require, e);
+}
+
 static enum status score_and_print(const struct options *o, const char *const paths[], int npaths,
                                    struct error *e)
 {
@@ -478,9 +501,11 @@ static enum status score_and_print(const struct options *o, const char *const pa
     static struct files files;
     static struct id_set only;
     enum status status = check_options(o, &group, &only, e);
-    status = status ? status : sort_operands(&files, &o->truths, paths, npaths, e);
+    status = status ? status : sort_operands(&files, o, paths, npaths, e);
     if (status)
         return status;
+    if (!files.nresults)
+        return score_geometry(o, files.truths[0], &figures, e);
     static struct truth truth;
     static struct score score;
     status = truth_open(&truth, files.truths, files.ntruths, e);

@@ -60,6 +60,75 @@ static void panels_that_do_not_fit_are_refused(void **state)
     }
 }
 
+/* Gives *x true panels, 1 mm away from its panels. */
+static void misalign(struct experiment *x)
+{
+    x->is_misaligned = true;
+    x->ntrue_panels = x->npanels;
+    x->true_panels = mem_copy(x->panels, x->npanels, sizeof *x->panels);
+    for (size_t i = 0; i < x->npanels; i++) {
+        struct panel *p = &x->true_panels[i];
+        x->panels[i].curved = false;
+        p->close_distance_m = fabs(p->close_distance_m) + 0.1;
+        p->origin_m[0] += 1e-3;
+        p->layers++;
+        p->mask = NULL;
+    }
+}
+
+static void true_panels_survive(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 50; i++) {
+        struct experiment x, y, view;
+        struct message a = {0};
+        struct error e = {0};
+        random_experiment(&x);
+        misalign(&x);
+        assert_int_equal(codec_experiment_encode(&x, &a, &e), 0);
+        if (codec_experiment_decode(&y, &a, &e))
+            fail_msg("%s", e.text);
+        assert_true(y.is_misaligned && y.ntrue_panels == y.npanels);
+        experiment_view_true(&view, &y);
+        for (size_t k = 0; k < y.npanels; k++) {
+            assert_true(y.panels[k].origin_m[0] == x.panels[k].origin_m[0]);
+            assert_true(view.panels[k].origin_m[0] == x.true_panels[k].origin_m[0]);
+            assert_int_equal(view.panels[k].layers, x.panels[k].layers + 1);
+            assert_int_equal(view.panels[k].fast_pixels, x.panels[k].fast_pixels);
+            assert_ptr_equal(view.panels[k].mask, y.panels[k].mask);
+        }
+        assert_false(view.is_misaligned);
+        experiment_view_close(&view);
+        message_free(&a);
+        experiment_free(&x);
+        experiment_free(&y);
+    }
+}
+
+static void true_panels_that_contradict_are_refused(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 5; i++) {
+        struct experiment x, y;
+        struct message a = {0};
+        struct error e = {0};
+        random_experiment(&x);
+        misalign(&x);
+        struct panel *p = &x.true_panels[x.npanels - 1];
+        x.ntrue_panels -= i == 0;
+        p->close_distance_m = i == 1 ? 0.0 : p->close_distance_m;
+        p->layers = i == 2 ? -1 : p->layers;
+        x.panels[0].curved = i == 3;
+        x.ntrue_panels = i == 4 ? 0 : x.ntrue_panels;
+        assert_int_equal(codec_experiment_encode(&x, &a, &e), 0);
+        assert_int_equal(codec_experiment_decode(&y, &a, &e), STATUS_INPUT);
+        assert_non_null(strstr(e.text, "the experiment is corrupt: "));
+        message_free(&a);
+        experiment_free(&x);
+        experiment_free(&y);
+    }
+}
+
 static void frames_survive(void **state)
 {
     (void)state;
@@ -543,6 +612,8 @@ int main(void)
         cmocka_unit_test(reflections_that_contradict_themselves_are_refused),
         cmocka_unit_test(experiments_survive),
         cmocka_unit_test(panels_that_do_not_fit_are_refused),
+        cmocka_unit_test(true_panels_survive),
+        cmocka_unit_test(true_panels_that_contradict_are_refused),
         cmocka_unit_test(frames_survive),
         cmocka_unit_test(nothing_is_forgotten),
         cmocka_unit_test(a_thousand_panels_fit),

@@ -33,9 +33,18 @@ struct geom_panel {
     uint8_t *reasons;         // owned; enum mask_reason of each pixel; NULL: not known
 };
 
+/* A group of panels: a line rigid_group_NAME, rigid_group_collection_NAME or group_NAME. */
+struct geom_group {
+    char name[GEOM_NAME_SIZE];
+    bool is_collection;  // its names are those of groups, each of which moves by itself
+    char *names;         // owned; separated by commas, as in the file
+};
+
 struct geom {
     size_t npanels;
     struct geom_panel *panels;    // owned
+    size_t ngroups, groups_room;  // in the order of the file
+    struct geom_group *groups;    // owned
     double wavelength_m;          // 0: not in the file
     char wavelength_unread[256];  // error text of the line that should give the wavelength;
                                   // "": the line is good or does not exist
@@ -56,7 +65,8 @@ struct geom {
  *   - adu_per_photon or adu_per_eV, and max_adu;
  *   - bad regions, in coordinates of the data or of the laboratory frame; mask_edge_pixels.
  *
- * Rigid groups, data locations and the peak list do not describe the detector and are skipped.  All
+ * Groups of panels are stored as they are, and only geom_group_members checks their names.  Data
+ * locations and the peak list do not describe the detector and are skipped.  All
  * other settings without effect are listed in `unused`.  Panels that hide others are listed in
  * `hidden`.
  *
@@ -71,6 +81,17 @@ enum status geom_parse(const char *path, long line, const char *bytes, size_t le
                        double distance_m, struct geom *g, struct error *e);
 
 void geom_free(struct geom *g);
+
+/* Stores a group: the setting `key`, such as "rigid_group_q0", with its value.  Does nothing if the
+ * name does not fit or if there are too many groups (geom_groups.c). */
+void geom_group_add(struct geom *g, const char *key, const char *value);
+
+/* Sets member[g->npanels] to the number of the member that each panel belongs to, or -1, and
+ * *nmembers to the number of members: those of the collection `name`, or 1 for a group with this
+ * name.  STATUS_INPUT: there is no such group, a name in it is not that of a panel or of an earlier
+ * group, or two members share a panel.  `path` is the file, for messages. */
+enum status geom_group_members(const struct geom *g, const char *path, const char *name,
+                               int32_t *member, size_t *nmembers, struct error *e);
 
 /* Returns the ADU per photon of `wavelength_m`; 1 if the file does not give it. */
 double geom_gain(const struct geom *g, double wavelength_m);
@@ -88,6 +109,8 @@ struct geom_style {
                 // else all frames are in one array [frame, slow, fast], as in NXmx
     bool peaks;  // the file also names a peak_list
     bool hdf5;   // each frame is an HDF5 file with energy and distance, see GEOM_HDF5_ENERGY
+    bool exact;  // the size of pixels and the photon energy have as many digits as they need to be
+                 // read back unchanged
 };
 
 /* Warns about properties of the beam of *x that the geometry file `path` cannot hold: several
@@ -101,6 +124,12 @@ void geom_warn_of_unsaid(const char *path, const struct experiment *x);
  * checks `out` for write errors. */
 enum status geom_write(FILE *out, const struct experiment *x, const struct geom_style *style,
                        const double frame[9], struct error *e);
+
+/* Sets *p to panel number `i` of *x as geom_read finds it in the file that geom_write writes with
+ * the style `exact`: its position and its axes are rounded.  p->mask is NULL.  STATUS_FAILED:
+ * memory runs out. */
+enum status geom_panel_rounded(const struct experiment *x, size_t i, const double frame[9],
+                               struct geom_panel *p, struct error *e);
 
 /* --- cells and merged reflections (crystfel.c) --------------------------------------- */
 

@@ -336,6 +336,8 @@ static enum status set_top(struct geom_reader *r, const char *key, const char *v
     const enum status s = set_panel(r, &r->defaults, key, value, &mine);
     if (mine)
         note_late(r, key);
+    if (!s && !mine && (begins(key, "rigid_group_") || begins(key, "group_")))
+        geom_group_add(r->geom, key, value);
     if (s || mine || begins(key, "rigid_group") || begins(key, "group") || begins(key, "peak_"))
         return s;
     if (strcmp(key, "photon_energy") == 0 || strcmp(key, "wavelength") == 0)
@@ -760,5 +762,8 @@ void geom_free(struct geom *g)
     for (size_t i = 0; i < g->npanels; i++)
         mem_free(g->panels[i].mask);
     mem_free(g->panels);
+    for (size_t i = 0; i < g->ngroups; i++)
+        mem_free(g->groups[i].names);
+    mem_free(g->groups);
     *g = (struct geom){0};
 }

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 
 #include "base/alloc.h"
 #include "base/log.h"
@@ -120,6 +121,31 @@ static void write_axis(FILE *out, size_t panel, const char *name, const double f
             vec_dot(v, frame + 3), vec_dot(v, frame + 6));
 }
 
+/* Writes 1/value with 9 digits.  If `exact`, with as many as give the same value when they are
+ * read. */
+static void write_inverse(FILE *out, double value, bool exact)
+{
+    char text[32];
+    for (int digits = 9; digits <= 17; digits++) {
+        (void)snprintf(text, sizeof text, "%.*g", digits, 1 / value);
+        if (!exact || 1 / strtod(text, NULL) == value)
+            break;
+    }
+    fprintf(out, "%s\n", text);
+}
+
+/* Writes the photon energy in eV, likewise. */
+static void write_energy(FILE *out, double wavelength_m, bool exact)
+{
+    char text[32];
+    for (int digits = 9; digits <= 17; digits++) {
+        (void)snprintf(text, sizeof text, "%.*g", digits, m_to_ev(wavelength_m));
+        if (!exact || ev_to_m(strtod(text, NULL)) == wavelength_m)
+            break;
+    }
+    fprintf(out, "photon_energy = %s\n", text);
+}
+
 static void write_panel(FILE *out, size_t i, const struct experiment *x, const double frame[9],
                         const struct geom_style *style)
 {
@@ -131,8 +157,10 @@ static void write_panel(FILE *out, size_t i, const struct experiment *x, const d
     fprintf(out, "p%zu/min_fs = 0\np%zu/max_fs = %" PRId64 "\n", i, i, p->fast_pixels - 1);
     fprintf(out, "p%zu/min_ss = %" PRId64 "\np%zu/max_ss = %" PRId64 "\n", i, first, i,
             first + p->slow_pixels - 1);
-    if (p->pixel_m != x->panels[0].pixel_m)
-        fprintf(out, "p%zu/res = %.9g\n", i, 1 / p->pixel_m);
+    if (p->pixel_m != x->panels[0].pixel_m) {
+        fprintf(out, "p%zu/res = ", i);
+        write_inverse(out, p->pixel_m, style->exact);
+    }
     fprintf(out, "p%zu/corner_x = %.6f\np%zu/corner_y = %.6f\n", i,
             vec_dot(p->origin_m, frame) / p->pixel_m, i,
             vec_dot(p->origin_m, frame + 3) / p->pixel_m);
@@ -227,14 +255,16 @@ enum status geom_write(FILE *out, const struct experiment *x, const struct geom_
     else if (style->live)
         fprintf(out, "; frames of bragg-serve --protocol=crystfel, as MessagePack\n"
                      "photon_energy = beam_energy eV\nclen = detector_distance mm\n");
-    else
+    else {
+        write_energy(out, x->beam.wavelength_m, style->exact);
         fprintf(out,
-                "photon_energy = %.9g\nclen = %.9f\n"
+                "clen = %.9f\n"
                 "; frames whose energy varies, in NXmx: "
                 "wavelength = /entry/instrument/beam/incident_wavelength A\n",
-                m_to_ev(x->beam.wavelength_m), x->panels[0].distance_m);
-    fprintf(out, "adu_per_photon = %.9g\nres = %.9g\n", x->gain > 0 ? x->gain : 1.0,
-            1 / x->panels[0].pixel_m);
+                x->panels[0].distance_m);
+    }
+    fprintf(out, "adu_per_photon = %.9g\nres = ", x->gain > 0 ? x->gain : 1.0);
+    write_inverse(out, x->panels[0].pixel_m, style->exact);
     if (x->saturation >= 1)
         fprintf(out, "max_adu = %.10g\n", floor(x->saturation) - 1);
     write_sensor(out, x->panels);
@@ -246,4 +276,31 @@ enum status geom_write(FILE *out, const struct experiment *x, const struct geom_
     for (size_t i = 0; i < x->npanels; i++)
         write_panel(out, i, x, frame, style);
     return write_bad(out, x, e);
+}
+
+enum status geom_panel_rounded(const struct experiment *x, size_t i, const double frame[9],
+                               struct geom_panel *p, struct error *e)
+{
+    const struct geom_style style = {.data = "/", .exact = true};
+    char *text = NULL;
+    size_t length = 0;
+    struct geom g;
+    FILE *out = open_memstream(&text, &length);
+    if (!out)
+        return error_memory(e, "the places of the panels");
+    fprintf(out, "clen = %.9f\nres = ", x->panels[0].distance_m);
+    write_inverse(out, x->panels[0].pixel_m, true);
+    write_panel(out, i, x, frame, &style);
+    const bool good = !ferror(out);
+    if (fclose(out) || !good) {
+        free(text);
+        return error_memory(e, "the places of the panels");
+    }
+    const enum status s = geom_parse("true panels", 1, text, length, 0, &g, e);
+    free(text);
+    if (!s)
+        *p = g.panels[0];
+    geom_free(&g);
+    p->mask = NULL;
+    return s;
 }

@@ -193,4 +193,12 @@ void nxmx_try(struct hdf5_file *f);
 /* hdf5_reader for a master and its data files, for callers that read through the master. */
 void nxmx_try_series(struct hdf5_file *f);
 
+struct geom_panel;
+
+/* Moves the panels of the file `path`, in the beam's coordinate system of struct place, to the true
+ * places that bragg-write stored, and sets *moved.  Does nothing if the file has none.
+ * STATUS_INPUT: the places do not fit to the panels. */
+enum status nxmx_read_true_panels(const char *path, struct geom_panel *panels, size_t npanels,
+                                  bool *moved, struct error *e);
+
 #endif

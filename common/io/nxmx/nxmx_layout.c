@@ -472,6 +472,22 @@ static void put_sensor(struct hdf5_file *f, const struct experiment *x)
     hdf5_whole(f, NXMX_TRUTH "/sensor_layers", x->sampling.smears ? 0 : (uint64_t)p->layers);
 }
 
+/* Writes the true places of misaligned panels: for each panel its outer corner in m, fast and slow,
+ * in the coordinate system of NeXus. */
+static void put_true_panels(struct hdf5_file *f, const struct experiment *x, const double axes[9])
+{
+    const size_t n = x->ntrue_panels;
+    double *values = mem_array(n, 9 * sizeof *values);
+    for (size_t i = 0; i < n; i++) {
+        const struct panel *p = &x->true_panels[i];
+        const double *const vectors[] = {p->origin_m, p->fast, p->slow};
+        for (int k = 0; k < 9; k++)
+            values[9 * i + (size_t)k] = vec_dot(axes + 3 * (k % 3), vectors[k / 3]);
+    }
+    hdf5_reals(f, NXMX_TRUTH "/true_panels", 3, (const hsize_t[]){n, 3, 3}, values);
+    mem_free(values);
+}
+
 static void put_truth(struct hdf5_file *f, const struct nxmx_kind *kind,
                       const struct nxmx_rows *rows)
 {
@@ -487,6 +503,8 @@ static void put_truth(struct hdf5_file *f, const struct nxmx_kind *kind,
     hdf5_real(f, NXMX_TRUTH "/adc_offset", x->adc_offset, NULL);
     hdf5_real(f, NXMX_TRUTH "/gain", x->gain, NULL);
     put_sensor(f, x);
+    if (x->is_misaligned)
+        put_true_panels(f, x, axes);
     for (size_t i = 0; i < x->ncrystals; i++)
         put_crystal(f, &x->crystals[i], i);
     put_pulses(f, x, rows);

@@ -2,10 +2,13 @@
 
 #include <inttypes.h>
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/vec.h"
+#include "io/crystfel/geom.h"
 #include "io/nxmx/nexus.h"
 #include "io/nxmx/nxmx_layout.h"
 #include "io/nxmx/nxmx_rows.h"
@@ -386,4 +389,82 @@ void nxmx_try_series(struct hdf5_file *f)
         (void)H5Pclose(made);
     if (data >= 0)
         (void)H5Dclose(data);
+}
+
+/* --- true places of misaligned panels ------------------------------------------------ */
+
+#define TRUE_PANELS NXMX_TRUTH "/true_panels"
+enum { TRUE_PANELS_MAX = 100000 };
+
+/* Reads the table of true places; the caller frees *values.  *count is the number of panels; 0: the
+ * file has no table. */
+static enum status read_places(struct hdf5_file *f, const char *path, double **values,
+                               size_t *count, struct error *e)
+{
+    hsize_t size[3] = {0};
+    *values = NULL;
+    *count = 0;
+    if (!hdf5_exists(f->id, TRUE_PANELS))
+        return STATUS_OK;
+    const hid_t data = hdf5_open_data(f->id, TRUE_PANELS);
+    const bool fits = hdf5_sizes(data, 3, 3, 9 * TRUE_PANELS_MAX, size) == 3 && size[1] == 3 &&
+                      size[2] == 3 && hdf5_affords(f, size[0] * 9 * sizeof(double));
+    enum status s =
+        fits ? STATUS_OK
+             : error_set(e, STATUS_INPUT, "%s: %s is corrupt; expected a place for each panel",
+                         path, TRUE_PANELS);
+    if (!s) {
+        *count = (size_t)size[0];
+        *values = mem_array(*count, 9 * sizeof **values);
+        s = hdf5_read_numbers(data, path, TRUE_PANELS, H5T_NATIVE_DOUBLE, *values, e);
+    }
+    if (data >= 0)
+        (void)H5Dclose(data);
+    return s;
+}
+
+/* hdf5_reader for the trial process. */
+static void try_places(struct hdf5_file *f)
+{
+    double *values;
+    size_t count;
+    (void)read_places(f, "", &values, &count, NULL);
+    mem_free(values);
+}
+
+/* Moves a panel to the place v[9], in the coordinate system of NeXus.  Returns false if it is
+ * impossible. */
+static bool place_true(const double v[9], struct geom_panel *p)
+{
+    double *const to[] = {p->corner_m, p->fast, p->slow};
+    for (int k = 0; k < 9; k++) {
+        if (!isfinite(v[k]))
+            return false;
+        to[k / 3][k % 3] = k % 3 < 2 ? 0.0 - v[k] : v[k];
+    }
+    return fabs(vec_length(p->fast) - 1.0) < 1e-3 && fabs(vec_length(p->slow) - 1.0) < 1e-3;
+}
+
+enum status nxmx_read_true_panels(const char *path, struct geom_panel *panels, size_t npanels,
+                                  bool *moved, struct error *e)
+{
+    struct hdf5_file f;
+    double *values;
+    size_t count;
+    *moved = false;
+    enum status s = hdf5_open(&f, path, try_places, e);
+    if (s)
+        return s;
+    s = read_places(&f, path, &values, &count, e);
+    hdf5_abort(&f);
+    if (!s && count && count != npanels)
+        s = error_set(e, STATUS_INPUT, "%s: %s has %zu panels; expected %zu", path, TRUE_PANELS,
+                      count, npanels);
+    for (size_t i = 0; i < count && !s; i++)
+        if (!place_true(values + 9 * i, &panels[i]))
+            s = error_set(e, STATUS_INPUT, "%s: %s: panel %zu has an impossible place", path,
+                          TRUE_PANELS, i);
+    *moved = count;
+    mem_free(values);
+    return s;
 }

@@ -97,6 +97,12 @@ struct preset_detector {
     bool counts;  // counts photons above a threshold, else adds up their energies
 };
 
+/* Sets member[npanels] to the number of the group that each panel belongs to, for the groups
+ * `name`: "modules" or "quadrants".  The panels are those of a detector whose modules have places
+ * of their own.  Returns the number of groups; 0: the detector has no such groups. */
+size_t preset_groups(const struct preset_detector *d, const char *name, size_t npanels,
+                     int32_t *member);
+
 /* Returns number `index` of the list, or NULL after its end. */
 const struct preset_detector *preset_at(size_t index);
 

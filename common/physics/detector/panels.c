@@ -467,3 +467,56 @@ void preset_places(const struct preset_detector *d, double distance_m, struct pl
         };
     }
 }
+
+/* --- groups of panels ---------------------------------------------------------------- */
+
+static size_t quadrant_of_4(size_t module)
+{
+    return module / 4;
+}
+
+static size_t quadrant_of_8(size_t module)
+{
+    return module / 8;
+}
+
+static size_t quadrant_of_16(size_t module)
+{
+    return module / 16;
+}
+
+static size_t jungfrau_16m_quadrant(size_t module)
+{
+    return module / 16 * 2 + module % 4 / 2;
+}
+
+/* Detectors whose modules have places of their own: the quadrant of such a module, and how many of
+ * them, one after the other, are one mechanical module. */
+static const struct {
+    struct preset_stand (*stand)(size_t module);
+    size_t (*quadrant)(size_t module);
+    size_t unit_modules;
+} groups[] = {{agipd, quadrant_of_4, 1},
+              {cspad, quadrant_of_8, 1},
+              {epix10k, quadrant_of_16, 4},
+              {jungfrau_16m, jungfrau_16m_quadrant, 1}};
+
+size_t preset_groups(const struct preset_detector *d, const char *name, size_t npanels,
+                     int32_t *member)
+{
+    const bool modules = strcmp(name, "modules") == 0, quadrants = strcmp(name, "quadrants") == 0;
+    size_t kind = 0, count = 0;
+    while (kind < sizeof groups / sizeof *groups && groups[kind].stand != d->stand)
+        kind++;
+    if (!d->nplaces || kind == sizeof groups / sizeof *groups || npanels % d->nplaces ||
+        (!modules && !quadrants))
+        return 0;
+    for (size_t i = 0; i < npanels; i++) {
+        const size_t place = i / (npanels / d->nplaces);
+        const size_t group =
+            modules ? place / groups[kind].unit_modules : groups[kind].quadrant(place);
+        member[i] = (int32_t)group;
+        count = group + 1 > count ? group + 1 : count;
+    }
+    return count;
+}
