@@ -173,12 +173,12 @@ enum status tiff_header(FILE *in, const char *path, size_t size, struct image_he
 }
 
 /* Reads all strips into bytes[count * pixel size], whose size must be that of the strips. */
-static void read_strips(struct tiff *t, uint8_t *bytes, size_t all)
+static void read_strips(struct tiff *t, int64_t slow, uint8_t *bytes, size_t all)
 {
     const uint32_t strips = count_of(t, STRIPS);
     size_t done = 0;
-    if (strips != count_of(t, STRIP_BYTES))
-        refuse(t, "the file is corrupt: the numbers of strips differ");
+    if (strips != count_of(t, STRIP_BYTES) || strips > slow)
+        refuse(t, "the file is corrupt: the number of strips is not possible");
     for (uint32_t i = 0; i < strips && !t->status; i++) {
         const uint64_t at = value_of(t, STRIPS, i, 0), n = value_of(t, STRIP_BYTES, i, 0);
         if (!t->status && (n > all - done || at > t->size || n > t->size - at)) {
@@ -209,7 +209,7 @@ enum status tiff_read(FILE *in, const char *path, size_t size, struct image_file
     if (t.status)
         return t.status;
     uint8_t *bytes = mem_room(count * p.size);
-    read_strips(&t, bytes, count * p.size);
+    read_strips(&t, f->slow, bytes, count * p.size);
     const enum status s =
         t.status ? t.status : pixel_bytes_take(&p, bytes, count, &f->image, path, e);
     mem_free(bytes);
