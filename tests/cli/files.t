@@ -259,7 +259,7 @@ is 'a table of reflections: a column of a user is not guessed' "$(braggpipe colu
  15 background photons of other origin, in these brightest pixels
  16 mine ? not known"
 head -n 1 truth.tsv | tr '\t' '\n' >names
-is 'braggpipe columns without a file names all columns' "$(braggpipe columns | awk '/^  / { print $1 }' | grep -vx -c -f names)" 28
+is 'braggpipe columns without a file names all columns' "$(braggpipe columns | awk '/^  / { print $1 }' | grep -vx -c -f names)" 30
 printf 'frame\tverdict\n0\tgood\n' >fits.tsv
 is 'a table of another kind is refused' "$(braggpipe columns fits.tsv 2>&1; echo $?)" "braggpipe: fits.tsv: not a ground-truth table; expected a table of bragg-orient --truth, bragg-serve --sent or bragg-write --reflections=FILE.tsv
 3"
