@@ -141,8 +141,8 @@ enum status population_list(struct population *p, enum vary_name name, const dou
     v->values[1] = -INFINITY;
     for (size_t i = 0; i < count; i++) {
         v->gaps = v->gaps || isnan(values[i]);
-        v->values[0] = fmin(v->values[0], vary_SI(name, values[i]));  // fmin ignores NaN
-        v->values[1] = fmax(v->values[1], vary_SI(name, values[i]));
+        v->values[0] = fmin(v->values[0], vary_SI((int)name, values[i]));  // fmin ignores NaN
+        v->values[1] = fmax(v->values[1], vary_SI((int)name, values[i]));
     }
     return STATUS_OK;
 }
