@@ -203,7 +203,7 @@ bool population_spread(const struct population *p, uint64_t seed, uint64_t frame
     const enum vary_name name = p->varied[VARY_MOSAIC].kind ? VARY_MOSAIC : VARY_MOSAIC_RMS;
     if (!p->varied[name].kind)
         return false;
-    const double drawn_rad = vary_draw(p, name, seed, frame, lattice);
+    const double drawn_rad = vary_draw(p, (int)name, seed, frame, lattice);
     *spread_rad = isnan(drawn_rad) ? *spread_rad : drawn_rad;
     return !isnan(drawn_rad);
 }
