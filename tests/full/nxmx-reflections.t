@@ -94,7 +94,8 @@ check 'rows of text are those of the frames' /usr/bin/python3 -c 'import braggpi
 for frame in braggpipe.open("all.rec"):
     text = numpy.genfromtxt(f"text/t_{frame.number:03}.tsv", names=True, delimiter="\t", ndmin=1)
     for name in text.dtype.names[1:]:
-        assert numpy.allclose(text[name], frame.reflections[name], rtol=1e-6, atol=1e-5), name
+        digits = 1e-5 if name == "z" else 1e-6  # text has six digits of z
+        assert numpy.allclose(text[name], frame.reflections[name], rtol=digits, atol=1e-5), name
     assert (text["frame"] == frame.number).all()'
 cp text/t_00[0-4].* text/*.index again
 rm again/t_003.tsv
