@@ -84,7 +84,7 @@ static const struct field panel_fields[] = {
 };
 TABLE(panel);
 
-/* What the place of a misaligned panel decides.  All else is that of the panel. */
+/* The members of a misaligned panel that differ from those of the nominal panel. */
 static const struct field true_panel_fields[] = {
     MEMBER(beam_fast_m, REAL),
     MEMBER(beam_slow_m, REAL),

@@ -221,8 +221,10 @@ static void smear_reflection(const struct smear_band *b, const struct smear_cell
     struct patch p = {.band = b, .cells = cells};
     const struct panel *panel = b->panel;
     open_patch(&p, t->shares + t->begin[number], t->begin[number + 1] - t->begin[number]);
-    for (int64_t slow = reach_of(&p, 1, false); slow < reach_of(&p, 1, true); slow++)
-        for (int64_t fast = reach_of(&p, 0, false); fast < reach_of(&p, 0, true); fast++) {
+    const int64_t begin[2] = {reach_of(&p, 0, false), reach_of(&p, 1, false)};
+    const int64_t end[2] = {reach_of(&p, 0, true), reach_of(&p, 1, true)};
+    for (int64_t slow = begin[1]; slow < end[1]; slow++)
+        for (int64_t fast = begin[0]; fast < end[0]; fast++) {
             const int64_t on[2] = {fast - panel->grid_fast, slow - panel->grid_slow};
             struct share share = t->reflection[number];
             if (!pixel_is_computed(panel, on[0], on[1]))

@@ -106,7 +106,7 @@ static enum status take_collection(struct search *s, const struct geom_group *al
     return status;
 }
 
-/* Sets the error that there is no group `name`.  The message lists the first names that there are.
+/* Sets the error that there is no group `name`.  The message lists the first groups of the file.
  */
 static enum status refuse_name(const struct geom *g, const char *path, const char *name,
                                struct error *e)
