@@ -92,6 +92,18 @@ void outlet_disconnect(struct outlet *o)
     o->source = NULL;
 }
 
+struct outlet *outlet_leave(struct outlet *o)
+{
+    struct outlet *rest = NULL;
+    if (o->source && o->kind != OUTLET_END) {
+        rest = mem_array(1, sizeof *rest);
+        rest->source = o->source;
+        o->source = NULL;
+    }
+    outlet_disconnect(o);
+    return rest;
+}
+
 int outlet_file(const struct outlet *o)
 {
     int file = -1;

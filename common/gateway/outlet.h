@@ -33,6 +33,12 @@ enum status outlet_connect(struct outlet *o, const char *endpoint, struct error 
 /* Takes no further message from that bragg-serve, and releases the current message. */
 void outlet_disconnect(struct outlet *o);
 
+/* Does what outlet_disconnect does, but keeps the connection, because a bragg-serve whose last
+ * messages no client takes does not end.  Returns an outlet for these messages, which has only
+ * outlet_message, outlet_drop and outlet_close.  NULL: not connected, or the current message ends
+ * the series. */
+struct outlet *outlet_leave(struct outlet *o);
+
 /* Returns the file descriptor that becomes readable when messages arrive.  -1: not connected, or
  * there is a current message. */
 int outlet_file(const struct outlet *o);

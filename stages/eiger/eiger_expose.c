@@ -275,6 +275,15 @@ static bool monitor_waits(const struct eiger *v)
     return http_waits(v->http, HTTP_WAIT_NEXT) || http_waits(v->http, HTTP_WAIT_NEWEST);
 }
 
+/* Returns true if messages of a series that is over may still come. */
+static bool drops_messages(const struct eiger *v)
+{
+    bool any = false;
+    for (int i = 0; i < EIGER_PAST_MAX; i++)
+        any = any || v->past[i].rest;
+    return any;
+}
+
 /* Ends a series whose bragg-serve has died and was started again: images of the dead process may
  * be lost. */
 static void fail_if_restarted(struct eiger *v)
@@ -296,7 +305,7 @@ int eiger_turn(struct eiger *v)
 {
     eiger_reap(v);
     if (!v->child)
-        return monitor_waits(v) ? WAIT_MS : IDLE_MS;
+        return monitor_waits(v) || drops_messages(v) ? WAIT_MS : IDLE_MS;
     v->child_ended = v->child_ended || eiger_has_ended(v->child, &v->child_failed);
     const enum outlet_kind kind = outlet_message(v->outlet);
     if (v->state == EIGER_CONFIGURE && kind == OUTLET_START)

@@ -175,9 +175,24 @@ bool eiger_has_ended(pid_t child, bool *failed)
     return pid == child || pid < 0;
 }
 
+/* Drops the messages that come after the images of a series.  Among them may be images that changed
+ * places, and bragg-serve waits until they are taken. */
+static void drop_rest(struct eiger_past *p)
+{
+    enum outlet_kind kind = OUTLET_NOTHING;
+    while (p->rest && kind != OUTLET_END && (kind = outlet_message(p->rest)) != OUTLET_NOTHING)
+        outlet_drop(p->rest);
+    if (kind != OUTLET_END)
+        return;
+    outlet_close(p->rest);
+    p->rest = NULL;
+}
+
 /* Cleans up after a pipeline that has ended. */
 static void end_past(struct eiger *v, struct eiger_past *p)
 {
+    outlet_close(p->rest);
+    p->rest = NULL;
     folder_remove(p->folder);
     files_collect(&v->files, p->run);
     p->child = 0;
@@ -187,6 +202,7 @@ void eiger_reap(struct eiger *v)
 {
     for (int i = 0; i < EIGER_PAST_MAX; i++) {
         struct eiger_past *p = &v->past[i];
+        drop_rest(p);
         if (p->child && clock_ns() - p->since_ns > p->limit_ns)
             (void)kill(-p->child, SIGKILL);
         bool failed;
@@ -210,7 +226,6 @@ void eiger_remove_mask(const struct eiger *v)
 /* Ends the pipeline of the series, and lets reap wait for its end. */
 static void end_child(struct eiger *v)
 {
-    outlet_disconnect(v->outlet);
     eiger_remove_mask(v);
     char path[PATH_MAX + 8];
     eiger_name_file(v, ".yaml", path, sizeof path);
@@ -239,11 +254,13 @@ static void end_child(struct eiger *v)
                                  .limit_ns = complete ? WRITE_NS : KILL_NS,
                                  .run = v->run,
                                  .writes = v->writes,
-                                 .stopped = !complete};
+                                 .stopped = !complete,
+                                 .rest = complete ? outlet_leave(v->outlet) : NULL};
         (void)snprintf(p->folder, sizeof p->folder, "%s", v->series_folder);
         if (!complete)
             (void)kill(v->child, SIGTERM);
     }
+    outlet_disconnect(v->outlet);
     v->child = 0;
     v->child_ended = v->child_failed = false;
 }
@@ -323,7 +340,7 @@ void eiger_close(struct eiger *v)
     if (v->outlet)
         eiger_end_series(v);
     for (int i = 0; i < EIGER_PAST_MAX; i++)
-        if (v->past[i].child && v->past[i].writes) {
+        if (v->past[i].child && !v->past[i].stopped) {
             v->past[i].since_ns = clock_ns();
             v->past[i].limit_ns = KILL_NS;
             (void)kill(v->past[i].child, SIGTERM);

@@ -128,6 +128,10 @@ is 'a line at the end of a series counts them' "$(sort -u message)" \
 	"$(awk '{ printf "bragg-eiger: warning: series %d: %d of 16 images did not leave after their triggers, because the pipeline file has bragg-serve --inject\n", NR, $2 }' taken)"
 check 'most images leave' awk '$1 + $2 < 16 || $1 < 8 || $2 < 2 { exit 1 }' taken
 ended 'lost images leave nothing'
+sed 's/inject=.*"/inject=swap:1"/' faulty.yaml >holding.yaml
+eiger --initialized --pipeline=holding.yaml
+check 'an image that comes after the end of its series' client held
+ended 'an image after the end: the end'
 eiger --initialized --pipeline=part.yaml
 check 'a stage that dies between triggers' client killed
 is 'the state error has its line' "$(cat taken)" 'bragg-run: warning: serve was killed by signal 9: started again'

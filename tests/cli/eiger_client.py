@@ -1020,6 +1020,15 @@ def lost():
     assert len(fates) == 16 and 1 <= fates.count("withheld") <= value("lost", "braggpipe/status") and fates.count("taken") >= 8, fates
 
 
+def held():
+    """An image that its pipeline holds back until the series is over: the pipeline ends all the same."""
+    setup(nimages=1, ntrigger=1, frame_time=0.02, trigger_mode="inte")
+    C.ask("PUT", "/braggpipe/api/1/config/truth", '{"value": "enabled"}')
+    command("arm")
+    sequence(pulse(0.02, name=TRIGGER), 1)
+    assert [line["fate"] for line in truth(1)] == ["taken"]
+
+
 def pids():
     return [int(name) for name in os.listdir("/proc") if name.isdigit()]
 
