@@ -61,8 +61,8 @@ void chain_stage(const struct bench *b, char *command, const char *name, const c
                    length ? " | " : "", name, trace, options);
 }
 
-void chain_still(const struct bench *b, char *command, int64_t edge, int64_t frames,
-                 const char *more)
+void chain_recipes(const struct bench *b, char *command, int64_t edge, int64_t frames,
+                   const char *more)
 {
     char options[256];
     command[0] = '\0';
@@ -74,6 +74,12 @@ void chain_still(const struct bench *b, char *command, int64_t edge, int64_t fra
     (void)snprintf(options, sizeof options, "--frames=%" PRId64 " --random --seed=7 %s", frames,
                    more);
     chain_stage(b, command, "bragg-orient", options);
+}
+
+void chain_still(const struct bench *b, char *command, int64_t edge, int64_t frames,
+                 const char *more)
+{
+    chain_recipes(b, command, edge, frames, more);
     chain_stage(b, command, "bragg-intensity", "--threads=1");
 }
 

@@ -28,8 +28,10 @@ struct run {
  * statistics, and traces with --profile. */
 void chain_stage(const struct bench *b, char *command, const char *name, const char *options);
 
-/* A command for stills of the "one step" workload up to the photons; `more` are further
- * options of bragg-orient. */
+/* A command for recipes of stills of the "one step" workload; `more` are further options of
+ * bragg-orient.  chain_still also computes the photons. */
+void chain_recipes(const struct bench *b, char *command, int64_t edge, int64_t frames,
+                   const char *more);
 void chain_still(const struct bench *b, char *command, int64_t edge, int64_t frames,
                  const char *more);
 

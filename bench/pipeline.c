@@ -143,9 +143,11 @@ enum { FEW = 2 };
 /* What is between the crystal and the disk. */
 static const struct kind {
     const char *name, *water_um, *suffix;
+    bool fused;  // background and noise are in the program of bragg-intensity
 } KINDS[] = {
-    {"background of 3 photons, compressed", "7.5", "cbf"},
-    {"background of 40 photons, SMV", "100", "img"},
+    {"background of 3 photons, compressed", "7.5", "cbf", false},
+    {"background of 3 photons, compressed, --fuse", "7.5", "cbf", true},
+    {"background of 40 photons, SMV", "100", "img", false},
 };
 enum { NKINDS = sizeof KINDS / sizeof *KINDS };
 
@@ -160,11 +162,21 @@ struct chain {
 static enum status run_frames(const struct chain *c, int64_t frames, int64_t round, struct run *r,
                               struct error *e)
 {
-    char command[COMMAND_MAX], name[64];
-    chain_still(c->b, command, c->edge, frames, "");
-    chain_rest(c->b, command, c->kind->water_um, c->kind->suffix, "");
-    (void)snprintf(name, sizeof name, "pipeline-%s-%" PRId64 "-%" PRId64, c->kind->suffix, frames,
-                   round);
+    const struct kind *kind = c->kind;
+    char command[COMMAND_MAX], name[64], options[96];
+    if (kind->fused) {
+        chain_recipes(c->b, command, c->edge, frames, "");
+        (void)snprintf(options, sizeof options, "--fuse='background --water=%s' --fuse=noise",
+                       kind->water_um);
+        chain_stage(c->b, command, "bragg-intensity", options);
+        (void)snprintf(options, sizeof options, "frame_%%04d.%s", kind->suffix);
+        chain_stage(c->b, command, "bragg-write", options);
+    } else {
+        chain_still(c->b, command, c->edge, frames, "");
+        chain_rest(c->b, command, kind->water_um, kind->suffix, "");
+    }
+    (void)snprintf(name, sizeof name, "pipeline-%s%s-%" PRId64 "-%" PRId64, kind->suffix,
+                   kind->fused ? "-fused" : "", frames, round);
     return chain_run(c->b, name, command, r, e);
 }
 

@@ -75,6 +75,18 @@ struct engine_after {
 };
 
 struct derive_request;
+struct crc32c_piece;
+
+/* Takes the photons of a frame in parts, while they are in the cache: those of pixels `first` to
+ * first + count - 1, where `first` is a multiple of ENGINE_PART.  May change photons[count], and
+ * continues *sum, the checksum of what it makes of them.  Returns false if it cannot.  All threads
+ * call it at once, in any order. */
+enum { ENGINE_PART = 64 };
+struct engine_taker {
+    bool (*take)(void *context, int64_t first, int64_t count, float *photons,
+                 struct crc32c_piece *sum);
+    void *context;
+};
 
 struct plan;  // data that an engine prepares once per experiment
 
@@ -103,6 +115,13 @@ struct engine {
      * finite), or photons that are not finite; the text names the first such pixel. */
     enum status (*run)(struct plan *plan, const struct recipe *recipe, float *pixels,
                        atomic_uint_fast64_t *rows, struct error *e);
+
+    /* Computes a frame as `run` does, but gives the photons to *taker, and *sum the checksum of all
+     * parts.  Returns false if the plan or the recipe needs the whole image, if the recipe is bad
+     * or if *taker has refused a part: the caller then calls `run`, which has the errors.  NULL:
+     * the engine makes no parts. */
+    bool (*run_parts)(struct plan *plan, const struct recipe *recipe,
+                      const struct engine_taker *taker, uint32_t *sum, atomic_uint_fast64_t *rows);
 
     /* Prepares the plan for `develop`.  Called at most once, after `create`.  The data that *after
      * points to must outlive the plan.  The engine accepts background and then noise, as far as it

@@ -569,6 +569,28 @@ static enum status make_background(struct background *o, const struct recipe *r,
     return o->streak_photons > 0 ? add_streak(o, x, r, photons, e) : STATUS_OK;
 }
 
+enum status background_of(void *state, const struct recipe *r, const float **photons,
+                          struct error *e)
+{
+    struct background *o = state;
+    enum status s =
+        r->nsources ? check_tables(o, o->experiment, r->sources, r->nsources, e) : STATUS_OK;
+    if (!s && !o->started)
+        s = background_start(o, e);
+    if (s)
+        return s;
+    const bool ice = has_ice(o, r);
+    const double amount = amount_of(o, r);
+    if (!r->nsources && amount == 1.0 && !(o->streak_photons > 0) && !(o->flat_photons > 0))
+        return usual_background(o, r, ice, photons, e);
+    /* the frame has a spectrum of its own, another amount of matter, a streak, or flat background
+     */
+    if (!o->own)
+        o->own = mem_array((size_t)experiment_pixels(o->experiment), sizeof *o->own);
+    *photons = o->own;
+    return make_background(o, r, ice, amount, e);
+}
+
 static enum status background_frame(void *state, struct frame *f, struct error *e)
 {
     struct background *o = state;
@@ -580,30 +602,15 @@ static enum status background_frame(void *state, struct frame *f, struct error *
                          " has no float32 photons. Put bragg-background before bragg-noise in the "
                          "pipe",
                          r->id);
-    const enum status seen =
-        r->nsources ? check_tables(o, o->experiment, r->sources, r->nsources, e) : STATUS_OK;
-    if (seen)
-        return seen;
-    if (o->card.plan && !f->reflections.npixels)
-        return gpu_postprocess_frame(&o->card, f, 0, e);
-    enum status s = gpu_postprocess_fetch(&o->card, &f->image, e);
-    if (!s && !o->started)
-        s = background_start(o, e);
-    if (s)
-        return s;
-    const bool ice = has_ice(o, r);
-    const double amount = amount_of(o, r);
-    const float *photons;
-    if (!r->nsources && amount == 1.0 && !(o->streak_photons > 0) && !(o->flat_photons > 0)) {
-        s = usual_background(o, r, ice, &photons, e);
-        return s ? s : add_background(o->experiment, f, photons, e);
+    if (o->card.plan && !f->reflections.npixels) {
+        const enum status seen =
+            r->nsources ? check_tables(o, o->experiment, r->sources, r->nsources, e) : STATUS_OK;
+        return seen ? seen : gpu_postprocess_frame(&o->card, f, 0, e);
     }
-    /* the frame has a spectrum of its own, another amount of matter, a streak, or flat background
-     */
-    if (!o->own)
-        o->own = mem_array(count, sizeof *o->own);
-    s = make_background(o, r, ice, amount, e);
-    return s ? s : add_background(o->experiment, f, o->own, e);
+    const float *photons;
+    enum status s = gpu_postprocess_fetch(&o->card, &f->image, e);
+    s = s ? s : background_of(o, r, &photons, e);
+    return s ? s : add_background(o->experiment, f, photons, e);
 }
 
 static void close_background(void *state)

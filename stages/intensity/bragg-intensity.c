@@ -406,6 +406,9 @@ static const char *intensity_report(void *state)
     struct intensity *o = state;
     int at = snprintf(o->figures, sizeof o->figures, "\"setups\":%" PRIu64, o->setups);
     at += engine_figures(o->engine, o->plan, o->figures + at, sizeof o->figures - (size_t)at);
+    if (o->engine && o->engine->run_parts && o->fuse.n)
+        (void)snprintf(o->figures + at, sizeof o->figures - (size_t)at,
+                       ",\"frames_joined\":%" PRIu64, o->fuse.joined);
     if (o->engine && o->engine->card)
         (void)snprintf(o->figures + at, sizeof o->figures - (size_t)at,
                        ",\"gpu_images_given\":%" PRIu64, o->fuse.given);

@@ -215,10 +215,73 @@ static enum status render(struct fuse *f, struct frame *frame, size_t pixels,
     return s || !f->harmonic ? s : harmonic_image_add(f->harmonic, frame, rows, e);
 }
 
+/* --- frames whose rows pass all stages while they are in the cache ------------------ */
+
+struct joined {
+    const float *background;  // NULL: none
+    struct noise_plan *noise;
+    uint64_t seed, id;
+    struct image adu;
+};
+
+/* Callback of struct engine_taker: adds background and noise to a part of a frame. */
+static bool take_part(void *context, int64_t first, int64_t count, float *photons,
+                      struct crc32c_piece *sum)
+{
+    const struct joined *j = context;
+    for (int64_t i = 0; i < count && j->background; i++)
+        photons[i] += j->background[first + i];
+    return noise_part(j->noise, j->seed, j->id, first, count, photons, &j->adu, sum);
+}
+
+/* Prepares the work of the guests on a frame.  Returns false if they need the whole image. */
+static bool prepare_parts(struct fuse *f, const struct frame *frame, struct joined *j)
+{
+    struct error none;
+    void *const background = state_of(f, &stage_background), *const noise =
+                                                                 state_of(f, &stage_noise);
+    if (!f->engine->run_parts || f->taken || !f->looked || !noise || f->reflections ||
+        f->harmonic || frame->planes.count)
+        return false;
+    j->noise = noise_by_parts(noise, &frame->recipe);
+    j->seed = noise_seed(noise, &frame->recipe);
+    j->id = frame->recipe.id;
+    return j->noise && (!background || background_of(background, &frame->recipe, &j->background,
+                                                     &none) == STATUS_OK);
+}
+
+/* Computes the image of a frame in parts.  Returns false if this is not possible, or if a stage
+ * refuses a part: then the stages work one after the other, and have the error. */
+static bool join_stages(struct fuse *f, struct frame *frame, size_t pixels,
+                        atomic_uint_fast64_t *rows)
+{
+    struct joined j = {.adu = {.memory = frame->image.memory}};
+    const struct engine_taker taker = {take_part, &j};
+    enum pixel_type type;
+    if (!prepare_parts(f, frame, &j))
+        return false;
+    (void)noise_asked(state_of(f, &stage_noise), &type);
+    image_allocate(&j.adu, type, UNIT_ADU, pixels);
+    noise_parts_begin(j.noise);
+    j.adu.has_sum = f->engine->run_parts(f->plan, &frame->recipe, &taker, &j.adu.sum, rows);
+    if (!j.adu.has_sum) {
+        image_free(&j.adu);
+        atomic_store(rows, 0);
+        return false;
+    }
+    noise_parts_end(j.noise);
+    f->joined++;
+    image_free(&frame->image);
+    frame->image = j.adu;
+    return true;
+}
+
 enum status fuse_frame(struct fuse *f, struct frame *frame, size_t pixels,
                        atomic_uint_fast64_t *rows, struct error *e)
 {
     struct image_memory *const last = frame->image.memory;
+    if (join_stages(f, frame, pixels, rows))
+        return STATUS_OK;
     frame->image.memory = f->taken < f->n ? &f->own.memory : last;
     enum status s = render(f, frame, pixels, rows, e);
     if (!s && !f->taken && !f->looked && frame->recipe.nlattices) {

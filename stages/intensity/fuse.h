@@ -37,6 +37,7 @@ struct fuse {
     struct engine_pins pins;
     const struct card *card;  // GPU on which images may stay; NULL: this process reads them
     uint64_t given;           // number of images that stayed on the GPU
+    uint64_t joined;          // number of frames whose rows passed all stages while in the cache
 };
 
 /* Opens the stages that `texts` describe: each text is the name of a stage, followed by its

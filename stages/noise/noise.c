@@ -436,6 +436,22 @@ static void run_nanobragg(struct noise_stage *o, uint64_t seed, uint64_t id, flo
     mem_free(wide);
 }
 
+static void set_pulse(struct noise_stage *o, const struct recipe *r)
+{
+    if (o->switching.on)
+        noise_set_pulse(o->plan, gain_switching_energy_keV(o->experiment, r),
+                        pulse_place(&o->experiment->pulse_ids, r->id));
+}
+
+struct noise_plan *noise_by_parts(void *state, const struct recipe *recipe)
+{
+    struct noise_stage *o = state;
+    if (!o->plan || o->psf.kind != PSF_NONE)
+        return NULL;
+    set_pulse(o, recipe);
+    return o->plan;
+}
+
 static enum status noise_frame(void *state, struct frame *f, struct error *e)
 {
     struct noise_stage *o = state;
@@ -466,9 +482,7 @@ static enum status noise_frame(void *state, struct frame *f, struct error *e)
     float *photons = f->image.pixels;
     if (o->photons)
         photons = memcpy(o->photons, photons, count * sizeof *photons);
-    if (o->switching.on)
-        noise_set_pulse(o->plan, gain_switching_energy_keV(o->experiment, &f->recipe),
-                        pulse_place(&o->experiment->pulse_ids, id));
+    set_pulse(o, &f->recipe);
     if (o->generator == GENERATOR_NANOBRAGG)
         run_nanobragg(o, seed, id, photons, &adu);
     else

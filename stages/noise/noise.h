@@ -18,6 +18,10 @@ enum status noise_start(void *state, struct error *e);
  * NULL: the noise is that of noisify (--generator=nanobragg). */
 const struct noise *noise_asked(const void *state, enum pixel_type *type);
 
+/* Returns the plan whose noise_part does the work of a frame that has neither derivatives nor
+ * reflections, after `begin` without noise_defer.  NULL: only the stage itself can do it. */
+struct noise_plan *noise_by_parts(void *state, const struct recipe *recipe);
+
 /* Returns the seed of a frame: --seed, or else that of its recipe. */
 uint64_t noise_seed(const void *state, const struct recipe *recipe);
 

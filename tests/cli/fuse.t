@@ -7,11 +7,11 @@ awk 'BEGIN { for (s = 0; s <= 1; s += 0.02) print s, 8 * exp(-5 * s * s) + 2 }' 
 stol="'--stol=$PWD/my table' --thickness=50 --molecular-weight=28"
 
 # What comes before; the options are of each case.
-geometry='' orient=''
+geometry='' orient='' size='--detpixels=100' frames=3
 recipes() {
 	# shellcheck disable=SC2086 # options are words
-	bragg-geometry --detpixels=100 --pixel=0.8 --distance=120 --ncells=8 $geometry |
-		bragg-orient --quiet --frames=3 --seed=7 $orient
+	bragg-geometry $size --pixel=0.8 --distance=120 --ncells=8 $geometry |
+		bragg-orient --quiet --frames=$frames --seed=7 $orient
 }
 
 # INTENSITY BACKGROUND NOISE, '' for a stage that is left out: into this folder
@@ -31,11 +31,11 @@ same() {
 	rm -rf programs one_program
 	for way in programs one_program; do
 		mkdir "$way"
-		(cd "$way" && $way "$@") || complain "$name: $way failed"
+		(cd "$way" && $way "$@") 2>"said_$way" || complain "$name: $way failed"
 	done
 	is "$name: one program writes as many bytes as three" "$(cat one_program/* | wc -c)" "$(cat programs/* | wc -c)"
 	check "$name: files of three programs" diff -r programs one_program
-	is "$name: four files" "$(find one_program -name 'n*' | wc -l)" 4
+	is "$name: all files, and their index" "$(find one_program -name 'n*' | wc -l)" $((frames + 1))
 }
 
 orient='--random --lattices=2 --mosaic=0.5 --mosaic-domains=2'
@@ -46,6 +46,22 @@ is 'the history names all stages' "$(tr '\n' ' ' <stages)" "$(for stage in \
 check 'a frame of one program can be recomputed by three' bragg-replay --recompute one_program/n_1.img
 same 'cpu engine in double precision' '--precision=double' '' '--bits=32 --gain=3.5 --saturation=900'
 geometry='--oversample=1 --thickness=450 --absorption=300 --layers=3 --dispersion=1 --dispersion-steps=3' orient='--random --wavelength-jitter=0.01'
+# joins NAME FRAMES INTENSITY BACKGROUND NOISE: as many frames pass all stages row by row
+joins() {
+	name=$1 want=$2 file=j_%d.img
+	shift 2
+	rm -f joined
+	one_program "$1 --stats=joined" "$2" "$3" 2>said
+	is "$name" "$(sed -n 's/.*"frames_joined":\([0-9]*\).*/\1/p' joined)" "$want"
+}
+joins 'rows pass all stages, after the first frame' 2 '--threads=2' '--water=0.1 --jitter=10' '--seed=9'
+joins 'reflections need the whole image' 0 '--reflections' '--water=0.1' '--seed=9'
+joins 'a point spread needs the whole image' 0 '' '--water=0.1' '--psf=gauss'
+size='--detpixels=77,50' orient='--random --lattices=2 --hit-rate=0.6'
+frames=6 geometry='--cut=1,2'
+same 'two panels, rows of an odd length, blank frames' '--threads=3' '--flat=0.5 --water=1' '--bits=32 --saturation=40 --dead=0.02 --hot=0.01 --flicker=0.1'
+is 'the same pixels are saturated' "$(sed -n 's/.*saturated/saturated/p' said_one_program)" "$(sed -n 's/.*saturated/saturated/p' said_programs)"
+size='--detpixels=100' frames=3
 same 'reference engine, spectra of their own' '--engine=reference' "$stol --water=2" ''
 same 'point spread' '' '--water=1' '--psf=fiber --psf-fwhm=600 --no-poisson'
 same 'defects of the detector give the same bytes' '--reflections' '--water=1' '--dead=0.01 --hot=0.01 --beamstop=4 --psf=gauss'

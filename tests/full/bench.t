@@ -43,7 +43,7 @@ check 'background, noise, wire, files and pipelines are timed' \
 check 'the other results are JSON' parses rest.jsonl
 is 'each part has results' "$(sed 's/.*"part": "\([a-z]*\).*/\1/' rest.jsonl | uniq | tr '\n' ' ')" \
 	'machine background noise stream transport output cold pipeline diagnose '
-is 'the chain is timed with compressed output too' "$(grep -c '"part": "pipeline", "kind": ' rest.jsonl)" 2
+is 'the chain is timed with compressed output too' "$(grep -c '"part": "pipeline", "kind": ' rest.jsonl)" 3
 is 'the engine is set up once' "$(sed -n 's/.*"setups": \([0-9]*\), "setup_hits": \([0-9]*\).*/\1 \2/p' rest.jsonl)" '1 2'
 rm rest.jsonl
 

@@ -12,7 +12,7 @@ enum { ROWS_MAX = 5000 };
 
 static void open_bands(struct bands *b, int64_t rows, int threads)
 {
-    bands_open(b, rows, threads);
+    bands_open(b, rows, threads, 1);
 }
 
 /* Every number of rows and threads, and takers that are fewer or slower than planned. */

@@ -38,6 +38,7 @@ struct plan {
     const struct closed_kernels *closed;  // compute crystals instead of `kernels`; NULL: not used
     bool sums;                            // form checksums; the rows follow one another in the
                                           // image
+    bool parts;                           // `run_parts` can do it: nothing needs the whole image
     bool has_sum;                         // `sum` is the checksum of the last run
     uint32_t sum;
     char description[64];
@@ -77,6 +78,15 @@ static bool rows_follow(const struct experiment *x)
         pixels += x->panels[i].fast_pixels * x->panels[i].slow_pixels;
     }
     return true;
+}
+
+/* Returns true if all rows have the same length. */
+static bool rows_are_alike(const struct experiment *x)
+{
+    bool alike = true;
+    for (size_t i = 1; i < x->npanels; i++)
+        alike = alike && x->panels[i].fast_pixels == x->panels[0].fast_pixels;
+    return alike;
 }
 
 /* Refuses --faint for images whose terms are not those of the dense loop and of spots. */
@@ -136,8 +146,10 @@ static enum status cpu_create(struct plan **plan, const struct experiment *exper
     if (!status && !closed && options->reflections && kernels->dense && !p->smear &&
         !(options->faint > 0.0))
         p->shares = dense_frame_open((size_t)experiment_rows(experiment), p->threads);
-    p->sums = !closed && options->sums && !p->footprint && !p->diffuse && !p->smear &&
-              rows_follow(experiment);
+    const bool by_rows =
+        !closed && !p->footprint && !p->diffuse && !p->smear && rows_follow(experiment);
+    p->sums = by_rows && options->sums;
+    p->parts = by_rows && rows_are_alike(experiment) && !options->reflections;
     if (status)
         cpu_destroy(&p);
     *plan = p;
@@ -261,6 +273,26 @@ static enum status cpu_run(struct plan *plan, const struct recipe *recipe, float
     }
     cpu_job_close(&job);
     return status;
+}
+
+static bool cpu_run_parts(struct plan *plan, const struct recipe *recipe,
+                          const struct engine_taker *taker, uint32_t *sum,
+                          atomic_uint_fast64_t *rows)
+{
+    struct cpu_job job;
+    struct error none;
+    if (!plan->parts)
+        return false;
+    (void)moved_to(&plan->moved, recipe);
+    bool good = cpu_job_open(&job, plan->experiment, plan->tables, recipe, &none) == STATUS_OK &&
+                !recipe_is_dark(plan->experiment, recipe);
+    if (good) {
+        job.sum = sum;
+        choose_paths(plan, &job, plan->faint);
+        good = cpu_frame_parts(plan->kernels, &job, plan->threads, taker, rows);
+    }
+    cpu_job_close(&job);
+    return good;
 }
 
 /* If the loop of cpu_slopes.h cannot compute the derivatives, the reference engine computes
@@ -389,6 +421,7 @@ const struct engine engine_cpu = {
     .identity = cpu_identity,
     .describe = cpu_describe,
     .run = cpu_run,
+    .run_parts = cpu_run_parts,
     .sum = cpu_sum,
     .derive = cpu_derive,
     .reflections = cpu_plan_reflections,

@@ -177,6 +177,12 @@ enum status cpu_job_open_slopes(struct cpu_job *job, const struct experiment *x,
 enum status cpu_frame(const struct cpu_kernels *kernels, struct cpu_job *job, int threads,
                       float *pixels, atomic_uint_fast64_t *rows, struct error *e);
 
+/* Does the same, but gives the photons to *taker in parts, and the checksum of the parts to
+ * *job->sum.  The rows of the frame must be of equal length and follow one another.  Returns false
+ * if a pixel is not finite, or if *taker has refused a part. */
+bool cpu_frame_parts(const struct cpu_kernels *kernels, struct cpu_job *job, int threads,
+                     const struct engine_taker *taker, atomic_uint_fast64_t *rows);
+
 /* Adds the photons of scattered lattices in the pixels of *where to total[]. */
 void cpu_add_sums(const struct cpu_job *job, const struct cpu_where *where, double *total);
 

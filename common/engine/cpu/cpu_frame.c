@@ -159,9 +159,28 @@ static void run_rows(const struct cpu_kernels *kernels, const struct cpu_job *jo
     }
 }
 
-/* Computes all rows. Returns false if a pixel, possibly a masked one, is not finite. */
+/* Where photons go: into the image of the frame, or in parts to a taker. */
+struct target {
+    float *pixels;                     // NULL: to the taker
+    const struct engine_taker *taker;  // NULL: into the image
+    int64_t width;                     // of all rows; only set for a taker
+};
+
+/* Computes a portion in own[], memory of this thread, and gives it to the taker. */
+static bool run_part(const struct cpu_kernels *kernels, const struct cpu_job *job, int64_t first,
+                     int64_t end, struct place *at, struct cpu_room *room,
+                     const struct target *to, float *own, struct crc32c_piece *sum,
+                     atomic_uint_fast64_t *rows)
+{
+    const int64_t pixel = first * to->width;
+    run_rows(kernels, job, first, end, at, room, own - pixel, NULL, rows);
+    return to->taker->take(to->taker->context, pixel, (end - first) * to->width, own, sum);
+}
+
+/* Computes all rows.  Returns false if a pixel, possibly a masked one, is not finite, or if the
+ * taker has refused a part. */
 static bool run_bands(const struct cpu_kernels *kernels, const struct cpu_job *job,
-                      struct bands *bands, float *pixels, struct crc32c_piece *sums,
+                      struct bands *bands, const struct target *to, struct crc32c_piece *sums,
                       atomic_uint_fast64_t *rows)
 {
     struct dense_frame *shares = job->shares;
@@ -175,34 +194,49 @@ static bool run_bands(const struct cpu_kernels *kernels, const struct cpu_job *j
         room.dense.shares = shares ? &shares->room[omp_get_thread_num()] : NULL;
         room.dense.columns.count = 0;
         room.shown = job->shown ? dense_faint_room_open(job) : NULL;
-        while (bands_take(bands, omp_get_thread_num(), &first, &end))
-            run_rows(kernels, job, first, end, &at, &room, pixels,
-                     sums ? &sums[first / bands->at_once] : NULL, rows);
-        good = !room.block.not_finite && !room.dense.not_finite;
+        float *own = to->taker ? mem_room((size_t)(bands->at_once * to->width) * sizeof *own) : NULL;
+        while (bands_take(bands, omp_get_thread_num(), &first, &end)) {
+            struct crc32c_piece *sum = sums ? &sums[first / bands->at_once] : NULL;
+            if (!own)
+                run_rows(kernels, job, first, end, &at, &room, to->pixels, sum, rows);
+            else if (!run_part(kernels, job, first, end, &at, &room, to, own, sum, rows))
+                good = false;
+        }
+        good = good && !room.block.not_finite && !room.dense.not_finite;
+        mem_free(own);
         dense_faint_room_close(&room.shown);
     }
     return good;
 }
 
+/* Returns the smallest number of rows whose pixels are a multiple of ENGINE_PART. */
+static int64_t rows_of_part(int64_t width)
+{
+    int64_t rows = 1;
+    while (rows * width % ENGINE_PART)
+        rows *= 2;
+    return rows;
+}
+
 /* Distributes all rows to threads. Returns the result of run_bands. */
 static bool run_frame(const struct cpu_kernels *kernels, const struct cpu_job *job, int threads,
-                      float *pixels, atomic_uint_fast64_t *rows)
+                      const struct target *to, atomic_uint_fast64_t *rows)
 {
     struct bands bands;
     struct crc32c_piece *sums = NULL;
     int64_t count = 0;
     for (size_t i = 0; i < job->x->npanels; i++)
         count += job->x->panels[i].slow_pixels;
-    bands_open(&bands, count, threads);
+    bands_open(&bands, count, threads, to->taker ? rows_of_part(to->width) : 1);
     const size_t takes = (size_t)bands_takes(&bands);
     if (job->sum)
         sums = mem_array(takes, sizeof *sums);
-    const bool finite = run_bands(kernels, job, &bands, pixels, sums, rows);
+    const bool good = run_bands(kernels, job, &bands, to, sums, rows);
     if (job->sum)
         *job->sum = crc32c_join(sums, takes);
     mem_free(sums);
     bands_close(&bands);
-    return finite;
+    return good;
 }
 
 /* Computes the sums of scattered lattices, which the caller frees. If there are none, returns
@@ -220,14 +254,30 @@ static double *scatter(const struct cpu_kernels *kernels, struct cpu_job *job, i
     return sums;
 }
 
+/* Computes the frame of an open job. */
+static bool run_job(const struct cpu_kernels *kernels, struct cpu_job *job, int threads,
+                    const struct target *to, atomic_uint_fast64_t *rows)
+{
+    double *sums = scatter(kernels, job, threads);
+    const bool good = run_frame(kernels, job, threads, to, rows);
+    job->sums = NULL;
+    mem_free(sums);
+    return good;
+}
+
 enum status cpu_frame(const struct cpu_kernels *kernels, struct cpu_job *job, int threads,
                       float *pixels, atomic_uint_fast64_t *rows, struct error *e)
 {
-    double *sums = scatter(kernels, job, threads);
-    const bool finite = run_frame(kernels, job, threads, pixels, rows);
-    job->sums = NULL;
-    mem_free(sums);
-    return finite ? STATUS_OK : photons_check(job->x, job->recipe->id, pixels, e);
+    return run_job(kernels, job, threads, &(struct target){.pixels = pixels}, rows)
+               ? STATUS_OK
+               : photons_check(job->x, job->recipe->id, pixels, e);
+}
+
+bool cpu_frame_parts(const struct cpu_kernels *kernels, struct cpu_job *job, int threads,
+                     const struct engine_taker *taker, atomic_uint_fast64_t *rows)
+{
+    const struct target to = {.taker = taker, .width = job->x->panels[0].fast_pixels};
+    return run_job(kernels, job, threads, &to, rows);
 }
 
 /* ---- the trace of a pixel ------------------------------------------------------------------- */

@@ -57,14 +57,11 @@ int64_t bands_takes(const struct bands *b)
     return (b->rows + b->at_once - 1) / b->at_once;
 }
 
-void bands_open(struct bands *b, int64_t rows, int threads)
+void bands_open(struct bands *b, int64_t rows, int threads, int64_t of)
 {
     const int64_t share = rows / threads / BAND_TAKES;
-    *b = (struct bands){.rows = rows,
-                        .at_once = share < 1           ? 1
-                                   : share > BAND_ROWS ? BAND_ROWS
-                                                       : share,
-                        .count = threads};
+    const int64_t least = share < 1 ? 1 : share > BAND_ROWS ? BAND_ROWS : share;
+    *b = (struct bands){.rows = rows, .at_once = (least + of - 1) / of * of, .count = threads};
     b->band = mem_array((size_t)threads, sizeof *b->band);
     const int64_t takes = bands_takes(b);
     for (int i = 0; i < threads; i++) {

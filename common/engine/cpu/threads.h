@@ -27,7 +27,7 @@ enum status threads_start_of_sink(int64_t *threads, struct error *e);
 
 enum {
     BAND_TAKES = 16,  // smallest number of portions of a band, if it has as many rows
-    BAND_ROWS = 16,   // largest number of rows in a portion
+    BAND_ROWS = 16,   // largest number of rows in a portion, unless they must be a multiple of more
 };
 
 /* The band of one thread.  It is as long as a cache line, so that bands of two threads never share
@@ -44,9 +44,9 @@ struct bands {
     struct band *band;  // owned
 };
 
-/* Distributes rows 0 .. rows - 1 to `threads` >= 1 bands, which begin at multiples of b->at_once.
- * bands_close frees *b. */
-void bands_open(struct bands *b, int64_t rows, int threads);
+/* Distributes rows 0 .. rows - 1 to `threads` >= 1 bands, which begin at multiples of b->at_once, a
+ * multiple of `of` >= 1.  bands_close frees *b. */
+void bands_open(struct bands *b, int64_t rows, int threads, int64_t of);
 void bands_close(struct bands *b);
 
 /* Assigns the rows *first .. *end - 1 to thread number `thread`: b->at_once rows from a multiple of

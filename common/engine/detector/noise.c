@@ -7,6 +7,7 @@
 
 #include <math.h>
 #include <omp.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -82,6 +83,7 @@ struct noise_plan {
     struct spread *spread;
     int64_t *halves;            // of the point spread of the last frame's panels
     struct crc32c_piece *sums;  // of what each thread reads out
+    atomic_int_fast64_t saturated, below;  // pixels of the parts of a frame, see struct noise_cut
 };
 
 static int64_t chunks(const struct noise_plan *p)
@@ -163,14 +165,13 @@ void noise_destroy(struct noise_plan **plan)
     *plan = NULL;
 }
 
-/* Computes the photons that the pixels of *c count. Returns false if a value is not a valid
- * number of photons. */
+/* Computes the photons that the `count` pixels of *c count, from photons[count]. Returns false if a
+ * value is not a valid number of photons. */
 static bool count_photons(const struct noise_plan *p, uint64_t seed, uint64_t id,
-                          const float *photons, struct noise_chunk *c)
+                          const float *photons, int count, struct noise_chunk *c)
 {
     const struct noise *n = &p->noise;
-    const int count = chunk_pixels(p, c->first);
-    if (!p->kernels->load(c, photons + c->first, count))
+    if (!p->kernels->load(c, photons, count))
         return false;
     if (n->flicker > 0.0) {
         p->kernels->normals(&(struct noise_key){seed, id, RNG_FLICKER}, c);
@@ -183,12 +184,11 @@ static bool count_photons(const struct noise_plan *p, uint64_t seed, uint64_t id
     return true;
 }
 
-/* Converts the photons of *c to ADU: bad pixels, dead time and readout. */
+/* Converts the photons of the `count` pixels of *c to ADU: bad pixels, dead time and readout. */
 static void read_out(const struct noise_plan *p, uint64_t seed, uint64_t id, struct noise_chunk *c,
-                     struct image *adu, struct noise_cut *cut)
+                     int count, const struct image *adu, struct noise_cut *cut)
 {
     const struct noise *n = &p->noise;
-    const int count = chunk_pixels(p, c->first);
     read_bad(n, seed, id, c, count);
     if (n->dead_time)
         dead_time_count(n->dead_time, &p->missed, p->kernels, !n->poisson, seed, id, c, count);
@@ -239,14 +239,15 @@ static int64_t expose(const struct noise_plan *p, uint64_t seed, uint64_t id, fl
         for (int64_t i = 0; i < chunks(p); i++) {
             struct noise_chunk c;
             c.first = i * NOISE_CHUNK;
+            const int count = chunk_pixels(p, c.first);
             first = first < 0 ? c.first : first;
-            end = c.first + chunk_pixels(p, c.first);
-            if (!count_photons(p, seed, id, photons, &c))
+            end = c.first + count;
+            if (!count_photons(p, seed, id, photons + c.first, count, &c))
                 bad = i < bad ? i : bad;
             else if (!reads)
-                p->kernels->store_f32(&c, photons + c.first, chunk_pixels(p, c.first));
+                p->kernels->store_f32(&c, photons + c.first, count);
             else
-                read_out(p, seed, id, &c, adu, &mine);
+                read_out(p, seed, id, &c, count, adu, &mine);
             if (reads)
                 sum_up(adu, first, end, false, &piece);
         }
@@ -328,8 +329,9 @@ static void read_spread(const struct noise_plan *p, uint64_t seed, uint64_t id,
         struct noise_chunk c;
         struct noise_cut its = {0};
         c.first = i * NOISE_CHUNK;
-        (void)p->kernels->load(&c, photons + c.first, chunk_pixels(p, c.first));
-        read_out(p, seed, id, &c, adu, &its);
+        const int count = chunk_pixels(p, c.first);
+        (void)p->kernels->load(&c, photons + c.first, count);
+        read_out(p, seed, id, &c, count, adu, &its);
         saturated += its.saturated;
         below += its.below;
     }
@@ -354,4 +356,37 @@ enum status noise_apply(struct noise_plan *p, uint64_t seed, uint64_t id, float 
     if (p->noise.clipped)
         clipped_add(p->noise.clipped, (uint64_t)cut.saturated, (uint64_t)cut.below);
     return STATUS_OK;
+}
+
+/* ---- frames in parts -------------------------------------------------------------------------- */
+
+void noise_parts_begin(struct noise_plan *p)
+{
+    atomic_store(&p->saturated, 0);
+    atomic_store(&p->below, 0);
+}
+
+bool noise_part(struct noise_plan *p, uint64_t seed, uint64_t id, int64_t first, int64_t count,
+                const float *photons, const struct image *adu, struct crc32c_piece *sum)
+{
+    struct noise_cut cut = {0};
+    for (int64_t at = 0; at < count; at += NOISE_CHUNK) {
+        struct noise_chunk c;
+        c.first = first + at;
+        const int pixels = count - at < NOISE_CHUNK ? (int)(count - at) : NOISE_CHUNK;
+        if (!count_photons(p, seed, id, photons + at, pixels, &c))
+            return false;
+        read_out(p, seed, id, &c, pixels, adu, &cut);
+        sum_up(adu, first, c.first + pixels, at + pixels == count, sum);
+    }
+    atomic_fetch_add(&p->saturated, cut.saturated);
+    atomic_fetch_add(&p->below, cut.below);
+    return true;
+}
+
+void noise_parts_end(struct noise_plan *p)
+{
+    if (p->noise.clipped)
+        clipped_add(p->noise.clipped, (uint64_t)atomic_load(&p->saturated),
+                    (uint64_t)atomic_load(&p->below));
 }

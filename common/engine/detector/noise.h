@@ -34,6 +34,7 @@ struct bad_pixel {
     float dark;     // mean number of dark counts in a frame, in photons
 };
 
+struct crc32c_piece;
 struct gain_stages;
 struct memory_cells;
 struct dead_time;
@@ -74,6 +75,16 @@ enum status noise_create(struct noise_plan **plan, const struct noise *n,
  * STATUS_INPUT: photons that are negative or not finite; the text names the first such pixel. */
 enum status noise_apply(struct noise_plan *plan, uint64_t seed, uint64_t id, float *photons,
                         struct image *adu, struct error *e);
+
+/* The work of noise_apply in parts.  noise_part takes the photons of pixels `first` to first + count
+ * - 1 and writes their counts into the whole image *adu; `first` is a multiple of 64.  It continues
+ * *sum, the checksum of the counts of the part.  Returns false if a number of photons is not valid.
+ * All threads may call it at once.  Call noise_parts_begin before the first part, and after the
+ * last one noise_parts_end, which counts clipped pixels.  The plan must have no point spread. */
+void noise_parts_begin(struct noise_plan *plan);
+bool noise_part(struct noise_plan *plan, uint64_t seed, uint64_t id, int64_t first, int64_t count,
+                const float *photons, const struct image *adu, struct crc32c_piece *sum);
+void noise_parts_end(struct noise_plan *plan);
 
 /* Converts *planes, the derivative images of the photons that noise_apply received last, to
  * derivatives of the mean counts in photons.  The fraction of the light that reaches a pixel, its
