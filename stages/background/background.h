@@ -15,8 +15,8 @@ void background_defer(void *state);
 /* Computes the background of the experiment.  STATUS_FAILED: out of memory. */
 enum status background_start(void *state, struct error *e);
 
-/* Sets *photons to the background of a frame, which the stage owns until the next frame.  Call after
- * `begin` without background_defer. */
+/* Sets *photons to the background of a frame, which the stage owns until the next frame.  Call
+ * after `begin` without background_defer. */
 enum status background_of(void *state, const struct recipe *recipe, const float **photons,
                           struct error *e);
 

@@ -168,9 +168,8 @@ struct target {
 
 /* Computes a portion in own[], memory of this thread, and gives it to the taker. */
 static bool run_part(const struct cpu_kernels *kernels, const struct cpu_job *job, int64_t first,
-                     int64_t end, struct place *at, struct cpu_room *room,
-                     const struct target *to, float *own, struct crc32c_piece *sum,
-                     atomic_uint_fast64_t *rows)
+                     int64_t end, struct place *at, struct cpu_room *room, const struct target *to,
+                     float *own, struct crc32c_piece *sum, atomic_uint_fast64_t *rows)
 {
     const int64_t pixel = first * to->width;
     run_rows(kernels, job, first, end, at, room, own - pixel, NULL, rows);
@@ -194,7 +193,8 @@ static bool run_bands(const struct cpu_kernels *kernels, const struct cpu_job *j
         room.dense.shares = shares ? &shares->room[omp_get_thread_num()] : NULL;
         room.dense.columns.count = 0;
         room.shown = job->shown ? dense_faint_room_open(job) : NULL;
-        float *own = to->taker ? mem_room((size_t)(bands->at_once * to->width) * sizeof *own) : NULL;
+        float *own =
+            to->taker ? mem_room((size_t)(bands->at_once * to->width) * sizeof *own) : NULL;
         while (bands_take(bands, omp_get_thread_num(), &first, &end)) {
             struct crc32c_piece *sum = sums ? &sums[first / bands->at_once] : NULL;
             if (!own)

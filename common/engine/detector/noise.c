@@ -81,8 +81,8 @@ struct noise_plan {
     uint64_t cell;                  // of memory
     struct dead_time_table missed;  // where n->dead_time is set
     struct spread *spread;
-    int64_t *halves;            // of the point spread of the last frame's panels
-    struct crc32c_piece *sums;  // of what each thread reads out
+    int64_t *halves;                       // of the point spread of the last frame's panels
+    struct crc32c_piece *sums;             // of what each thread reads out
     atomic_int_fast64_t saturated, below;  // pixels of the parts of a frame, see struct noise_cut
 };
 
@@ -358,7 +358,8 @@ enum status noise_apply(struct noise_plan *p, uint64_t seed, uint64_t id, float 
     return STATUS_OK;
 }
 
-/* ---- frames in parts -------------------------------------------------------------------------- */
+/* ---- frames in parts --------------------------------------------------------------------------
+ */
 
 void noise_parts_begin(struct noise_plan *p)
 {

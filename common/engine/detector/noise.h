@@ -76,7 +76,8 @@ enum status noise_create(struct noise_plan **plan, const struct noise *n,
 enum status noise_apply(struct noise_plan *plan, uint64_t seed, uint64_t id, float *photons,
                         struct image *adu, struct error *e);
 
-/* The work of noise_apply in parts.  noise_part takes the photons of pixels `first` to first + count
+/* The work of noise_apply in parts.  noise_part takes the photons of pixels `first` to first +
+ * count
  * - 1 and writes their counts into the whole image *adu; `first` is a multiple of 64.  It continues
  * *sum, the checksum of the counts of the part.  Returns false if a number of photons is not valid.
  * All threads may call it at once.  Call noise_parts_begin before the first part, and after the
