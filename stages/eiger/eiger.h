@@ -302,7 +302,7 @@ struct eiger_past {
     uint64_t run;                 // its number
     bool writes;                  // the filewriter is enabled
     bool stopped;                 // a signal ends it; it does not write files to their end
-    struct outlet *rest;          // owned: its last messages, which nobody reads; NULL: none come
+    struct outlet *rest;          // owned: its last messages, which are dropped; NULL: none come
 };
 
 struct eiger {
@@ -367,8 +367,8 @@ void eiger_fail_series(struct eiger *v);
 /* Reports that the series has failed, for the reason `text`. */
 void eiger_fail_series_because(struct eiger *v, const char *text);
 
-/* Removes the folders of pipelines that have ended, drops the last messages of others, and kills
- * those that do not end. */
+/* Removes the folders of pipelines that have ended, drops the last messages of the other
+ * pipelines, and kills those that do not end. */
 void eiger_reap(struct eiger *v);
 
 /* Returns true if a child process has ended.  *failed: with a status other than 0. */
