@@ -118,8 +118,9 @@ struct engine {
 
     /* Computes a frame as `run` does, but gives the photons to *taker, and *sum the checksum of all
      * parts.  Returns false if the plan or the recipe needs the whole image, if the recipe is bad
-     * or if *taker has refused a part: the caller then calls `run`, which has the errors.  NULL:
-     * the engine makes no parts. */
+     * or if *taker has refused a part: the caller then calls `run`, which has the errors.  taker
+     * NULL: computes nothing, and returns false if parts are impossible.  NULL: the engine makes no
+     * parts. */
     bool (*run_parts)(struct plan *plan, const struct recipe *recipe,
                       const struct engine_taker *taker, uint32_t *sum, atomic_uint_fast64_t *rows);
 

@@ -241,7 +241,8 @@ static bool prepare_parts(struct fuse *f, const struct frame *frame, struct join
     void *const background = state_of(f, &stage_background), *const noise =
                                                                  state_of(f, &stage_noise);
     if (!f->engine->run_parts || f->taken || !f->looked || !noise || f->reflections ||
-        f->harmonic || frame->planes.count)
+        f->harmonic || frame->planes.count ||
+        !f->engine->run_parts(f->plan, &frame->recipe, NULL, NULL, NULL))
         return false;
     j->noise = noise_by_parts(noise, &frame->recipe);
     j->seed = noise_seed(noise, &frame->recipe);

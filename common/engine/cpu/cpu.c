@@ -281,11 +281,12 @@ static bool cpu_run_parts(struct plan *plan, const struct recipe *recipe,
 {
     struct cpu_job job;
     struct error none;
-    if (!plan->parts)
+    if (!plan->parts || recipe_is_dark(plan->experiment, recipe))
         return false;
+    if (!taker)
+        return true;
     (void)moved_to(&plan->moved, recipe);
-    bool good = cpu_job_open(&job, plan->experiment, plan->tables, recipe, &none) == STATUS_OK &&
-                !recipe_is_dark(plan->experiment, recipe);
+    bool good = cpu_job_open(&job, plan->experiment, plan->tables, recipe, &none) == STATUS_OK;
     if (good) {
         job.sum = sum;
         choose_paths(plan, &job, plan->faint);

@@ -166,7 +166,8 @@ struct target {
     int64_t width;                     // of all rows; only set for a taker
 };
 
-/* Computes a portion in own[], memory of this thread, and gives it to the taker. */
+/* Computes a portion in own[], memory of this thread, and gives it to the taker.  Rows are written
+ * to the places of their pixels in the frame, whose first pixel would be before own[]. */
 static bool run_part(const struct cpu_kernels *kernels, const struct cpu_job *job, int64_t first,
                      int64_t end, struct place *at, struct cpu_room *room, const struct target *to,
                      float *own, struct crc32c_piece *sum, atomic_uint_fast64_t *rows)

@@ -358,8 +358,7 @@ enum status noise_apply(struct noise_plan *p, uint64_t seed, uint64_t id, float 
     return STATUS_OK;
 }
 
-/* ---- frames in parts --------------------------------------------------------------------------
- */
+/* ---- frames in parts ------------------------------------------------------------------------ */
 
 void noise_parts_begin(struct noise_plan *p)
 {

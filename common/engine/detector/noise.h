@@ -76,12 +76,11 @@ enum status noise_create(struct noise_plan **plan, const struct noise *n,
 enum status noise_apply(struct noise_plan *plan, uint64_t seed, uint64_t id, float *photons,
                         struct image *adu, struct error *e);
 
-/* The work of noise_apply in parts.  noise_part takes the photons of pixels `first` to first +
- * count
- * - 1 and writes their counts into the whole image *adu; `first` is a multiple of 64.  It continues
- * *sum, the checksum of the counts of the part.  Returns false if a number of photons is not valid.
- * All threads may call it at once.  Call noise_parts_begin before the first part, and after the
- * last one noise_parts_end, which counts clipped pixels.  The plan must have no point spread. */
+/* The work of noise_apply in parts.  noise_part takes the photons of `count` pixels from `first`
+ * on, a multiple of 64, and writes their counts into the whole image *adu.  It continues *sum, the
+ * checksum of the counts of the part.  Returns false if a number of photons is not valid.  All
+ * threads may call it at once.  Call noise_parts_begin before the first part, and noise_parts_end,
+ * which counts clipped pixels, after the last one.  The plan must have no point spread. */
 void noise_parts_begin(struct noise_plan *plan);
 bool noise_part(struct noise_plan *plan, uint64_t seed, uint64_t id, int64_t first, int64_t count,
                 const float *photons, const struct image *adu, struct crc32c_piece *sum);
