@@ -37,23 +37,23 @@ _TURNS = {"A": 2, "B": 3, "C": 1, "D": 0}  # quarter turns that bring the middle
 _LIMIT = 95  # percentile of 1/d of the visible reflections that is the resolution
 
 
-def labels(frame: Frame, view: str = "quadrant", visible: float = 5.0) -> dict[str, float]:
+def labels(frame: Frame, view: str = "quadrant", visible: float = 5.0, block: int | None = None) -> dict[str, float]:
     """Returns the labels of a frame, by their names in LABELS.  NaN: the label is unknown or has no meaning.
 
     Arguments:
-        view: "quadrant" or "center", see image.
+        view, block: see image.
         visible: reflections with z above this number count for the resolution, see Frame.reflections.
 
     Raises ValueError if the frame has no reflections.
     """
-    factor, shape = _factor(frame, view), frame.experiment.places[0]
+    factor, shape = _factor(frame, view, block), frame.experiment.places[0]
     (fast, slow), distance_mm, lattices = _beam(frame), _distance_m(frame) * 1e3, frame.truth.lattices
     edge = _edge(frame, view, factor)
-    middle = [n / 2 / factor - (edge / 2 if view == "center" else 0) for n in shape]
+    first = [(n // factor - edge) // 2 if view == "center" else n // 2 / factor for n in shape]
     row = {**dict.fromkeys(LABELS, numpy.nan), **_resolution(frame, distance_mm, factor, visible), **_tilts(frame)}
     row.update(num_lat=len(lattices), is_multi=len(lattices) > 1, bg_only=not lattices, detdist=distance_mm,
                wavelen=frame.truth.wavelength_A, beam_center_fast=fast, beam_center_slow=slow,
-               cent_fast_train=fast / factor - middle[1], cent_slow_train=slow / factor - middle[0],
+               cent_fast_train=fast / factor - first[1], cent_slow_train=slow / factor - first[0],
                bg_scale=_background(frame), beamstop_rad=numpy.nan if (frame.experiment.mask & 256).any() else -1)
     if lattices:
         row.update(_crystal(frame, lattices))
@@ -153,12 +153,15 @@ def _axes(frame: Frame) -> Array:
 # --- images -------------------------------------------------------------------
 
 
-def _factor(frame: Frame, view: str) -> int:
+def _factor(frame: Frame, view: str, block: int | None) -> int:
     """Returns how many pixels of an edge become one: 2 for a quadrant of a Pilatus 6M, 4 for that of an Eiger 16M."""
     if view not in _VIEWS:
         raise ValueError(f"view={view!r} is unknown; expected {' or '.join(map(repr, _VIEWS))}")
-    factor = max(1, min(frame.experiment.places[0]) // 2 // _EDGE)
-    return factor + (view == "center")
+    least = min(frame.experiment.places[0])
+    factor = block or max(1, least // 2 // _EDGE) + (view == "center")
+    if factor * 2 > least:
+        raise ValueError(f"blocks of {factor} pixels are too large for {least} pixels; expected at most {least // 2}")
+    return factor
 
 
 def _edge(frame: Frame, view: str, factor: int) -> int:
@@ -168,22 +171,23 @@ def _edge(frame: Frame, view: str, factor: int) -> int:
     return (least // factor - 1) // 32 * 32 or least // factor
 
 
-def image(frame: Frame, view: str = "quadrant") -> Array:
+def image(frame: Frame, view: str = "quadrant", block: int | None = None) -> Array:
     """Returns the image of a frame as resonet prepares it: float32 square roots of photons, whole numbers up to 255.
 
-    Several pixels become one, which is their maximum.  Masked pixels are 0.
+    A block of pixels becomes one, which is their maximum.  Masked pixels are 0.
 
     Arguments:
         view: "quadrant" is a quarter of the detector, from its middle, of up to 512 x 512 pixels.  It is
             turned so that the middle of the detector is at the first pixel.  The quarter is A, B, C, D
             for frames 0, 1, 2, 3 and so on.
-            "center" is the middle of the detector, with more pixels in one.
+            "center" is the middle of the detector.
+        block: edge of the blocks in pixels.  None: as in resonet, for a detector of about this size.
     """
     photons = numpy.where(_good(frame), frame.assembled.astype("f4"), 0)
     if frame.unit == "ADU" and frame.experiment.keys:
         photons = (photons - numpy.float32(frame.experiment.keys["adc_offset"])) / numpy.float32(frame.experiment.keys["gain"])
         photons[~_good(frame)] = 0
-    factor, part = _factor(frame, view), photons
+    factor, part = _factor(frame, view, block), photons
     edge = _edge(frame, view, factor)
     if view == "center":
         part = _pool(part, factor)
@@ -217,7 +221,8 @@ def _pool(image: Array, factor: int) -> Array:
 # --- the file -----------------------------------------------------------------
 
 
-def write(frames: Iterable[Frame], path: str, *, view: str = "quadrant", visible: float = 5.0, dtype: str = "float32") -> int:
+def write(frames: Iterable[Frame], path: str, *, view: str = "quadrant", visible: float = 5.0, block: int | None = None,
+          dtype: str = "float32") -> int:
     """Writes a training file, and returns the number of its frames.
 
         frames = braggpipe.simulate(frames=4, random=True, detpixels=256, reflections=1)
@@ -225,7 +230,7 @@ def write(frames: Iterable[Frame], path: str, *, view: str = "quadrant", visible
 
     Arguments:
         frames: frames of one experiment with reflections.
-        view, visible: see image and labels.
+        view, visible, block: see image and labels.
         dtype: type of the images.  "uint16" makes smaller files, which resonet reads with
             convert_to_float=True.
 
@@ -236,8 +241,8 @@ def write(frames: Iterable[Frame], path: str, *, view: str = "quadrant", visible
     with _export.new_file(path) as part, h5py.File(part, "w") as file:
         written = 0
         for frame in frames:
-            picture = image(frame, view)
-            row = labels(frame, view, visible)
+            picture = image(frame, view, block)
+            row = labels(frame, view, visible, block)
             shape = frame.experiment.places[0]
             geom = {"pixsize": frame.experiment.panels[0].pixel_m * 1e3, "xdim": shape[1], "ydim": shape[0]}
             if not written:
@@ -268,6 +273,7 @@ def main() -> None:
     parser = _export.simulating("braggpipe.resonet", "Writes a training file for resonet.")
     parser.add_argument("output", metavar="OUTPUT", help="the file, OUTPUT.h5")
     parser.add_argument("--view", choices=_VIEWS, default="quadrant", help="part of the detector (quadrant)")
+    parser.add_argument("--block", type=_export.count, metavar="N", help="edge of the squares of pixels that become one (as in resonet)")
     parser.add_argument("--visible", type=float, default=5.0, metavar="Z", help="reflections with z above Z count for the resolution (5)")
     parser.add_argument("--dtype", choices=["float32", "uint16"], default="float32", help="type of the images (float32)")
     options, rest = parser.parse_known_args()
@@ -276,7 +282,7 @@ def main() -> None:
 
 def _write(parser: _export.Parser, options: argparse.Namespace, rest: list[str]) -> None:
     frames = _export.frames_of(parser, options, rest, reflections=True)
-    written = write(frames, options.output, view=options.view, visible=options.visible, dtype=options.dtype)
+    written = write(frames, options.output, view=options.view, visible=options.visible, block=options.block, dtype=options.dtype)
     print(f"{options.output}: {written} frames")
 
 

@@ -34,6 +34,9 @@ __all__ = ["UNet", "find", "load", "main", "network_input", "samples", "save", "
 
 _RATE = 2e-3  # learning rate of the first step; the last one has none left
 _WEIGHT = 4.0  # of a pixel of a spot in the loss: about one pixel in 100 belongs to a spot
+_RARE = -4.0  # bias of the logits at the start, as most pixels belong to no spot
+_AROUND = 10  # pixels on each side of a pixel whose mean is the background
+_SPOT = 1.5  # three times the noise of a square root: pixels above belong to spots
 _EMPTY = 0.2  # fraction of the patches without spot that are used, too
 
 
@@ -52,6 +55,7 @@ class UNet(nn.Module):
         self.fine, self.middle, self.coarse = _block(1, width), _block(width, 2 * width), _block(2 * width, 4 * width)
         self.middle_up, self.fine_up = _block(6 * width, 2 * width), _block(3 * width, width)
         self.last = nn.Conv2d(width + 1, 1, 1)  # of the features and the image itself, so that training never loses the image
+        nn.init.constant_(self.last.bias, _RARE)
         self.down, self.up = nn.MaxPool2d(2), nn.Upsample(scale_factor=2, mode="nearest")
 
     def forward(self, image: torch.Tensor) -> torch.Tensor:
@@ -73,20 +77,39 @@ def _block(inputs: int, outputs: int) -> Any:
 def network_input(frame: Frame) -> Array:
     """Returns the images of a frame for the network: (panels, slow, fast), float32.
 
-    A pixel is the square root of its photons, minus the median of its panel.  Square roots have the
-    same noise at all count rates.  Masked pixels are 0.  Panels must have equal shapes.
+    A pixel is the square root of its photons, minus the mean around it.  Square roots have the same
+    noise at all count rates.  Masked pixels are 0.  Panels must have equal shapes.
     """
     keys = frame.experiment.keys
     offset, gain = (keys["adc_offset"], keys["gain"]) if frame.unit == "ADU" and keys else (0.0, 1.0)
-    photons = _panels(frame, frame.image).astype("f4")
-    photons -= offset
-    photons /= gain
-    root = numpy.sqrt(numpy.maximum(photons, 0) + 0.375)
+    photons = (_panels(frame, frame.image).astype("f4") - numpy.float32(offset)) / numpy.float32(gain)
+    root = numpy.sqrt(numpy.maximum(photons, 0) + numpy.float32(0.375))
     good = _panels(frame, frame.experiment.mask) == 0
-    for panel, use in zip(root, good):
-        panel -= numpy.median(panel[use]) if use.any() else 0.0
-        panel[~use] = 0
-    return root
+    return numpy.stack([_above_surroundings(panel, use) for panel, use in zip(root, good)])
+
+
+def _above_surroundings(root: Array, good: Array) -> Array:
+    """Returns an image minus its mean around each pixel.  The second mean is without the pixels of spots."""
+    mean = _mean_around(root, good)
+    mean = _mean_around(root, good & (root < mean + _SPOT))
+    above: Array = numpy.where(good, root - mean, 0).astype("f4")
+    return above
+
+
+def _mean_around(image: Array, good: Array) -> Array:
+    """Returns the mean of the good pixels in a square around each pixel."""
+    total, number = (_sum_around(numpy.where(good, one, 0.0)) for one in (image, 1.0))
+    mean: Array = total / numpy.maximum(number, 1)
+    return mean
+
+
+def _sum_around(image: Array) -> Array:
+    """Returns the sum of a square of 2 _AROUND + 1 pixels around each pixel."""
+    for axis, size in enumerate(image.shape):
+        sums = numpy.concatenate([numpy.zeros_like(image.take([0], axis)), image.cumsum(axis)], axis)
+        at = numpy.arange(size)
+        image = sums.take(numpy.minimum(at + _AROUND + 1, size), axis) - sums.take(numpy.maximum(at - _AROUND, 0), axis)
+    return image
 
 
 def target(frame: Frame, visible: float = 5.0) -> Array:
@@ -114,7 +137,7 @@ def samples(frames: Iterable[Frame], visible: float = 5.0) -> list[tuple[Array, 
     return [pair for frame in frames for pair in zip(network_input(frame), target(frame, visible))]
 
 
-def train(pairs: list[tuple[Array, Array]], steps: int = 1500, *, width: int = 8, seed: int = 1, size: int = 96, batch: int = 8,
+def train(pairs: list[tuple[Array, Array]], steps: int = 600, *, width: int = 8, seed: int = 1, size: int = 96, batch: int = 8,
           watch: Callable[[int, float], None] | None = None) -> UNet:
     """Trains a network.
 
@@ -247,7 +270,7 @@ def _parser() -> _export.Parser:
     one = commands.add_parser("train", help="train a network")
     one.add_argument("source", metavar="SOURCE", help="frames with labels: a recording, or a shell pipeline with bragg-intensity --reflections --labels")
     one.add_argument("net", metavar="NET", help="file of the network")
-    one.add_argument("--steps", type=_export.count, default=1500, metavar="N", help="number of training steps (1500)")
+    one.add_argument("--steps", type=_export.count, default=600, metavar="N", help="number of training steps (600)")
     one.add_argument("--visible", type=float, default=5.0, metavar="Z", help="learn the reflections with z above Z (5)")
     one.add_argument("--width", type=_export.count, default=8, metavar="N", help="number of features of the first level (8)")
     one.add_argument("--seed", type=int, default=1, metavar="N", help="seed of all random numbers (1)")
