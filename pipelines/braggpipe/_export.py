@@ -1,4 +1,4 @@
-"""Parts of the commands that write training sets: their command line, their frames, and their files."""
+"""Parts of the modules that make training sets: command line, frames, photons of a frame, and files."""
 from __future__ import annotations
 
 import argparse
@@ -9,9 +9,11 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
 
+import numpy
+
 from braggpipe import Error, _simulate, open as open_frames
 from braggpipe._dataset import Dataset
-from braggpipe._frame import Frame
+from braggpipe._frame import Array, Frame
 
 _EPILOG = """
 All other options are those of bragg-geometry, bragg-orient, bragg-intensity, bragg-background and bragg-noise, as for
@@ -80,6 +82,30 @@ def _settings(parser: Parser, words: Sequence[str]) -> dict[str, Any]:
         else:
             settings[name] = one
     return settings
+
+
+def option(frame: Frame, stage: str, name: str) -> str:
+    """Returns the text of an option in the history of a frame, such as option(frame, "noise", "gain"); "" if it is not there."""
+    for line in frame.experiment.history.splitlines():
+        program, *words = line.split("\t")
+        if program == f"bragg-{stage}":
+            return next((word.partition("=")[2] for word in words if word.startswith(f"{name}=")), "")
+    return ""
+
+
+def photons(frame: Frame) -> Array:
+    """Returns the image of a frame in photons, float32.
+
+    Raises ValueError if the frame does not say what a photon is.
+    """
+    if frame.unit != "ADU":
+        return frame.image.astype("f4")
+    keys = frame.experiment.keys  # which NXmx files do not have
+    gain, offset = (keys.get(key, option(frame, "noise", name)) for key, name in (("gain", "gain"), ("adc_offset", "adc-offset")))
+    if option(frame, "noise", "gain-switching") not in ("", "0") or gain == "" or offset == "":
+        raise ValueError(f"frame {frame.number} has no constant gain; expected counts with one gain and offset, as without --gain-switching")
+    counts: Array = (frame.image.astype("f4") - numpy.float32(offset)) / numpy.float32(gain)
+    return counts
 
 
 @contextlib.contextmanager

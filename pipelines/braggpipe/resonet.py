@@ -72,26 +72,22 @@ def _crystal(frame: Frame, lattices: list[Lattice]) -> dict[str, Any]:
 
 
 def _mosaic_deg(frame: Frame, lattice: Lattice) -> float:
+    """Returns the mosaic spread of a lattice.  NaN: unknown, for NXmx files of several crystals."""
     if lattice.mosaic_deg is not None:
         return lattice.mosaic_deg
-    given = frame.experiment.keys.get("crystals", [])
-    rms = given[lattice.crystal].get("mosaic_rms_rad", 0.0) if given else 0.0
-    return float(numpy.degrees(numpy.mean(rms))) or float(_option(frame, "orient", "mosaic") or 0)
-
-
-def _option(frame: Frame, stage: str, name: str) -> str:
-    """Returns the text of an option in the history of the frame; "" if it is not there."""
-    for line in frame.experiment.history.splitlines():
-        program, *words = line.split("\t")
-        if program == f"bragg-{stage}":
-            return next((word.partition("=")[2] for word in words if word.startswith(f"{name}=")), "")
-    return ""
+    domains = float(_export.option(frame, "orient", "mosaic") or 0)
+    if keys := frame.experiment.keys:
+        return float(numpy.degrees(numpy.mean(keys["crystals"][lattice.crystal].get("mosaic_rms_rad", 0.0)))) or domains
+    if len(frame.experiment.crystals) > 1 and not domains:
+        return numpy.nan
+    rms = _export.option(frame, "geometry", "mosaic-rms")
+    return float(numpy.mean([float(one) for one in rms.split(",")])) if rms else domains
 
 
 def _background(frame: Frame) -> float:
     """Returns the factor on the background of this frame.  NaN: the amount of matter varies, and frames do not contain it."""
-    varies = any(float(_option(frame, "background", name) or default) != default for name, default in (("jitter", 0), ("ice-frames", 1)))
-    return numpy.nan if varies or _option(frame, "background", "streak") not in ("", "0") else frame.truth.fluence
+    varies = any(float(_export.option(frame, "background", name) or default) != default for name, default in (("jitter", 0), ("ice-frames", 1)))
+    return numpy.nan if varies or _export.option(frame, "background", "streak") not in ("", "0") else frame.truth.fluence
 
 
 def _resolution(frame: Frame, distance_mm: float, factor: int, visible: float) -> dict[str, float]:
@@ -183,10 +179,7 @@ def image(frame: Frame, view: str = "quadrant", block: int | None = None) -> Arr
             "center" is the middle of the detector.
         block: edge of the blocks in pixels.  None: as in resonet, for a detector of about this size.
     """
-    photons = numpy.where(_good(frame), frame.assembled.astype("f4"), 0)
-    if frame.unit == "ADU" and frame.experiment.keys:
-        photons = (photons - numpy.float32(frame.experiment.keys["adc_offset"])) / numpy.float32(frame.experiment.keys["gain"])
-        photons[~_good(frame)] = 0
+    photons = _assembled(frame, _export.photons(frame))
     factor, part = _factor(frame, view, block), photons
     edge = _edge(frame, view, factor)
     if view == "center":
@@ -204,12 +197,12 @@ def image(frame: Frame, view: str = "quadrant", block: int | None = None) -> Arr
     return whole
 
 
-def _good(frame: Frame) -> Array:
-    """Returns True for the pixels of the assembled image that are good; gaps between panels are not."""
+def _assembled(frame: Frame, photons: Array) -> Array:
+    """Returns all panels in one image, as Frame.assembled does.  Masked pixels and gaps are 0."""
     shape, places = frame.experiment.places
-    good = numpy.zeros(shape[0] * shape[1], bool)
-    good[places] = frame.experiment.mask.ravel() == 0
-    return good.reshape(shape)
+    whole = numpy.zeros(shape[0] * shape[1], photons.dtype)
+    whole[places] = numpy.where(frame.experiment.mask == 0, photons, 0).ravel()
+    return whole.reshape(shape)
 
 
 def _pool(image: Array, factor: int) -> Array:
@@ -264,7 +257,7 @@ def _create(file: Any, frame: Frame, shape: tuple[int, ...], dtype: str) -> None
         file.create_dataset(name, (0, len(names)), "f4", maxshape=(None, len(names))).attrs["names"] = names
     file["labels"].attrs["pdbmap"] = [crystal.name or f"crystal{i}" for i, crystal in enumerate(frame.experiment.crystals)]
     file.create_dataset("frame", (0,), "i8", maxshape=(None,))
-    file["nominal_mask"] = _good(frame)
+    file["nominal_mask"] = _assembled(frame, numpy.ones(frame.experiment.shape, bool))
     file.attrs.update(lineage=frame.experiment.lineage, history=frame.experiment.history)
 
 

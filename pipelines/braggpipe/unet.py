@@ -79,10 +79,10 @@ def network_input(frame: Frame) -> Array:
 
     A pixel is the square root of its photons, minus the mean around it.  Square roots have the same
     noise at all count rates.  Masked pixels are 0.  Panels must have equal shapes.
+
+    Raises ValueError if the panels have different shapes, or if the gain of the pixels is unknown.
     """
-    keys = frame.experiment.keys
-    offset, gain = (keys["adc_offset"], keys["gain"]) if frame.unit == "ADU" and keys else (0.0, 1.0)
-    photons = (_panels(frame, frame.image).astype("f4") - numpy.float32(offset)) / numpy.float32(gain)
+    photons = _panels(frame, _export.photons(frame))
     root = numpy.sqrt(numpy.maximum(photons, 0) + numpy.float32(0.375))
     good = _panels(frame, frame.experiment.mask) == 0
     return numpy.stack([_above_surroundings(panel, use) for panel, use in zip(root, good)])
@@ -98,7 +98,7 @@ def _above_surroundings(root: Array, good: Array) -> Array:
 
 def _mean_around(image: Array, good: Array) -> Array:
     """Returns the mean of the good pixels in a square around each pixel."""
-    total, number = (_sum_around(numpy.where(good, one, 0.0)) for one in (image, 1.0))
+    total, number = _sum_around(numpy.where(good, image, 0.0)), _sum_around(good.astype("f8"))
     mean: Array = total / numpy.maximum(number, 1)
     return mean
 
