@@ -187,7 +187,7 @@ def _part(pairs: list[tuple[Array, Array]], size: int, draw: numpy.random.Genera
             return image[part][::slow, ::fast].copy(), mask[part][::slow, ::fast].copy()
 
 
-def find(net: UNet, frame: Frame, threshold: float = 0.5) -> Array:
+def find(net: UNet, frame: Frame, threshold: float = 0.3) -> Array:
     """Returns the spots of a frame: rows of fast, slow, panel and score.
 
     A spot is a maximum of the probability above the threshold.  Its position is the centroid of the
@@ -278,7 +278,7 @@ def _parser() -> _export.Parser:
     two.add_argument("net", metavar="NET", help="file of the network")
     two.add_argument("source", metavar="SOURCE", help="frames: a recording, an NXmx file or a shell pipeline")
     two.add_argument("peaks", metavar="PEAKS", help="table for bragg-score, PEAKS.tsv")
-    two.add_argument("--threshold", type=_fraction, default=0.5, metavar="P", help="least probability of a spot, between 0 and 1 (0.5)")
+    two.add_argument("--threshold", type=_fraction, default=0.3, metavar="P", help="least probability of a spot, between 0 and 1 (0.3)")
     for command in (one, two):
         command.add_argument("--threads", type=_export.count, default=1, metavar="N", help="threads of PyTorch (1)")
     return parser
