@@ -50,7 +50,7 @@ refused 'a word that is no option' 'simulate is no option; expected --NAME=VALUE
 refused 'blocks that are too large' 'blocks of 80 pixels are too large for 150 pixels; expected at most 75' no.h5 --from=frames.rec --block=80
 refused 'an error of a program' "bragg-orient: --osc: 'x' is not a finite number (--osc=DEG)" no.h5 --frames=2 --osc=x
 refused 'a source without reflections' 'frame 0 has no reflections: use the option reflections=1' no.h5 --from='bragg-geometry --quiet --detpixels=16 | bragg-orient --quiet | bragg-intensity --quiet'
-if /usr/bin/python3 -c 'import safetensors' 2>/dev/null; then
+if has python:safetensors; then
 	skip 'shards without their package' 'safetensors is installed'
 else
 	is 'shards without their package' "$(/usr/bin/python3 -m braggpipe.shards set --from=frames.rec 2>&1; ls -d set 2>&1)" \

@@ -4,10 +4,13 @@
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
 . "$BRAGG_TESTS/training.sh"
 sets=$top/build/pypi-sets/bin/python3
+installed() {
+	"$sets" -c "import $1" 2>/dev/null
+}
 shards() {
 	timeout 100 "$sets" -m braggpipe.shards "$@"
 }
-if "$sets" -c 'import safetensors' 2>/dev/null; then
+if installed safetensors; then
 	is 'a set of shards' "$(shards set --from=frames.rec --per-shard=3 --license=https://creativecommons.org/licenses/by/4.0/ 2>&1)" 'set: 14 frames'
 	is 'shards of three frames, of one part each' "$(ls set | paste -sd' ')" \
 		'croissant.json frames.csv test_00000.safetensors train_00000.safetensors validation_00000.safetensors validation_00001.safetensors validation_00002.safetensors validation_00003.safetensors'
@@ -19,7 +22,7 @@ if "$sets" -c 'import safetensors' 2>/dev/null; then
 	is 'frames without labels' "$(shards none --from='bragg-geometry --quiet --detpixels=16 | bragg-orient --quiet | bragg-intensity --quiet' 2>&1; ls -d none* 2>/dev/null)" \
 		'braggpipe.shards: frame 0 has no labels: use the options reflections=1 and labels=True'
 	is 'a simulation' "$(shards drawn --frames=3 --random --detpixels=64 --pixel=0.8 --ncells=8 2>&1)" 'drawn: 3 frames'
-	if "$sets" -c 'import mlcroissant' 2>/dev/null; then
+	if installed mlcroissant; then
 		is 'mlcroissant finds nothing wrong but the missing date' "$("$top/build/pypi-sets/bin/mlcroissant" validate --jsonld set/croissant.json 2>&1 | sed -n 's/^ *-  //p')" \
 			'[Metadata(set)] Property "https://schema.org/datePublished" is recommended, but does not exist.'
 		check 'mlcroissant gives a record for each frame' compared croissant set
@@ -34,7 +37,7 @@ fi
 
 if has python:torch; then
 	unet() {
-		timeout 200 /usr/bin/python3 -m braggpipe.unet "$@"
+		timeout 400 /usr/bin/python3 -m braggpipe.unet "$@"
 	}
 	is 'a network is trained' "$(unet train frames.rec net.pt --steps=60 --width=4 2>&1)" 'net.pt: trained with 14 images in 60 steps'
 	check 'the network finds spots' unet find net.pt frames.rec found.tsv --threshold=0.2
@@ -48,14 +51,14 @@ if has python:torch; then
 else
 	skip 'a network finds spots' "$lack is missing"
 fi
-if "$sets" -c 'import safetensors' 2>/dev/null && has python:torch python:h5py mandoc; then
+if installed safetensors && has python:torch python:h5py mandoc; then
 	mandoc -T utf8 -O width=78 "$top/stages/pages/braggpipe-examples.7" | col -bx |
 		awk '/^[A-Z]/ { here = /^TRAINING/ } here && /^           /' | sed '/venv\|pip install/d' >page.sh
 	mkdir page
 	cd page || exit 1
 	ln -s "$top/build/pypi-sets" env
 	status=0
-	timeout 200 sh -e ../page.sh </dev/null >out 2>errors || status=$?
+	timeout 500 sh -e ../page.sh </dev/null >out 2>errors || status=$?
 	cd ..
 	is 'braggpipe-examples(7): the files that it names' "$status $(cat page/errors)$(ls page/spots page/train.h5 page/net.pt | paste -sd' ')" \
 		'0 page/net.pt page/train.h5 page/spots: croissant.json frames.csv train_00000.safetensors train_00001.safetensors'
@@ -64,7 +67,7 @@ else
 	skip 'the example of braggpipe-examples(7)' 'safetensors, torch, h5py or mandoc is missing'
 fi
 if has python:torch python:nbformat python:nbclient python:ipykernel python:matplotlib; then
-	check 'the notebook runs: the network finds more visible reflections than bragg-serve' timeout 290 /usr/bin/python3 "$BRAGG_TESTS/python/notebook.py" "$top/pipelines/train.ipynb" .
+	check 'the notebook runs: the network finds more visible reflections than bragg-serve' timeout 500 /usr/bin/python3 "$BRAGG_TESTS/python/notebook.py" "$top/pipelines/train.ipynb" .
 	is 'the notebook has its four pictures' "$(ls [0-9].png | wc -l)" 4
 else
 	skip 'the notebook runs' "$lack is missing"
