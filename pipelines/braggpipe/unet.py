@@ -24,8 +24,14 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy
-import torch
-from torch import nn
+
+try:
+    import torch
+    from torch import nn
+except ImportError:
+    if __name__ == "__main__":
+        sys.exit("braggpipe.unet: the package torch is missing. Run: apt install python3-torch")
+    raise
 
 from braggpipe import _export, open as open_frames
 from braggpipe._frame import Array, Frame
@@ -234,7 +240,7 @@ def save(net: UNet, path: str) -> None:
 def load(path: str) -> UNet:
     """Reads a network from a file of save.  Raises ValueError if the file is something else."""
     try:
-        stored = torch.load(path)
+        stored = torch.load(path, weights_only=True)  # a file from elsewhere runs no code
         net = UNet(stored["width"])
         net.load_state_dict(stored["state"])
     except (EOFError, KeyError, RuntimeError, TypeError, pickle.UnpicklingError) as error:
@@ -285,9 +291,13 @@ def _parser() -> _export.Parser:
 
 
 def _fraction(text: str) -> float:
-    if not 0 < float(text) < 1:
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0 < number < 1:
         raise argparse.ArgumentTypeError(f"is not between 0 and 1 (got {text})")
-    return float(text)
+    return number
 
 
 def _show(step: int, loss: float) -> None:
