@@ -28,6 +28,9 @@ Stages written in Python:
 Modules that are imported by their names:
 
     braggpipe.torch      data sets and fits for PyTorch
+    braggpipe.shards     training sets for spot finders, as safetensors
+    braggpipe.resonet    training files for resonet
+    braggpipe.unet       a network that finds spots, as a baseline
     braggpipe.residual   what a refined model leaves unexplained in an image
 
 Positions in pixels count from the corner of the first pixel: pixel i covers i to i + 1.  Arrays have

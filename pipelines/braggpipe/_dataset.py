@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from braggpipe._options import SetOptions
 
 #: frames of each part, by their number modulo 100; a longer set has the same frames in each part
-_PARTS = {None: range(100), "train": range(80), "validation": range(80, 90), "test": range(90, 100)}
+PARTS = {None: range(100), "train": range(80), "validation": range(80, 90), "test": range(90, 100)}
 _RUN = 2000  # most frames of one pipeline: their numbers are an argument of bragg-orient, of limited length
 
 
@@ -135,7 +135,7 @@ class Dataset:
 
     def __init__(self, frames: int | str | os.PathLike[str], *, split: str | None = None, item: Callable[[Frame], Any] | None = None,
                  block: int = 20, keep: int = 4, **options: Unpack[SetOptions]) -> None:
-        if split not in _PARTS:
+        if split not in PARTS:
             raise ValueError(f"split={split!r} is unknown; expected 'train', 'validation', 'test' or None")
         if block < 1 or keep < 1:
             raise ValueError(f"block={block} and keep={keep} must be at least 1")
@@ -145,16 +145,16 @@ class Dataset:
         if isinstance(frames, (str, os.PathLike)):
             if options:
                 raise TypeError(f"{os.fspath(frames)}: stored frames have no options of a simulation (got {', '.join(options)})")
-            self._source = _Stored(os.fspath(frames), _PARTS[split])
+            self._source = _Stored(os.fspath(frames), PARTS[split])
         else:
             if operator.index(frames) < 0:
                 raise ValueError(f"frames={frames} must be at least 0")
-            self._source = _Simulated(operator.index(frames), _PARTS[split], dict(options))
+            self._source = _Simulated(operator.index(frames), PARTS[split], dict(options))
         self.split, self.block, self.keep = split, block, keep
         self._item = item or Frame.detach
         self._length = self._source.below(self._source.frames)
         if split and not self._length:
-            part = _PARTS[split]
+            part = PARTS[split]
             raise ValueError(f"split={split!r} is empty: it has frames {part.start} to {part.stop - 1} of each hundred. Use more frames")
         self._blocks: collections.OrderedDict[int, dict[int, Any]] = collections.OrderedDict()
         self.started = 0  #: number of pipelines that this process has started for the set

@@ -31,7 +31,7 @@ is 'a page for every program' "$(ls root/usr/bin | grep - | sed 's/$/.1/')" "$(l
 check 'the page about loops' test -s "$share/man/man7/braggpipe-loop.7"
 check 'the page about several hosts is installed' test -s "$share/man/man7/braggpipe-machines.7"
 check 'the pipelines of loops are installed' test -s "$share/braggpipe/pipelines/loop-dials.yaml" -a -s "$share/braggpipe/pipelines/loop-crystfel.yaml"
-check 'the notebook is installed' test -s "$share/braggpipe/pipelines/braggpipe.ipynb"
+check 'the notebooks are installed' test -s "$share/braggpipe/pipelines/braggpipe.ipynb" -a -s "$share/braggpipe/pipelines/train.ipynb"
 is 'one program lists all of them' "$(braggpipe list | sed -n '/^Pipelines/q; s/^  \([a-z]*\) .*/bragg-\1/p' | grep -v -e -columns -e -demo -e -list -e -help | sort)" \
 	"$(ls root/usr/bin | grep -)"
 is 'braggpipe list names all pipelines' "$(braggpipe list | sed '1,/^Pipelines/d; /^$/d' | awk 'NF > 3 { print $1 ".yaml" }')" \

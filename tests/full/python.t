@@ -97,7 +97,7 @@ if has python:setuptools python:wheel python:pip; then
 import braggpipe, os
 assert os.path.dirname(os.path.dirname(braggpipe.__file__)) == os.path.abspath("installed")
 assert len(list(braggpipe.open("x.rec"))) == len(braggpipe.Dataset("x.rec")) == 3
-assert all(os.path.exists("installed/braggpipe/" + name) for name in ("py.typed", "_options.pyi", "torch.py", "residual.py"))'
+assert all(os.path.exists("installed/braggpipe/" + name) for name in ("py.typed", "_options.pyi", "torch.py", "residual.py", "resonet.py", "shards.py", "unet.py"))'
 	is 'pip leaves no build/ and *.egg-info in the clone' "$(diff -rq -x __pycache__ "$top/pipelines" source)" ''
 else
 	skip 'pip installs the module' "$lack is missing"

@@ -56,9 +56,8 @@ def run(name, code):
 
 def main():
     count = 0
-    modules = [braggpipe, importlib.import_module("braggpipe.residual")]
-    if importlib.util.find_spec("torch"):
-        modules.append(importlib.import_module("braggpipe.torch"))
+    needs = {"residual": "numpy", "resonet": "h5py", "shards": "safetensors", "torch": "torch", "unet": "torch"}
+    modules = [braggpipe, *(importlib.import_module(f"braggpipe.{name}") for name, package in needs.items() if importlib.util.find_spec(package))]
     for module in modules:
         for name, text in documented(module):
             for code in examples(text):

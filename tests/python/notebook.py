@@ -7,7 +7,7 @@ import nbformat
 
 notebook = nbformat.read(sys.argv[1], 4)
 assert not any(cell.get("outputs") for cell in notebook.cells), "results are kept out of the file"
-nbclient.NotebookClient(notebook, timeout=200, kernel_name="python3").execute()
+nbclient.NotebookClient(notebook, timeout=400, kernel_name="python3").execute()
 pictures = [output.data["image/png"] for cell in notebook.cells for output in cell.get("outputs", [])
             if "image/png" in output.get("data", {})]
 assert pictures
