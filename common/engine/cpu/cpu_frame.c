@@ -166,14 +166,20 @@ struct target {
     int64_t width;                     // of all rows; only set for a taker
 };
 
-/* Computes a portion in own[], memory of this thread, and gives it to the taker.  Rows are written
- * to the places of their pixels in the frame, whose first pixel would be before own[]. */
+/* Returns the address that the first pixel of a frame has if own[] holds the frame from `pixel` on.
+ * Numbers are subtracted, because C allows no pointer in front of an array. */
+static float *first_of_frame(float *own, int64_t pixel)
+{
+    return (float *)((uintptr_t)own - (uintptr_t)pixel * sizeof *own);
+}
+
+/* Computes a portion in own[], memory of this thread, and gives it to the taker. */
 static bool run_part(const struct cpu_kernels *kernels, const struct cpu_job *job, int64_t first,
                      int64_t end, struct place *at, struct cpu_room *room, const struct target *to,
                      float *own, struct crc32c_piece *sum, atomic_uint_fast64_t *rows)
 {
     const int64_t pixel = first * to->width;
-    run_rows(kernels, job, first, end, at, room, own - pixel, NULL, rows);
+    run_rows(kernels, job, first, end, at, room, first_of_frame(own, pixel), NULL, rows);
     return to->taker->take(to->taker->context, pixel, (end - first) * to->width, own, sum);
 }
 
