@@ -144,7 +144,8 @@ struct image_entry {
     ino_t inode;
     uint64_t number;  // number of the frame in an NXmx file
     bool nxmx;
-    bool cxi;                    // frame `number` of a CXI file
+    bool cxi;                    // frame `number` of a CXI file of another program
+    bool nexus;                  // frame `number` of an NXmx file of another program
     bool played;                 // the user selected the frame
     bool leads;                  // it is the first frame of its file that is played
     struct image_header header;  // NXmx: only the rotation, and in frames that lead the setup
