@@ -64,6 +64,8 @@ static enum status place_header(const char *path, struct image_header *h, struct
     return s;
 }
 
+#define NO_AXIS "Give --geometry-from=FILE, such as the .expt of dials.import"
+
 static void tell_missing(const char *path, const struct image_header *h)
 {
     if (!(h->pixel_m > 0 && h->distance_m > 0 && h->wavelength_m > 0 && h->has_beam))
@@ -75,9 +77,6 @@ static void tell_missing(const char *path, const struct image_header *h)
                  h->distance_m > 0 ? "" : " the distance,",
                  h->wavelength_m > 0 ? "" : " the wavelength,",
                  h->has_beam ? "" : " the beam centre,");
-    if (h->twotheta_rad != 0)
-        log_line(LOG_WARNING, "%s: the detector is rotated by 2theta; this rotation is ignored",
-                 path);
 }
 
 static enum status use_header(const char *path, struct request *q, struct geometry_panels *p,
@@ -85,6 +84,9 @@ static enum status use_header(const char *path, struct request *q, struct geomet
 {
     struct image_header h;
     enum status s = image_header_read(path, &h, e);
+    if (s)
+        return s;
+    s = geometry_image_axis(path, &h, NO_AXIS, e);
     if (s)
         return s;
     tell_missing(path, &h);
@@ -176,9 +178,9 @@ static enum status use_nxmx(const char *path, const struct nxmx_rows *rows, stru
     return use_crystals(rows, q, x, e);
 }
 
-/* Makes the experiment *x from an SMV or mini-CBF file.  The detector is one panel perpendicular
- * to the beam, with pixels below 0 masked.  Warns about missing entries.  STATUS_INPUT: the file
- * is invalid. */
+/* Makes the experiment *x from an SMV or CBF file.  The detector is one panel, with pixels below 0
+ * masked.  Warns about missing entries.  STATUS_INPUT: the file is invalid, or has a turned arm
+ * without its axis. */
 static enum status replay_setup_header(const char *path, struct experiment *x, struct error *e)
 {
     struct request q = plain_request();
@@ -540,13 +542,15 @@ static enum status look_at_header(const struct replay_images *r, struct image_en
 {
     const struct experiment *x = &r->setup;
     struct image_header *h = &entry->header;
-    const enum status s = image_header_read(entry->path, h, e);
+    enum status s = image_header_read(entry->path, h, e);
     const struct replay_geometry *g = &r->geometry;
     if (!s && g->path && (h->fast != g->fast || h->slow != g->slow))
         return error_set(e, STATUS_INPUT,
                          "%s: %" PRId64 " x %" PRId64 " pixels; expected %" PRId64 " x %" PRId64
                          " as in %s",
                          entry->path, h->fast, h->slow, g->fast, g->slow, r->entries->path);
+    if (!s && !g->path)
+        s = geometry_image_axis(entry->path, h, NO_AXIS, e);
     if (s || g->path ||
         (x->npanels == 1 && h->fast == x->panels->fast_pixels && h->slow == x->panels->slow_pixels))
         return s;
