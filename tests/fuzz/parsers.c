@@ -137,6 +137,12 @@ static void read_image(const char *path)
         image_free(&file.image);
 }
 
+static void read_header(const char *path)
+{
+    struct image_header header;
+    (void)image_header_read(path, &header, NULL);
+}
+
 static void read_float(const char *path)
 {
     float pixels[9];
@@ -328,6 +334,7 @@ static const struct parser {
     {"vary", .read = read_vary_table},   {"sites", .read = read_sites},
     {"fprime", .read = read_fprime},     {"stol", .read = read_stol},
     {"smv", .read = read_smv},           {"image", .read = read_image},
+    {"header", .read = read_header},
     {"float", .read = read_float},       {"expt", .read = read_expt},
     {"geom", .read = read_geom},         {"mtz", .read = read_mtz},
     {"index", .read = read_index},       {"origin", .read = read_origin},
