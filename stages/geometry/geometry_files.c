@@ -154,7 +154,7 @@ bool geometry_is_image(const char *path)
         return false;
     const enum filetype type = filetype_of_file(in);
     (void)fclose(in);
-    return type == FILETYPE_CBF || type == FILETYPE_SMV;
+    return type == FILETYPE_CBF || type == FILETYPE_SMV || type == FILETYPE_CBOR;
 }
 
 enum status geometry_image_axis(const char *path, const struct image_header *h, const char *hint,

@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "io/images/image_file.h"
+#include "io/images/stream2.h"
 #include "io/nxmx/cxi_images.h"
 #include "io/nxmx/nexus_images.h"
 #include "io/nxmx/nxmx.h"
@@ -217,6 +218,7 @@ struct replay_images {
     size_t count, room;
     struct replay_geometry geometry;  // another file has detector and beam; no path: it does not
     struct cxi_images cxi;            // the only file, if it is CXI of another program
+    struct image_header start;        // of the start message of Stream V2; else 0
     struct nexus_images nexus;        // the only file, if it is NXmx of another program
     bool numbered;            // there is one file, and it is NXmx: frames keep their numbers
     struct nxmx_rows rows;    // metadata of that file
@@ -241,7 +243,7 @@ bool replay_images_are(const char *path)
 {
     const enum filetype type = type_of(path);
     return type == FILETYPE_SMV || type == FILETYPE_CBF || type == FILETYPE_HDF5 ||
-           type == FILETYPE_TIFF || type == FILETYPE_EDF;
+           type == FILETYPE_TIFF || type == FILETYPE_EDF || type == FILETYPE_CBOR;
 }
 
 /* ---- the list ------------------------------------------------------------------------- */
@@ -310,6 +312,35 @@ static enum status add_nexus(struct replay_images *r, struct image_entry entry, 
     return s;
 }
 
+/* Adds an image of Stream V2.  The other messages are no frames. */
+static void add_message(struct replay_images *r, struct image_entry entry)
+{
+    const enum stream2_kind kind = stream2_kind_of(entry.path, &entry.number);
+    entry.message = true;
+    if (kind != STREAM2_START && kind != STREAM2_END)
+        add_entry(r, entry);
+}
+
+/* Takes the detector from a start message of Stream V2, unless another file has it.  STATUS_INPUT:
+ * there are several start messages. */
+static enum status find_start(struct replay_images *r, const char *const *paths, size_t count,
+                              struct error *e)
+{
+    uint64_t number;
+    enum status s = STATUS_OK;
+    for (size_t i = 0; i < count && !s; i++) {
+        if (type_of(paths[i]) != FILETYPE_CBOR ||
+            stream2_kind_of(paths[i], &number) != STREAM2_START)
+            continue;
+        s = r->start.fast
+                ? error_set(e, STATUS_INPUT, "%s: is a second start message; expected one series",
+                            paths[i])
+                : image_header_read(paths[i], &r->start, e);
+        r->geometry.path = r->geometry.path ? r->geometry.path : paths[i];
+    }
+    return s;
+}
+
 /* What wrote an HDF5 file. */
 enum writer { WRITER_BRAGG, WRITER_CXI, WRITER_NEXUS };
 
@@ -323,7 +354,8 @@ static enum writer writer_of(const char *path)
 static enum status check_geometry(const char *path, enum filetype type, enum writer writer,
                                   const char *geometry, struct error *e)
 {
-    const bool bare = type == FILETYPE_TIFF || type == FILETYPE_EDF || writer == WRITER_CXI;
+    const bool bare = type == FILETYPE_TIFF || type == FILETYPE_EDF || type == FILETYPE_CBOR ||
+                      writer == WRITER_CXI;
     if (bare && !geometry)
         return error_set(e, STATUS_INPUT,
                          "%s: the file has no geometry of its detector. Give "
@@ -346,7 +378,8 @@ static enum status add_file(struct replay_images *r, const char *path, size_t fi
         return error_errno(e, STATUS_FAILED, "%s: cannot open", path);
     if (!replay_images_are(path))
         return error_set(e, STATUS_INPUT,
-                         "%s: not an image; expected SMV, CBF, NXmx, TIFF, EDF or CXI. Play a "
+                         "%s: not an image; expected SMV, CBF, NXmx, TIFF, EDF, CXI or messages of "
+                         "Stream V2. Play a "
                          "recording alone",
                          path);
     const int64_t facts[3] = {st.st_size, st.st_mtim.tv_sec, st.st_mtim.tv_nsec};
@@ -361,7 +394,10 @@ static enum status add_file(struct replay_images *r, const char *path, size_t fi
         return writer == WRITER_CXI     ? add_cxi(r, entry, files, e)
                : writer == WRITER_NEXUS ? add_nexus(r, entry, files, e)
                                         : add_nxmx(r, entry, e);
-    add_entry(r, entry);
+    if (type == FILETYPE_CBOR)
+        add_message(r, entry);
+    else
+        add_entry(r, entry);
     return STATUS_OK;
 }
 
@@ -544,6 +580,10 @@ static enum status look_at_header(const struct replay_images *r, struct image_en
     struct image_header *h = &entry->header;
     enum status s = image_header_read(entry->path, h, e);
     const struct replay_geometry *g = &r->geometry;
+    if (!s && entry->message) {
+        h->phi_rad = r->start.phi_rad + (double)entry->number * r->start.osc_rad;
+        h->osc_rad = r->start.osc_rad;
+    }
     if (!s && g->path && (h->fast != g->fast || h->slow != g->slow))
         return error_set(e, STATUS_INPUT,
                          "%s: %" PRId64 " x %" PRId64 " pixels; expected %" PRId64 " x %" PRId64
@@ -588,7 +628,7 @@ struct replay_images *replay_images_open(const char *const *paths, size_t count,
     struct stat st;
     r->geometry.path = geometry;
     uint64_t hash = HASH_START;
-    enum status s = STATUS_OK;
+    enum status s = find_start(r, paths, count, e);
     for (size_t i = 0; i < count && !s; i++)
         s = add_file(r, paths[i], count, &hash, e);
     if (geometry && !stat(geometry, &st)) {

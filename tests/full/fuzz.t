@@ -44,6 +44,17 @@ done
 	printf 'ROTATION=1 2 1;\nSOURCE_WAVELENGTH=1 1.5;\nSOURCE_VECTORS=0 0 1;\n}\f'
 } >files/arm
 printf '%-536s' "$(cat files/arm)" >files/arm
+# {"type": "image", "data": {"a": 40([[3, 4], 69(56500(["lz4", 0, h'...']))])}}, and a start message
+{
+	printf '\331\331\367\242dtypeeimageddata\241aa\330\050\202\202\003\004\330\105\331\334\264\203clz4\0\130\050'
+	printf '\0\0\0\0\0\0\0\030\0\0\0\030\0\0\0\030'
+	head -c 24 text
+} >files/message
+{
+	printf '\331\331\367\247dtypeestartlimage_size_x\004limage_size_y\003lpixel_size_x\373\077\032\066\342\353\034\103\055lpixel_size_y\373\077\032\066\342\353\034\103\055'
+	printf 'jgoniometer\241eomega\241estart\371\074\0jpixel_mask\241aa\330\050\202\202\003\004\330\105\130\030'
+	head -c 24 text
+} >files/start
 {
 	printf 'II*\0\010\0\0\0\010\0'
 	for entry in '\0\1\3\0\1\0\0\0\4' '\1\1\3\0\1\0\0\0\3' '\2\1\3\0\1\0\0\0\020' '\3\1\3\0\1\0\0\0\1' '\6\1\3\0\1\0\0\0\1' \

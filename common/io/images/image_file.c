@@ -20,6 +20,7 @@
 #include "io/images/edf.h"
 #include "io/images/smv.h"
 #include "io/images/smv_arm.h"
+#include "io/images/stream2.h"
 #include "io/images/tiff.h"
 
 enum { CBF_HEADER_MAX = 1 << 18 };
@@ -431,9 +432,11 @@ enum status image_header_read(const char *path, struct image_header *h, struct e
     enum status s = type == FILETYPE_CBF    ? read_cbf_header(in, path, h, e)
                     : type == FILETYPE_TIFF ? tiff_header(in, path, size, h, e)
                     : type == FILETYPE_EDF  ? edf_header(in, path, size, h, e)
+                    : type == FILETYPE_CBOR ? stream2_header(in, path, size, h, e)
                                             : STATUS_OK;
     (void)fclose(in);
-    if (type != FILETYPE_CBF && type != FILETYPE_TIFF && type != FILETYPE_EDF)
+    if (type != FILETYPE_CBF && type != FILETYPE_TIFF && type != FILETYPE_EDF &&
+        type != FILETYPE_CBOR)
         s = read_smv_header(path, h, e);
     return s ? s : check_header(path, h, e);
 }
@@ -567,6 +570,8 @@ static enum status read_file(FILE *in, const char *path, struct image_file *f, s
         return tiff_read(in, path, size, f, e);
     if (type == FILETYPE_EDF)
         return edf_read(in, path, size, f, e);
+    if (type == FILETYPE_CBOR)
+        return stream2_read(in, path, size, f, e);
     const enum status s = refuse_other_formats(path, first, got, e);
     if (s)
         return s;
