@@ -55,6 +55,7 @@
     X(CBF, "an image (CBF)")                                                                 \
     X(SMV, "an image (SMV)")                                                                 \
     X(EDF, "an image (EDF)")                                                                 \
+    X(CBOR, "a message of Stream V2 of DECTRIS")                                             \
     X(NPY, "a NumPy array")                                                                  \
     X(TIFF, "an image (TIFF)")                                                               \
     X(PNG, "a picture (PNG)")                                                                \

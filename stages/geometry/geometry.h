@@ -120,9 +120,15 @@ bool geometry_is_image(const char *path);
 
 struct image_header;
 
-/* Sets *panel to the one that the header *h of the image `path` describes: across the beam, with
- * rows along the fast axis.  Pixels below 0, which are gaps and defective pixels in CBF, are
- * masked. The caller frees panel->mask with mem_free, also after an error. */
+/* STATUS_INPUT: the arm of the detector is turned, and the header does not have the axis about
+ * which it turns.  The error ends with `hint`. */
+enum status geometry_image_axis(const char *path, const struct image_header *h, const char *hint,
+                                struct error *e);
+
+/* Sets *panel to the one that the header *h of the image `path` describes: where its axes place
+ * it, or across the beam, with rows along the fast axis.  Pixels below 0, which are gaps and
+ * defective pixels in CBF, are masked. The caller frees panel->mask with mem_free, also after an
+ * error. */
 enum status geometry_image_panel(const char *path, const struct image_header *h,
                                  struct geom_panel *panel, struct error *e);
 

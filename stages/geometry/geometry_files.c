@@ -13,6 +13,7 @@
 #include "base/filetype.h"
 #include "base/log.h"
 #include "base/units.h"
+#include "base/vec.h"
 #include "geometry.h"
 #include "io/dials/expt.h"
 #include "io/images/image_file.h"
@@ -153,13 +154,24 @@ bool geometry_is_image(const char *path)
         return false;
     const enum filetype type = filetype_of_file(in);
     (void)fclose(in);
-    return type == FILETYPE_CBF || type == FILETYPE_SMV;
+    return type == FILETYPE_CBF || type == FILETYPE_SMV || type == FILETYPE_CBOR;
 }
 
-/* Checks that the header places a flat detector across the beam. */
-static enum status check_placed(const char *path, const struct image_header *h, struct error *e)
+enum status geometry_image_axis(const char *path, const struct image_header *h, const char *hint,
+                                struct error *e)
 {
     static const double UPRIGHT_RAD = 1e-6;
+    if (h->has_panel || fabs(h->twotheta_rad) <= UPRIGHT_RAD)
+        return STATUS_OK;
+    return error_set(e, STATUS_INPUT,
+                     "%s: the detector arm is turned by %.6g deg, about an axis that is not in "
+                     "the header. %s",
+                     path, rad_to_deg(h->twotheta_rad), hint);
+}
+
+/* Checks that the header says where the detector is. */
+static enum status check_placed(const char *path, const struct image_header *h, struct error *e)
+{
     const char *missing = !(h->pixel_m > 0)      ? "pixel size"
                           : !(h->distance_m > 0) ? "distance"
                           : !h->has_beam         ? "beam position"
@@ -169,12 +181,7 @@ static enum status check_placed(const char *path, const struct image_header *h, 
                          "%s: the header does not have the %s. Give --detpixels, --pixel, "
                          "--distance and --beam-center instead of --detector",
                          path, missing);
-    if (fabs(h->twotheta_rad) > UPRIGHT_RAD)
-        return error_set(e, STATUS_INPUT,
-                         "%s: the detector arm is turned by %.6g deg, about an axis that is not in "
-                         "the header. dials.import %s makes an experiment list, for --expt",
-                         path, rad_to_deg(h->twotheta_rad), path);
-    return STATUS_OK;
+    return geometry_image_axis(path, h, "dials.import makes an experiment list, for --expt", e);
 }
 
 /* Returns the built-in detector of this number and size of pixels; NULL: there is none. */
@@ -198,6 +205,11 @@ enum status geometry_image_panel(const char *path, const struct image_header *h,
                                  .fast = {1, 0, 0},
                                  .slow = {0, 1, 0},
                                  .corner_m = {-h->beam_fast_m, -h->beam_slow_m, h->distance_m}};
+    if (h->has_panel) {
+        vec_copy(panel->fast, h->fast_axis);
+        vec_copy(panel->slow, h->slow_axis);
+        vec_copy(panel->corner_m, h->corner_m);
+    }
     const enum status s = image_file_read(path, &f, e);
     if (s)
         return s;

@@ -102,7 +102,7 @@ void replay_geometry_mask(const struct replay_geometry *g, struct experiment *x,
  * and reflections. */
 struct replay_images;
 
-/* Returns true if the first bytes of the file are those of SMV, CBF, TIFF, EDF or HDF5. */
+/* Returns true if the first bytes of the file are those of SMV, CBF, TIFF, EDF, HDF5 or CBOR. */
 bool replay_images_are(const char *path);
 
 /* Opens `count` files, and adds the numbers of their frames to *ids.  Frames of a single NXmx file
@@ -144,7 +144,9 @@ struct image_entry {
     ino_t inode;
     uint64_t number;  // number of the frame in an NXmx file
     bool nxmx;
-    bool cxi;                    // frame `number` of a CXI file
+    bool cxi;                    // frame `number` of a CXI file of another program
+    bool nexus;                  // frame `number` of an NXmx file of another program
+    bool message;                // image `number` of Stream V2
     bool played;                 // the user selected the frame
     bool leads;                  // it is the first frame of its file that is played
     struct image_header header;  // NXmx: only the rotation, and in frames that lead the setup

@@ -58,6 +58,7 @@ static const char *option_of(enum filetype type)
     case FILETYPE_PONI:
     case FILETYPE_HDF5:
     case FILETYPE_CBF:
+    case FILETYPE_CBOR:
     case FILETYPE_SMV:
         return "detector";
     default:

@@ -19,7 +19,9 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "io/images/image_file.h"
+#include "io/images/stream2.h"
 #include "io/nxmx/cxi_images.h"
+#include "io/nxmx/nexus_images.h"
 #include "io/nxmx/nxmx.h"
 #include "io/nxmx/nxmx_geometry.h"
 #include "io/nxmx/nxmx_rows.h"
@@ -63,6 +65,8 @@ static enum status place_header(const char *path, struct image_header *h, struct
     return s;
 }
 
+#define NO_AXIS "Give --geometry-from=FILE, such as the .expt of dials.import"
+
 static void tell_missing(const char *path, const struct image_header *h)
 {
     if (!(h->pixel_m > 0 && h->distance_m > 0 && h->wavelength_m > 0 && h->has_beam))
@@ -74,9 +78,6 @@ static void tell_missing(const char *path, const struct image_header *h)
                  h->distance_m > 0 ? "" : " the distance,",
                  h->wavelength_m > 0 ? "" : " the wavelength,",
                  h->has_beam ? "" : " the beam centre,");
-    if (h->twotheta_rad != 0)
-        log_line(LOG_WARNING, "%s: the detector is rotated by 2theta; this rotation is ignored",
-                 path);
 }
 
 static enum status use_header(const char *path, struct request *q, struct geometry_panels *p,
@@ -84,6 +85,9 @@ static enum status use_header(const char *path, struct request *q, struct geomet
 {
     struct image_header h;
     enum status s = image_header_read(path, &h, e);
+    if (s)
+        return s;
+    s = geometry_image_axis(path, &h, NO_AXIS, e);
     if (s)
         return s;
     tell_missing(path, &h);
@@ -175,9 +179,9 @@ static enum status use_nxmx(const char *path, const struct nxmx_rows *rows, stru
     return use_crystals(rows, q, x, e);
 }
 
-/* Makes the experiment *x from an SMV or mini-CBF file.  The detector is one panel perpendicular
- * to the beam, with pixels below 0 masked.  Warns about missing entries.  STATUS_INPUT: the file
- * is invalid. */
+/* Makes the experiment *x from an SMV or CBF file.  The detector is one panel, with pixels below 0
+ * masked.  Warns about missing entries.  STATUS_INPUT: the file is invalid, or has a turned arm
+ * without its axis. */
 static enum status replay_setup_header(const char *path, struct experiment *x, struct error *e)
 {
     struct request q = plain_request();
@@ -214,6 +218,8 @@ struct replay_images {
     size_t count, room;
     struct replay_geometry geometry;  // another file has detector and beam; no path: it does not
     struct cxi_images cxi;            // the only file, if it is CXI of another program
+    struct image_header start;        // of the start message of Stream V2; else 0
+    struct nexus_images nexus;        // the only file, if it is NXmx of another program
     bool numbered;            // there is one file, and it is NXmx: frames keep their numbers
     struct nxmx_rows rows;    // metadata of that file
     double axes[9];           // axes of NeXus in the laboratory frame, one per row
@@ -237,7 +243,7 @@ bool replay_images_are(const char *path)
 {
     const enum filetype type = type_of(path);
     return type == FILETYPE_SMV || type == FILETYPE_CBF || type == FILETYPE_HDF5 ||
-           type == FILETYPE_TIFF || type == FILETYPE_EDF;
+           type == FILETYPE_TIFF || type == FILETYPE_EDF || type == FILETYPE_CBOR;
 }
 
 /* ---- the list ------------------------------------------------------------------------- */
@@ -283,21 +289,82 @@ static enum status add_cxi(struct replay_images *r, struct image_entry entry, si
     return s;
 }
 
+/* Adds a frame for each image of an NXmx file of another program.  Its geometry is its own, unless
+ * another file has one. */
+static enum status add_nexus(struct replay_images *r, struct image_entry entry, size_t files,
+                             struct error *e)
+{
+    if (files > 1)
+        return error_set(e, STATUS_INPUT,
+                         "%s: is an NXmx file of another program, and %zu files are given; "
+                         "expected one, such as the master file of the series",
+                         entry.path, files);
+    const enum status s = nexus_images_read(entry.path, &r->nexus, e);
+    const struct nexus_images *n = &r->nexus;
+    r->geometry.path = r->geometry.path ? r->geometry.path : entry.path;
+    entry.nexus = true;
+    for (size_t i = 0; !s && i < n->frames; i++) {
+        entry.number = i;
+        entry.header.phi_rad = n->start_rad ? n->start_rad[i] : 0;
+        entry.header.osc_rad = n->width_rad ? n->width_rad[i] : 0;
+        add_entry(r, entry);
+    }
+    return s;
+}
+
+/* Adds an image of Stream V2.  The other messages are no frames. */
+static void add_message(struct replay_images *r, struct image_entry entry)
+{
+    const enum stream2_kind kind = stream2_kind_of(entry.path, &entry.number);
+    entry.message = true;
+    if (kind != STREAM2_START && kind != STREAM2_END)
+        add_entry(r, entry);
+}
+
+/* Takes the detector from a start message of Stream V2, unless another file has it.  STATUS_INPUT:
+ * there are several start messages. */
+static enum status find_start(struct replay_images *r, const char *const *paths, size_t count,
+                              struct error *e)
+{
+    uint64_t number;
+    enum status s = STATUS_OK;
+    for (size_t i = 0; i < count && !s; i++) {
+        if (type_of(paths[i]) != FILETYPE_CBOR ||
+            stream2_kind_of(paths[i], &number) != STREAM2_START)
+            continue;
+        s = r->start.fast
+                ? error_set(e, STATUS_INPUT, "%s: is a second start message; expected one series",
+                            paths[i])
+                : image_header_read(paths[i], &r->start, e);
+        r->geometry.path = r->geometry.path ? r->geometry.path : paths[i];
+    }
+    return s;
+}
+
+/* What wrote an HDF5 file. */
+enum writer { WRITER_BRAGG, WRITER_CXI, WRITER_NEXUS };
+
+static enum writer writer_of(const char *path)
+{
+    return cxi_images_are(path) ? WRITER_CXI : nexus_images_are(path) ? WRITER_NEXUS : WRITER_BRAGG;
+}
+
 /* Checks that an image has a geometry, in its header or in another file.  STATUS_INPUT: it has
  * none, or two. */
-static enum status check_geometry(const char *path, enum filetype type, bool cxi,
+static enum status check_geometry(const char *path, enum filetype type, enum writer writer,
                                   const char *geometry, struct error *e)
 {
-    const bool bare = type == FILETYPE_TIFF || type == FILETYPE_EDF || cxi;
+    const bool bare = type == FILETYPE_TIFF || type == FILETYPE_EDF || type == FILETYPE_CBOR ||
+                      writer == WRITER_CXI;
     if (bare && !geometry)
         return error_set(e, STATUS_INPUT,
                          "%s: the file has no geometry of its detector. Give "
                          "--geometry-from=FILE, a file of CrystFEL (.geom), DIALS (.expt), pyFAI "
                          "(.poni) or NXmx, or an image",
                          path);
-    if (geometry && type == FILETYPE_HDF5 && !cxi)
+    if (geometry && type == FILETYPE_HDF5 && writer == WRITER_BRAGG)
         return error_set(e, STATUS_INPUT,
-                         "%s: is not a CXI file of another program. Remove --geometry-from: an "
+                         "%s: is not a file of another program. Remove --geometry-from: an "
                          "NXmx file of bragg-write contains its geometry",
                          path);
     return STATUS_OK;
@@ -311,20 +378,26 @@ static enum status add_file(struct replay_images *r, const char *path, size_t fi
         return error_errno(e, STATUS_FAILED, "%s: cannot open", path);
     if (!replay_images_are(path))
         return error_set(e, STATUS_INPUT,
-                         "%s: not an image; expected SMV, CBF, NXmx, TIFF, EDF or CXI. Play a "
+                         "%s: not an image; expected SMV, CBF, NXmx, TIFF, EDF, CXI or messages of "
+                         "Stream V2. Play a "
                          "recording alone",
                          path);
     const int64_t facts[3] = {st.st_size, st.st_mtim.tv_sec, st.st_mtim.tv_nsec};
     *hash = hash_bytes(hash_text(*hash, path), facts, sizeof facts);
     const struct image_entry entry = {.path = path, .device = st.st_dev, .inode = st.st_ino};
     const enum filetype type = type_of(path);
-    const bool cxi = type == FILETYPE_HDF5 && cxi_images_are(path);
-    const enum status s = check_geometry(path, type, cxi, r->geometry.path, e);
+    const enum writer writer = type == FILETYPE_HDF5 ? writer_of(path) : WRITER_BRAGG;
+    const enum status s = check_geometry(path, type, writer, r->geometry.path, e);
     if (s)
         return s;
     if (type == FILETYPE_HDF5)
-        return cxi ? add_cxi(r, entry, files, e) : add_nxmx(r, entry, e);
-    add_entry(r, entry);
+        return writer == WRITER_CXI     ? add_cxi(r, entry, files, e)
+               : writer == WRITER_NEXUS ? add_nexus(r, entry, files, e)
+                                        : add_nxmx(r, entry, e);
+    if (type == FILETYPE_CBOR)
+        add_message(r, entry);
+    else
+        add_entry(r, entry);
     return STATUS_OK;
 }
 
@@ -377,10 +450,35 @@ static uint16_t *mask_of(const struct image *image)
     return mask;
 }
 
+/* Masks the pixels of an NXmx file without a mask that have the largest value of their type in the
+ * first image: detectors of DECTRIS store it in pixels without data. */
+static enum status mask_nexus(struct replay_images *r, struct error *e)
+{
+    struct image first = {0};
+    for (size_t i = 0; i < r->setup.npanels; i++)
+        if (r->setup.panels[i].mask)
+            return STATUS_OK;
+    const enum status s = nexus_image_read(r->entries->path, &r->nexus, 0, &first, e);
+    const bool whole = !s && (first.type == PIXEL_U16 || first.type == PIXEL_U32);
+    uint16_t *mask = whole ? mem_array(first.count, sizeof *mask) : NULL;
+    size_t masked = 0;
+    for (size_t i = 0; mask && i < first.count; i++) {
+        mask[i] = image_value(&first, i) >= (first.type == PIXEL_U16 ? UINT16_MAX : UINT32_MAX);
+        masked += mask[i];
+    }
+    if (masked)
+        replay_geometry_mask(&r->geometry, &r->setup, mask);
+    mem_free(mask);
+    image_free(&first);
+    return s;
+}
+
 /* Masks the pixels without data of the first image, or those of the mask of a CXI file. */
 static enum status mask_elsewhere(struct replay_images *r, const char *path, struct error *e)
 {
     struct image_file first = {0};
+    if (r->entries->nexus)
+        return mask_nexus(r, e);
     if (r->entries->cxi) {
         replay_geometry_mask(&r->geometry, &r->setup, r->cxi.mask);
         return STATUS_OK;
@@ -397,11 +495,13 @@ static enum status mask_elsewhere(struct replay_images *r, const char *path, str
 static enum status set_up_elsewhere(struct replay_images *r, const char *path, struct error *e)
 {
     struct replay_geometry *g = &r->geometry;
-    struct image_header h = {.fast = r->cxi.fast, .slow = r->cxi.slow};
+    const bool series = r->entries->cxi || r->entries->nexus;
+    struct image_header h = {.fast = r->cxi.fast + r->nexus.fast,
+                             .slow = r->cxi.slow + r->nexus.slow};
     const double energy_eV = mean_of(path, "photon energy", "eV", r->cxi.energy_eV, r->cxi.frames);
     g->wavelength_m = energy_eV > 0 ? ev_to_m(energy_eV) : 0;
     g->distance_m = mm_to_m(mean_of(path, "distance", "mm", r->cxi.distance_mm, r->cxi.frames));
-    enum status s = r->entries->cxi ? STATUS_OK : image_header_read(path, &h, e);
+    enum status s = series ? STATUS_OK : image_header_read(path, &h, e);
     s = s ? s : replay_geometry_setup(g, &r->setup, e);
     s = s ? s : replay_geometry_fit(g, &r->setup, path, h.fast, h.slow, e);
     s = s ? s : mask_elsewhere(r, path, e);
@@ -478,13 +578,19 @@ static enum status look_at_header(const struct replay_images *r, struct image_en
 {
     const struct experiment *x = &r->setup;
     struct image_header *h = &entry->header;
-    const enum status s = image_header_read(entry->path, h, e);
+    enum status s = image_header_read(entry->path, h, e);
     const struct replay_geometry *g = &r->geometry;
+    if (!s && entry->message) {
+        h->phi_rad = r->start.phi_rad + (double)entry->number * r->start.osc_rad;
+        h->osc_rad = r->start.osc_rad;
+    }
     if (!s && g->path && (h->fast != g->fast || h->slow != g->slow))
         return error_set(e, STATUS_INPUT,
                          "%s: %" PRId64 " x %" PRId64 " pixels; expected %" PRId64 " x %" PRId64
                          " as in %s",
                          entry->path, h->fast, h->slow, g->fast, g->slow, r->entries->path);
+    if (!s && !g->path)
+        s = geometry_image_axis(entry->path, h, NO_AXIS, e);
     if (s || g->path ||
         (x->npanels == 1 && h->fast == x->panels->fast_pixels && h->slow == x->panels->slow_pixels))
         return s;
@@ -498,13 +604,14 @@ static enum status look_at_header(const struct replay_images *r, struct image_en
 enum status replay_images_compare(struct replay_images *r, const struct id_set *ids,
                                   struct error *e)
 {
-    const char *latest = r->entries->nxmx || r->entries->cxi ? r->entries->path : NULL;
+    const bool series = r->entries->cxi || r->entries->nexus;
+    const char *latest = r->entries->nxmx || series ? r->entries->path : NULL;
     enum status s = STATUS_OK;
     for (size_t i = 0; i < r->count && !s; i++) {
         struct image_entry *entry = &r->entries[i];
         entry->played = id_set_has(ids, r->numbered ? entry->number : i);
         entry->leads = entry->path != latest;
-        if (!entry->played || entry->cxi || (entry->nxmx && !entry->leads))
+        if (!entry->played || series || (entry->nxmx && !entry->leads))
             continue;
         latest = entry->path;
         s = entry->nxmx ? look_at_nxmx(r, entry, e) : look_at_header(r, entry, e);
@@ -521,7 +628,7 @@ struct replay_images *replay_images_open(const char *const *paths, size_t count,
     struct stat st;
     r->geometry.path = geometry;
     uint64_t hash = HASH_START;
-    enum status s = STATUS_OK;
+    enum status s = find_start(r, paths, count, e);
     for (size_t i = 0; i < count && !s; i++)
         s = add_file(r, paths[i], count, &hash, e);
     if (geometry && !stat(geometry, &st)) {
@@ -551,6 +658,7 @@ void replay_images_close(struct replay_images *r)
         return;
     nxmx_rows_free(&r->rows);
     cxi_images_free(&r->cxi);
+    nexus_images_free(&r->nexus);
     replay_geometry_free(&r->geometry);
     experiment_free(&r->setup);
     mem_free(r->entries);
@@ -678,7 +786,9 @@ static enum status read_image(const struct replay_images *r, const struct experi
 {
     struct image_file file = {0};
     enum status s = entry->cxi ? cxi_image_read(entry->path, &r->cxi, entry->number, &file.image, e)
-                               : image_file_read(entry->path, &file, e);
+                    : entry->nexus
+                        ? nexus_image_read(entry->path, &r->nexus, entry->number, &file.image, e)
+                        : image_file_read(entry->path, &file, e);
     if (!s && r->geometry.path)
         s = replay_geometry_pixels(&r->geometry, x, entry->path, &file.image, &f->image, e);
     else if (!s)

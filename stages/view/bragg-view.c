@@ -453,7 +453,7 @@ static bool are_single(const char *const *paths, int count)
         FILE *in = fopen(paths[i], "rbe");
         const enum filetype type = in ? filetype_of_file(in) : FILETYPE_OTHER;
         single = type == FILETYPE_CBF || type == FILETYPE_SMV || type == FILETYPE_TIFF ||
-                 type == FILETYPE_EDF;
+                 type == FILETYPE_EDF || type == FILETYPE_CBOR;
         if (in)
             (void)fclose(in);
     }

@@ -96,6 +96,48 @@ static bool add_photons(int64_t *whole, uint64_t *parts, double photons)
     return !__builtin_add_overflow(*whole, (int64_t)floor_of + carry, whole);
 }
 
+/* Returns true if the file will have whole numbers, and sets their limits. */
+static bool find_limits(const struct powder_sum *p, int64_t *least, int64_t *most)
+{
+    const enum format format = p->outputs.all[0].format;
+    const bool negative = p->type == PIXEL_I32;
+    *least = negative ? INT32_MIN : 0;
+    *most = negative ? INT32_MAX : UINT32_MAX;
+    return !p->parts && (format == FORMAT_CBF || format == FORMAT_NXMX);
+}
+
+static enum status exceed(const struct powder_sum *p, size_t i, int64_t most, struct error *e)
+{
+    return error_set(e, STATUS_INPUT,
+                     "--powder-sum=%.80s: the sum of pixel %zu is %" PRId64
+                     "; expected at most %" PRId64 ". Use a name that ends in .raw",
+                     p->outputs.all[0].name.text, i, p->whole[i], most);
+}
+
+/* Returns true if pixel number i of a frame is masked or outside the ROI. */
+static bool is_masked(const struct experiment *x, size_t i)
+{
+    const struct panel *panel = x->panels;
+    while ((int64_t)i >= panel->first_pixel + panel->fast_pixels * panel->slow_pixels)
+        panel++;
+    const int64_t at = (int64_t)i - panel->first_pixel;
+    return !panel_computes(panel, at % panel->fast_pixels, at / panel->fast_pixels);
+}
+
+/* Checks, after each frame, the sums of pixels that only grow, so that a long run does not fail at
+ * its end. */
+static enum status check_sums(const struct powder_sum *p, struct error *e)
+{
+    int64_t least, most;
+    if (!find_limits(p, &least, &most) || least < 0)
+        return STATUS_OK;
+    const size_t count = (size_t)experiment_pixels(p->x);
+    for (size_t i = 0; i < count; i++)
+        if (p->whole[i] > most && !is_masked(p->x, i))
+            return exceed(p, i, most, e);
+    return STATUS_OK;
+}
+
 static enum status add_pixels(struct powder_sum *p, const struct frame *f, struct error *e)
 {
     const struct image *image = &f->image;
@@ -137,7 +179,7 @@ enum status powder_sum_add(struct powder_sum *p, const struct output_settings *s
                       ": the previous stage reused the memory of the image while it was added",
                       f->recipe.id);
     id_set_add(&p->frames, f->recipe.id);
-    return s;
+    return s ? s : check_sums(p, e);
 }
 
 /* --- the image of the sums ---------------------------------------------------- */
@@ -162,15 +204,13 @@ static void clear_masked(struct powder_sum *p)
  * integers.  The caller frees *image. */
 static enum status make_image(const struct powder_sum *p, struct image *image, struct error *e)
 {
-    const struct output *o = p->outputs.all;
     const size_t count = (size_t)experiment_pixels(p->x);
-    const bool counts = !p->parts && (o->format == FORMAT_CBF || o->format == FORMAT_NXMX);
-    const bool negative = p->type == PIXEL_I32;
-    const int64_t least = negative ? INT32_MIN : 0, most = negative ? INT32_MAX : UINT32_MAX;
+    int64_t least, most;
+    const bool counts = find_limits(p, &least, &most);
     image_allocate(image,
-                   !counts    ? PIXEL_F32
-                   : negative ? PIXEL_I32
-                              : PIXEL_U32,
+                   !counts     ? PIXEL_F32
+                   : least < 0 ? PIXEL_I32
+                               : PIXEL_U32,
                    p->parts ? UNIT_PHOTONS : UNIT_ADU, count);
     float *reals = image->pixels;
     uint32_t *words = image->pixels;
@@ -179,10 +219,7 @@ static enum status make_image(const struct powder_sum *p, struct image *image, s
             const double part = p->parts ? 0x1p-64 * (double)p->parts[i] : 0.0;
             reals[i] = (float)((double)p->whole[i] + part);
         } else if (p->whole[i] < least || p->whole[i] > most) {
-            return error_set(e, STATUS_INPUT,
-                             "--powder-sum=%.80s: the sum of pixel %zu is %" PRId64
-                             "; expected at most %" PRId64 ". Use a name that ends in .raw",
-                             o->name.text, i, p->whole[i], most);
+            return exceed(p, i, most, e);
         } else {
             words[i] = (uint32_t)p->whole[i];
         }

@@ -111,6 +111,7 @@ refused 'an option for frames alone' 'has no effect' 2 'bragg-replay --quiet cou
 geometry | bragg-orient --quiet --frames=5 | bragg-intensity --quiet --threads=1 | bragg-background --quiet --flat=1e9 | bragg-noise --quiet --adc-offset=0 --bits=32 |
 	bragg-tap --record=large.rec
 refused 'sums above the integers of the format' 'the sum of pixel 0 is ' 3 'bragg-replay --quiet large.rec | bragg-write --quiet --powder-sum=large.nxs'
+refused 'at once, also in a run without an end' 'the sum of pixel 0 is ' 3 'bragg-replay --quiet --loop=forever large.rec | timeout 60 bragg-write --quiet --powder-sum=large.cbf'
 check 'leave no file' sh -c '! ls large*.nxs large*.h5 2>/dev/null'
 check 'and fit into float32' sh -c 'bragg-replay --quiet large.rec | bragg-write --quiet --powder-sum=large.raw'
 finish

@@ -96,7 +96,7 @@ refused 3 elsewhere.edf 'the pixels are in another file (a.bin)'
 refused 3 nodim.edf 'Dim_2 must be a whole number'
 refused 3 named.edf "WaveLength is not a number (got 'short')"
 refused 3 u16.tif 'u16.tif: the file has no geometry of its detector. Give --geometry-from=FILE' --loop=1
-refused 3 a.cxi 'a.cxi: is not a CXI file of another program. Remove --geometry-from'
+refused 3 a.cxi 'a.cxi: is not a file of another program. Remove --geometry-from'
 refused 2 two.rec 'two.rec is a recording, which contains its geometry' --geometry-from=one.geom
 refused 3 u16.tif 'u16.edf: has no geometry that --geometry-from reads' --geometry-from=u16.edf
 refused 1 u16.tif 'none.geom: cannot open' --geometry-from=none.geom

@@ -144,7 +144,7 @@ refused 'a short SMV file' 3 'short.img: truncated inside its SMV header' short.
 refused 'a short CBF file' 3 '.*short.cbf: too short' short.cbf
 refused 'a short NXmx file' 3 'short.nxs: cannot be read as HDF5: truncated or corrupt' short.nxs
 refused 'a text' 3 'text.img: neither a recording of bragg-tap nor an image (got 6 bytes of another format)' text.img
-refused 'a recording among images' 3 'x.rec: not an image; expected SMV, CBF, NXmx, TIFF, EDF or CXI' a_0.img x.rec
+refused 'a recording among images' 3 'x.rec: not an image; expected SMV, CBF, NXmx, TIFF, EDF, CXI or messages' a_0.img x.rec
 refused 'a file that is not there' 1 'gone.img: cannot open' a_0.img gone.img
 refused 'no number' 3 'nan.img: header: PIXEL_SIZE=nan is not a finite number' nan.img
 refused 'a distance of 1e27 m' 3 'huge.img: header: distance, m: 1e.27; expected a value from 0 to 1e.06' huge.img

@@ -113,6 +113,24 @@ testclient series "ipc://$PWD/s" 100 >taken
 status=0
 wait "$pipe" || status=$?
 is 'jungfraujoch: no policy drops start and end' "$status $(tr '\n' ' ' <taken)" '0 start 3 4 end '
+figure() { tail -n 1 stats | sed -n "s/.*\"$1\":\([0-9]*\).*/\1/p"; }
+# a client that comes when all frames are made: the policy decides what is left for it
+for protocol in array-1.0 json-array lclstreamer; do
+	for policy in drop-old drop-new; do
+		rm -f made
+		{ frames && : >made; } | timeout 60 bragg-serve --protocol=$protocol --bind=ipc://"$PWD/s" --policy=$policy --queue=2 --linger=20 --stats=stats --sent=sent.tsv --overwrite >endpoint 2>message &
+		pipe=$!
+		soon test -e made
+		sleep 0.3
+		messages=2
+		[ $protocol != lclstreamer ] || messages=4  # start and end, which no policy drops
+		timeout 20 testclient pull "ipc://$PWD/s" $messages >none 2>&1
+		wait "$pipe"
+		is "$protocol, $policy: a late client and --sent agree on the frames that are left" "$(($(figure taken) + $(figure dropped))) $(($(figure dropped) > 0)) $(figure taken)" \
+			"5 1 $(awk -F'\t' 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
+				$at["fate"] == "taken" && !seen[$at["frame"]]++ { n++ } END { print n + 0 }' sent.tsv)"
+	done
+done
 
 # int32 pixels of a CBF of Pilatus: -1 (gap) and -2 (bad pixel) get the value without data
 bragg-geometry --detector=pilatus-300k --ncells=5 --fluence=1e26 | bragg-orient --random | bragg-intensity --threads=1 2>>warnings |

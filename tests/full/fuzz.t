@@ -30,6 +30,45 @@ done
 	printf '\n\014\032\004\325\001\002\003\004\200\001\020\005\006\007\200\001\001\010\011\012'
 } >files/cbf
 {
+	printf '###CBF\nloop_\n_diffrn_scan_axis.axis_id\n_diffrn_scan_axis.angle_increment\nO 1\nloop_\n_diffrn_measurement_axis.axis_id\nO\n'
+	printf 'loop_\n_axis.id\n_axis.type\n_axis.equipment\n_axis.depends_on\n_axis.vector[1]\n_axis.vector[2]\n_axis.vector[3]\n_axis.offset[1]\n'
+	printf "O rotation goniometer . 1 0 0 .\nS general source . 0 0 1 .\nT rotation detector . 1 0 0 2\nY translation 'a b' T 0 -1 0 3\nX translation d Y 1 0 0 .\n"
+	printf 'loop_\n_diffrn_scan_frame_axis.axis_id\n_diffrn_scan_frame_axis.angle\nT 20\nO 9\nloop_\n_array_structure_list.precedence\n'
+	printf '_array_structure_list.axis_set_id\n1 X\n2 Y\nloop_\n_array_structure_list_axis.axis_set_id\n_array_structure_list_axis.axis_id\n'
+	printf '_array_structure_list_axis.displacement_increment\nX X .1\nY Y .1\n_a.b\n;\ntext\n;\n# Detector_2theta 20 deg.\n'
+	printf 'X-Binary-Size-Fastest-Dimension: 4\nX-Binary-Size-Second-Dimension: 3\n\014\032\004\325\001\002\003'
+} >files/axes
+{
+	printf '{\nHEADER_BYTES=512;\nSIZE1=4;\nSIZE2=3;\nBYTE_ORDER=little_endian;\nTYPE=unsigned_short;\nDETECTOR_NAMES=A_;\nA_DETECTOR_VECTORS=1 0 0 0 1 0;\n'
+	printf 'A_GONIO_NUM_VALUES=2;\nA_GONIO_UNITS=deg mm;\nA_GONIO_VALUES=20 50;\nA_GONIO_VECTORS=1 0 0 0 0 -1;\nA_SPATIAL_DISTORTION_INFO=2 1 0.1 0.1;\n'
+	printf 'ROTATION=1 2 1;\nSOURCE_WAVELENGTH=1 1.5;\nSOURCE_VECTORS=0 0 1;\n}\f'
+} >files/arm
+printf '%-536s' "$(cat files/arm)" >files/arm
+# {"type": "image", "data": {"a": 40([[3, 4], 69(56500(["lz4", 0, h'...']))])}}, and a start message
+{
+	printf '\331\331\367\242dtypeeimageddata\241aa\330\050\202\202\003\004\330\105\331\334\264\203clz4\0\130\050'
+	printf '\0\0\0\0\0\0\0\030\0\0\0\030\0\0\0\030'
+	head -c 24 text
+} >files/message
+{
+	printf '\331\331\367\247dtypeestartlimage_size_x\004limage_size_y\003lpixel_size_x\373\077\032\066\342\353\034\103\055lpixel_size_y\373\077\032\066\342\353\034\103\055'
+	printf 'jgoniometer\241eomega\241estart\371\074\0jpixel_mask\241aa\330\050\202\202\003\004\330\105\130\030'
+	head -c 24 text
+} >files/start
+{
+	printf 'II*\0\010\0\0\0\010\0'
+	for entry in '\0\1\3\0\1\0\0\0\4' '\1\1\3\0\1\0\0\0\3' '\2\1\3\0\1\0\0\0\020' '\3\1\3\0\1\0\0\0\1' '\6\1\3\0\1\0\0\0\1' \
+		'\021\1\4\0\1\0\0\0\156' '\026\1\3\0\1\0\0\0\3' '\027\1\4\0\1\0\0\0\030'; do
+		printf "$entry\0\0\0"
+	done
+	printf '\0\0\0\0'
+	head -c 24 text
+} >files/tiff
+{
+	printf '%-511s\n' '{ HeaderID = EH:000001:000000:000000 ; ByteOrder = LowByteFirst ; DataType = UnsignedShort ; Size = 24 ; Dim_1 = 4 ; Dim_2 = 3 ; WaveLength = 1e-10 ; PSize_1 = 1e-4 ; }'
+	head -c 24 text
+} >files/edf
+{
 	printf 'clen = 0.1 m\nres = 5000\nphoton_energy = 9 keV\nmask_edge_pixels = 1\n'
 	printf 'a/min_fs = 0\na/max_fs = 7\na/min_ss = 0\na/max_ss = 3\na/corner_x = -3\na/corner_y = 2\n'
 	printf 'a/fs = +0.9999x -0.01y\na/ss = +0.01x +0.9999y\na/coffset = 0.001\nbad/min_x = 1\nbad/max_x = 2\n'

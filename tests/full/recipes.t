@@ -7,8 +7,8 @@ scratch
 # Lines that are indented deeper than the text become one script per section.
 mandoc -T utf8 -O width=78 "$top/stages/pages/braggpipe-examples.7" | col -bx |
 	awk '/^[A-Z]/ { section = $0; gsub(/[^A-Z]+/, "-", section) } /^           / { print >section ".sh" }'
-is 'there are twenty, of which streams.t and training.t run one each' "$(ls *.sh | tr '\n' ' ')" \
-	'A-CLIENT-UNDER-FAULTS.sh A-LIVE-EIGER-DETECTOR.sh A-MESH-SCAN.sh A-MICROMETRE-CRYSTAL-AT-A-SYNCHROTRON.sh A-MISALIGNED-DETECTOR.sh A-RASTER-SCAN-BY-REQUESTS.sh A-SCAN-BY-REQUESTS.sh AN-ENERGY-SCAN-OVER-AN-EDGE.sh EXPERIMENTS-IMPORTED-BY-DIALS.sh FILES-FOR-CRYSTFEL.sh INTERRUPTED-RUNS.sh LABELLED-STILLS.sh MESSAGES-THAT-ARE-HDF-FILES.sh PLANNING-AN-EXPERIMENT.sh PULSES-OF-A-FREE-ELECTRON-LASER.sh RAW-DATA-OF-AN-AGIPD.sh STREAMS-OF-EPICS-AND-BSREAD.sh TEST-SETS.sh TRAINING-SETS.sh TWO-DETECTORS-COMPARED.sh '
+is 'there are twenty-one, of which streams.t and training.t run one each' "$(ls *.sh | tr '\n' ' ')" \
+	'A-CLIENT-UNDER-FAULTS.sh A-LIVE-EIGER-DETECTOR.sh A-MESH-SCAN.sh A-MICROMETRE-CRYSTAL-AT-A-SYNCHROTRON.sh A-MISALIGNED-DETECTOR.sh A-RASTER-SCAN-BY-REQUESTS.sh A-SCAN-BY-REQUESTS.sh A-SERIES-FROM-A-BEAMLINE.sh AN-ENERGY-SCAN-OVER-AN-EDGE.sh EXPERIMENTS-IMPORTED-BY-DIALS.sh FILES-FOR-CRYSTFEL.sh INTERRUPTED-RUNS.sh LABELLED-STILLS.sh MESSAGES-THAT-ARE-HDF-FILES.sh PLANNING-AN-EXPERIMENT.sh PULSES-OF-A-FREE-ELECTRON-LASER.sh RAW-DATA-OF-AN-AGIPD.sh STREAMS-OF-EPICS-AND-BSREAD.sh TEST-SETS.sh TRAINING-SETS.sh TWO-DETECTORS-COMPARED.sh '
 
 # cook NAME: in a folder of its own; warnings come back, but for those of CrystFEL
 cook() {
@@ -60,6 +60,11 @@ else
 fi
 
 cook A-MICROMETRE-CRYSTAL-AT-A-SYNCHROTRON
+cd ..
+
+cook A-SERIES-FROM-A-BEAMLINE
+is 'the orientation of all images is found again' "$(awk -F'\t' 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
+	{ n += $at["verdict"] == "good" && $at["chi2"] < 1.1 && $at["rot_x_deg"] ^ 2 + $at["rot_y_deg"] ^ 2 + $at["rot_z_deg"] ^ 2 > 0.02 ^ 2 } END { print n }' refined.tsv)" 3
 cd ..
 
 if has dials.refine; then

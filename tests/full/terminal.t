@@ -115,6 +115,15 @@ for frames in 3 12 "12 --random --spectrum=sase --channels=$channels"; do
 	check "$frames frames of it: as much as was said" awk '{x[NR] = $1} END {exit !(NR == 2 && x[1] / x[2] > 0.95 && x[1] / x[2] < 1.05)}' sizes
 done
 
+for name in nxs cxi; do
+	rm -f series*
+	echo "$make --detector=pilatus-300k --distance=100 | bragg-orient --frames=12 --random | bragg-intensity --threads=1 --reflections |
+		bragg-write --frames-per-file=5 series.$name" | sed 's/--detpixels=64 --pixel=1.6 --distance=120//; s/--ncells=8/& --oversample=1/' >longer
+	terminal longer
+	lines | sed -n 's/^.*need about \([0-9.]*\) [kM]B.*/\1/p; s/^bragg-write: \([0-9.]*\) [kM]B in.*/\1/p' >sizes
+	check "reflections in $name: as much as was said" awk '{x[NR] = $1} END {exit !(NR == 2 && x[1] / x[2] > 0.95 && x[1] / x[2] < 1.05)}' sizes
+done
+
 # --- what does not fit
 echo "$make | bragg-orient --frames=1e9 | bragg-intensity --threads=1 | bragg-write 'full_%d.raw'" >full
 setsid env --default-signal=INT,QUIT sh ./full 2>errors &

@@ -137,6 +137,12 @@ static void read_image(const char *path)
         image_free(&file.image);
 }
 
+static void read_header(const char *path)
+{
+    struct image_header header;
+    (void)image_header_read(path, &header, NULL);
+}
+
 static void read_float(const char *path)
 {
     float pixels[9];
@@ -322,20 +328,35 @@ static const struct parser {
     void (*read)(const char *path);  // one of the two
     void (*take)(char *text);
 } parsers[] = {
-    {"hkl", .read = read_hkl},           {"hkl-faithful", .read = read_hkl_faithful},
-    {"hkl-dump", .read = read_dump},     {"matrix", .read = read_matrix},
-    {"sources", .read = read_sources},   {"orientations", .read = read_orientations},
-    {"vary", .read = read_vary_table},   {"sites", .read = read_sites},
-    {"fprime", .read = read_fprime},     {"stol", .read = read_stol},
-    {"smv", .read = read_smv},           {"image", .read = read_image},
-    {"float", .read = read_float},       {"expt", .read = read_expt},
-    {"geom", .read = read_geom},         {"mtz", .read = read_mtz},
-    {"index", .read = read_index},       {"origin", .read = read_origin},
-    {"pipeline", .read = read_pipeline}, {"numbers", .take = take_numbers},
-    {"words", .take = take_words},       {"history", .take = take_history},
-    {"template", .take = take_template}, {"refl", .read = read_refl},
-    {"crystfel", .read = read_stream},   {"peaks", .read = read_peaks},
-    {"endpoint", .take = take_endpoint}, {"pipe-line", .take = take_pipe_line},
+    {"hkl", .read = read_hkl},
+    {"hkl-faithful", .read = read_hkl_faithful},
+    {"hkl-dump", .read = read_dump},
+    {"matrix", .read = read_matrix},
+    {"sources", .read = read_sources},
+    {"orientations", .read = read_orientations},
+    {"vary", .read = read_vary_table},
+    {"sites", .read = read_sites},
+    {"fprime", .read = read_fprime},
+    {"stol", .read = read_stol},
+    {"smv", .read = read_smv},
+    {"image", .read = read_image},
+    {"header", .read = read_header},
+    {"float", .read = read_float},
+    {"expt", .read = read_expt},
+    {"geom", .read = read_geom},
+    {"mtz", .read = read_mtz},
+    {"index", .read = read_index},
+    {"origin", .read = read_origin},
+    {"pipeline", .read = read_pipeline},
+    {"numbers", .take = take_numbers},
+    {"words", .take = take_words},
+    {"history", .take = take_history},
+    {"template", .take = take_template},
+    {"refl", .read = read_refl},
+    {"crystfel", .read = read_stream},
+    {"peaks", .read = read_peaks},
+    {"endpoint", .take = take_endpoint},
+    {"pipe-line", .take = take_pipe_line},
 };
 static const struct parser *chosen;
 static int file;

@@ -13,6 +13,7 @@
 #define BRAGG_IO_HDF5_FILE_H
 
 #include <hdf5.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -159,6 +160,10 @@ bool hdf5_exists(hid_t file, const char *path);
  * exist.
  */
 bool hdf5_explain(hid_t file, const char *path, char reason[HDF5_REASON]);
+
+/* Sets `path` to the file that the library opens for a name that the file `from` stores, or to
+ * where that file should be. */
+void hdf5_find_file(const char *from, const char *name, char path[PATH_MAX]);
 
 /* Finds the first missing file of a virtual data set or of external storage.  `name` gets the name
  * under which the file was searched.  Returns false if no file is missing. */

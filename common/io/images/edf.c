@@ -35,11 +35,12 @@ __attribute__((format(printf, 2, 3))) static void refuse(struct edf *h, const ch
         h->status = error_set(h->e, STATUS_INPUT, "%s: header: %s", h->path, text);
 }
 
-/* Reads the text of the header up to the brace that ends it. */
-static void read_text(struct edf *h, FILE *in)
+/* Reads the text of the header up to the brace that ends it, from a file of `size` bytes. */
+static void read_text(struct edf *h, FILE *in, size_t size)
 {
-    h->text = mem_array(HEADER_MAX + 1, 1);
-    while (h->bytes < HEADER_MAX) {
+    const size_t most = size < HEADER_MAX ? size / BLOCK * BLOCK : HEADER_MAX;
+    h->text = mem_array(most + BLOCK + 1, 1);
+    while (h->bytes < most) {
         const size_t n = fread(h->text + h->bytes, 1, BLOCK, in);
         char *end = memchr(h->text + h->bytes, '}', n);
         if (n != BLOCK || memchr(h->text + h->bytes, '\0', n))
@@ -179,7 +180,7 @@ static void open_header(struct edf *h, FILE *in, size_t file, int64_t *fast, int
                         struct pixel_bytes *p)
 {
     char value[VALUE_SIZE];
-    read_text(h, in);
+    read_text(h, in, file);
     if (h->status)
         return;
     *fast = edge_of(h, "Dim_1");

@@ -13,9 +13,14 @@
 #include "base/alloc.h"
 #include "base/filetype.h"
 #include "base/text.h"
+#include "base/units.h"
+#include "base/vec.h"
 #include "io/images/cbf.h"
+#include "io/images/cbf_axes.h"
 #include "io/images/edf.h"
 #include "io/images/smv.h"
+#include "io/images/smv_arm.h"
+#include "io/images/stream2.h"
 #include "io/images/tiff.h"
 
 enum { CBF_HEADER_MAX = 1 << 18 };
@@ -135,6 +140,45 @@ static double real_of(struct header *h, const char *key, const struct unit units
     return value_of(h, key, units, &said);
 }
 
+/* ---- panels that headers place by axes ------------------------------------------------------ */
+
+/* Sets distance and beam position to those of the panel: where the beam meets its plane. */
+static void find_beam(struct image_header *h)
+{
+    double normal[3];
+    vec_cross(h->fast_axis, h->slow_axis, normal);
+    const double near_m = vec_dot(normal, h->corner_m);
+    h->distance_m = fabs(normal[2]) > 1e-6 ? near_m / normal[2] : fabs(near_m);
+    const double to_beam[3] = {-h->corner_m[0], -h->corner_m[1], h->distance_m - h->corner_m[2]};
+    h->beam_fast_m = vec_dot(h->fast_axis, to_beam);
+    h->beam_slow_m = vec_dot(h->slow_axis, to_beam);
+    h->has_beam = true;
+}
+
+/* Takes a panel, and checks it against the other entries of the header. */
+static enum status take_panel(const char *path, const double fast[3], const double slow[3],
+                              const double corner_m[3], double pixel_m, struct image_header *h,
+                              struct error *e)
+{
+    if (h->pixel_m > 0 && !(fabs(h->pixel_m / pixel_m - 1) < 1e-3))
+        return error_set(e, STATUS_INPUT,
+                         "%s: header: pixels of %g mm, but those of the axes have %g mm", path,
+                         m_to_mm(h->pixel_m), m_to_mm(pixel_m));
+    vec_copy(h->fast_axis, fast);
+    vec_copy(h->slow_axis, slow);
+    vec_copy(h->corner_m, corner_m);
+    h->pixel_m = pixel_m;
+    h->has_panel = true;
+    find_beam(h);
+    double normal[3];
+    vec_cross(fast, slow, normal);
+    if (fabs(sin(h->twotheta_rad)) > 1e-6 && fabs(normal[2]) > 1 - 1e-12)
+        return error_set(e, STATUS_INPUT,
+                         "%s: header: 2theta is %.6g deg, but the axes do not turn the detector",
+                         path, rad_to_deg(h->twotheta_rad));
+    return STATUS_OK;
+}
+
 /* ---- headers of SMV
  * ------------------------------------------------------------------------------ */
 
@@ -160,6 +204,20 @@ static void find_smv_beam(struct header *text, struct image_header *h)
     h->has_beam = true;
 }
 
+/* Takes what a header of d*TREK has of the detector and the scan. */
+static enum status take_arm(const char *path, const char *text, struct image_header *h,
+                            struct error *e)
+{
+    struct smv_arm a;
+    const enum status s = smv_arm_read(path, text, &a, e);
+    if (s || !a.has_panel)
+        return s;
+    h->wavelength_m = a.wavelength_m > 0 ? a.wavelength_m : h->wavelength_m;
+    h->phi_rad = a.has_rotation ? a.phi_rad : h->phi_rad;
+    h->osc_rad = a.has_rotation ? a.osc_rad : h->osc_rad;
+    return take_panel(path, a.fast, a.slow, a.corner_m, a.pixel_m, h, e);
+}
+
 static enum status read_smv_header(const char *path, struct image_header *h, struct error *e)
 {
     struct smv smv;
@@ -180,6 +238,7 @@ static enum status read_smv_header(const char *path, struct image_header *h, str
         };
         find_smv_beam(&text, h);
         s = text.status;
+        s = s ? s : take_arm(path, smv.header, h, e);
     }
     smv_free(&smv);
     return s;
@@ -261,6 +320,22 @@ static void find_cbf_name(struct header *text, struct image_header *h)
         (void)snprintf(h->detector, sizeof h->detector, "%.*s", (int)strcspn(value, "\r\n"), value);
 }
 
+/* Takes what the tables of a full CBF have of the detector and the scan. */
+static enum status take_axes(const char *path, const char *text, struct image_header *h,
+                             struct error *e)
+{
+    struct cbf_axes a;
+    const enum status s = cbf_axes_read(path, text, &a, e);
+    if (s || !a.has_panel)
+        return s;
+    h->wavelength_m = h->wavelength_m > 0 ? h->wavelength_m : a.wavelength_m;
+    if (a.has_rotation && h->osc_rad == 0) {
+        h->phi_rad = a.phi_rad;
+        h->osc_rad = a.osc_rad;
+    }
+    return take_panel(path, a.fast, a.slow, a.corner_m, a.pixel_m, h, e);
+}
+
 static enum status parse_cbf_header(const char *path, const char *bytes, struct image_header *h,
                                     struct error *e)
 {
@@ -281,7 +356,7 @@ static enum status parse_cbf_header(const char *path, const char *bytes, struct 
     find_cbf_beam(&text, h);
     find_cbf_material(&text, h);
     find_cbf_name(&text, h);
-    return text.status;
+    return text.status ? text.status : take_axes(path, bytes, h, e);
 }
 
 /* Reads the text of a CBF file up to its binary part.  Does not read the pixels, because a
@@ -357,9 +432,11 @@ enum status image_header_read(const char *path, struct image_header *h, struct e
     enum status s = type == FILETYPE_CBF    ? read_cbf_header(in, path, h, e)
                     : type == FILETYPE_TIFF ? tiff_header(in, path, size, h, e)
                     : type == FILETYPE_EDF  ? edf_header(in, path, size, h, e)
+                    : type == FILETYPE_CBOR ? stream2_header(in, path, size, h, e)
                                             : STATUS_OK;
     (void)fclose(in);
-    if (type != FILETYPE_CBF && type != FILETYPE_TIFF && type != FILETYPE_EDF)
+    if (type != FILETYPE_CBF && type != FILETYPE_TIFF && type != FILETYPE_EDF &&
+        type != FILETYPE_CBOR)
         s = read_smv_header(path, h, e);
     return s ? s : check_header(path, h, e);
 }
@@ -493,6 +570,8 @@ static enum status read_file(FILE *in, const char *path, struct image_file *f, s
         return tiff_read(in, path, size, f, e);
     if (type == FILETYPE_EDF)
         return edf_read(in, path, size, f, e);
+    if (type == FILETYPE_CBOR)
+        return stream2_read(in, path, size, f, e);
     const enum status s = refuse_other_formats(path, first, got, e);
     if (s)
         return s;

@@ -39,7 +39,12 @@ struct image_header {
     bool has_beam;                    // the header gives the beam position
     double beam_fast_m, beam_slow_m;  // from the outer corner of the first pixel
     double phi_rad, osc_rad;
-    double twotheta_rad;
+    double twotheta_rad;  // of an arm; how it turns is known only if has_panel
+    /* The header has the axes of the detector: the panel in the coordinate system of struct place.
+     * distance_m is then along the beam, and beam_fast_m and beam_slow_m are on the turned panel.
+     */
+    bool has_panel;
+    double fast_axis[3], slow_axis[3], corner_m[3];
     double adc_offset;  // value of a pixel without photons
     double saturation;  // largest value that is trusted
     /* in mini-CBF only */
@@ -54,6 +59,9 @@ struct image_header {
  * else at BEAM_CENTER_X and BEAM_CENTER_Y, in mm from the outer corner of the first pixel.  X goes
  * along slow and Y along fast, as in files of ADSC detectors.  In files with BEAMLINE=fake
  * (nonBragg, noisify) X goes along fast, and Y from the far edge against slow.
+ *
+ * A full CBF header and an SMV header of d*TREK have the axes of the detector, see cbf_axes.h and
+ * smv_arm.h.
  *
  * TIFF has only the number of pixels, and EDF may also have the size of a pixel and the wavelength.
  *

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "io/hdf5/hdf5_file.h"
+#include "io/nxmx/image_data.h"
 
 #define DATA "/entry_1/data_1/data"
 #define MASK "/entry_1/data_1/mask"
@@ -14,90 +15,6 @@
 #define OWN "/entry/braggpipe"
 
 static const uint64_t PIXELS_MAX = UINT64_C(1) << 50;
-
-/* --- the images --------------------------------------------------------------------- */
-
-/* Sets the type in which frames have the pixels.  Returns false for other types. */
-static bool find_type(hid_t data, enum pixel_type *type)
-{
-    const hid_t kind = H5Dget_type(data);
-    const H5T_class_t class = H5Tget_class(kind);
-    const size_t size = H5Tget_size(kind);
-    const bool is_signed = class == H5T_INTEGER && H5Tget_sign(kind) == H5T_SGN_2;
-    (void)H5Tclose(kind);
-    *type = class == H5T_FLOAT ? PIXEL_F32
-            : is_signed        ? PIXEL_I32
-            : size == 4        ? PIXEL_U32
-                               : PIXEL_U16;
-    return (class == H5T_FLOAT && size == 4) ||
-           (class == H5T_INTEGER && (size == 1 || size == 2 || size == 4));
-}
-
-/* Returns the number of the first filter of the chunks that this library may not use, because its
- * code is not part of HDF5 or does not survive damage.  0: there is none. */
-static int find_filter(hid_t data)
-{
-    const hid_t made = H5Dget_create_plist(data);
-    int found = 0;
-    for (int i = 0; i < H5Pget_nfilters(made) && !found; i++) {
-        unsigned flags, how;
-        size_t values = 0;
-        const H5Z_filter_t filter =
-            H5Pget_filter2(made, (unsigned)i, &flags, &values, NULL, 0, NULL, &how);
-        if (filter != H5Z_FILTER_DEFLATE && filter != H5Z_FILTER_SHUFFLE &&
-            filter != H5Z_FILTER_FLETCHER32)
-            found = (int)filter;
-    }
-    (void)H5Pclose(made);
-    return found;
-}
-
-static enum status open_images(const struct hdf5_file *f, const char *path, hid_t *data,
-                               struct cxi_images *c, struct error *e)
-{
-    hsize_t size[4];
-    *data = hdf5_open_data(f->id, DATA);
-    if (hdf5_sizes(*data, 3, 3, PIXELS_MAX, size) != 3)
-        return error_set(e, STATUS_INPUT,
-                         "%s: " DATA " is missing, empty or has another form; expected images "
-                         "[frame, slow, fast]",
-                         path);
-    c->frames = (size_t)size[0];
-    c->slow = (int64_t)size[1];
-    c->fast = (int64_t)size[2];
-    if (!find_type(*data, &c->type))
-        return error_set(e, STATUS_INPUT,
-                         "%s: " DATA " has pixels of another type; expected whole numbers of 8, 16 "
-                         "or 32 bits, or float32",
-                         path);
-    const int filter = find_filter(*data);
-    return filter ? error_set(e, STATUS_INPUT,
-                              "%s: " DATA " is compressed with filter %d, which cannot be read; "
-                              "expected deflate or no compression. h5repack -f GZIP=1 %s NEW.cxi "
-                              "converts the file, if HDF5 has the filter",
-                              path, filter, path)
-                  : STATUS_OK;
-}
-
-static hid_t memory_type(enum pixel_type type)
-{
-    return type == PIXEL_F32   ? H5T_NATIVE_FLOAT
-           : type == PIXEL_U16 ? H5T_NATIVE_UINT16
-           : type == PIXEL_U32 ? H5T_NATIVE_UINT32
-                               : H5T_NATIVE_INT32;
-}
-
-/* Reads image number i into pixels[]. */
-static bool read_pixels(hid_t data, const struct cxi_images *c, size_t i, void *pixels)
-{
-    const hsize_t start[3] = {i, 0, 0}, size[3] = {1, (hsize_t)c->slow, (hsize_t)c->fast};
-    const hid_t file = H5Dget_space(data), memory = H5Screate_simple(3, size, NULL);
-    const bool good = H5Sselect_hyperslab(file, H5S_SELECT_SET, start, NULL, size, NULL) >= 0 &&
-                      H5Dread(data, memory_type(c->type), memory, file, H5P_DEFAULT, pixels) >= 0;
-    (void)H5Sclose(memory);
-    (void)H5Sclose(file);
-    return good;
-}
 
 /* --- tables -------------------------------------------------------------------------- */
 
@@ -110,7 +27,7 @@ static enum status read_table(const struct hdf5_file *f, const char *path, const
         return STATUS_OK;
     const hid_t data = hdf5_open_data(f->id, name);
     enum status s = STATUS_OK;
-    if (hdf5_sizes(data, 1, 1, frames, size) != 1 || size[0] != frames || find_filter(data)) {
+    if (hdf5_sizes(data, 1, 1, frames, size) != 1 || size[0] != frames || image_data_filter(data)) {
         s = error_set(e, STATUS_INPUT, "%s: %s: expected a number for each of %zu frames", path,
                       name, frames);
     } else {
@@ -137,7 +54,7 @@ static enum status read_mask(const struct hdf5_file *f, const char *path, struct
     const hid_t data = hdf5_open_data(f->id, name);
     enum status s = STATUS_OK;
     if (hdf5_sizes(data, 2, 2, PIXELS_MAX, size) != 2 || size[0] != (hsize_t)c->slow ||
-        size[1] != (hsize_t)c->fast || find_filter(data)) {
+        size[1] != (hsize_t)c->fast || image_data_filter(data)) {
         s = error_set(e, STATUS_INPUT,
                       "%s: %s: expected one mask of %" PRId64 " x %" PRId64
                       " pixels for all frames (slow x fast)",
@@ -156,10 +73,13 @@ static enum status read_mask(const struct hdf5_file *f, const char *path, struct
 static enum status take_all(struct hdf5_file *f, const char *path, void *what, struct error *e)
 {
     struct cxi_images *c = what;
-    hid_t data = -1;
-    enum status s = open_images(f, path, &data, c, e);
-    if (data >= 0)
-        (void)H5Dclose(data);
+    struct image_data d;
+    enum status s = image_data_open(f->id, path, DATA, &d, e);
+    c->frames = d.frames;
+    c->slow = d.slow;
+    c->fast = d.fast;
+    c->type = d.type;
+    image_data_close(&d);
     s = s ? s : read_table(f, path, ENERGY, c->frames, &c->energy_eV, e);
     s = s ? s : read_table(f, path, DISTANCE, c->frames, &c->distance_mm, e);
     return s ? s : read_mask(f, path, c, e);
@@ -169,15 +89,10 @@ static enum status take_all(struct hdf5_file *f, const char *path, void *what, s
 static void try_all(struct hdf5_file *f)
 {
     struct cxi_images c = {0};
-    hid_t data = -1;
-    if (!take_all(f, "", &c, NULL) && !open_images(f, "", &data, &c, NULL)) {
-        void *pixels = mem_array((size_t)(c.slow * c.fast), pixel_size(c.type));
-        hdf5_touch(data);
-        (void)read_pixels(data, &c, 0, pixels);
-        mem_free(pixels);
-    }
-    if (data >= 0)
-        (void)H5Dclose(data);
+    struct image_data d = {.data = -1};
+    if (!take_all(f, "", &c, NULL) && !image_data_open(f->id, "", DATA, &d, NULL))
+        image_data_try(&d);
+    image_data_close(&d);
     cxi_images_free(&c);
 }
 
@@ -210,19 +125,13 @@ struct wanted {
 static enum status take_image(struct hdf5_file *f, const char *path, void *what, struct error *e)
 {
     const struct wanted *w = what;
-    const struct cxi_images *c = w->c;
-    struct cxi_images now = {0};
-    hid_t data = -1;
-    enum status s = open_images(f, path, &data, &now, e);
-    if (!s && (now.frames != c->frames || now.slow != c->slow || now.fast != c->fast ||
-               now.type != c->type))
+    const struct image_data listed = {.slow = w->c->slow, .fast = w->c->fast, .type = w->c->type};
+    struct image_data d;
+    enum status s = image_data_open(f->id, path, DATA, &d, e);
+    if (!s && (d.frames != w->c->frames || !image_data_match(&d, &listed)))
         s = error_set(e, STATUS_INPUT, "%s: the file has changed while it was being read", path);
-    if (!s && !image_reserve(w->image, c->type, UNIT_ADU, (size_t)(c->slow * c->fast)))
-        s = error_memory(e, "a frame");
-    if (!s && !read_pixels(data, c, w->i, w->image->pixels))
-        s = error_set(e, STATUS_INPUT, "%s: " DATA ": image %zu cannot be read", path, w->i);
-    if (data >= 0)
-        (void)H5Dclose(data);
+    s = s ? s : image_data_read(&d, path, DATA, w->i, w->image, e);
+    image_data_close(&d);
     return s;
 }
 

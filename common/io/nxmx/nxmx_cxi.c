@@ -28,8 +28,7 @@
 #define COUNT PEAKS "/nPeaks"
 #define LCLS "/LCLS"
 
-/* PEAKS_MAX: largest number of peaks of a frame, which is the width of the tables. */
-enum { PEAKS_MAX = 2048, PATH_BYTES = 64, VERSION = 140 };
+enum { PEAKS_MAX = NXMX_PEAKS_MAX, PATH_BYTES = 64, VERSION = 140 };
 
 enum { X, Y, TOTAL, MAXIMUM, PIXELS, SNR, PANEL };
 static const char *const columns[NXMX_PEAK_COLUMNS] = {

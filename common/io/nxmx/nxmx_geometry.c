@@ -284,7 +284,10 @@ static enum status take_modules(const struct nexus *n, const char *detector,
     g->npanels = count;
     enum status s = STATUS_OK;
     for (size_t i = 0; i < count && !s; i++) {
+        const struct nxmx_slab *slab = &list[i].slab;
         g->panels[i] = list[i].panel;
+        for (size_t k = 0; k < 2; k++)
+            g->panels[i].first[k] = slab->origin[slab->rank - 1 - k];
         if (masked && !g->mask_unread)
             s = nxmx_mask_read(n, path, &list[i].slab, &g->panels[i], &g->mask_unread, e);
     }

@@ -209,7 +209,8 @@ void nxmx_columns_map(struct hdf5_file *f, const struct nxmx_rows *rows,
  * each frame with most photons, in tables [frame, peak], if frames carry reflections.
  */
 
-enum { NXMX_PEAK_COLUMNS = 7 };
+/* NXMX_PEAKS_MAX: largest number of peaks of a frame, which is the width of the tables. */
+enum { NXMX_PEAK_COLUMNS = 7, NXMX_PEAKS_MAX = 2048 };
 
 /* Returns true if an open file has the groups of a CXI file. */
 bool nxmx_has_cxi(struct hdf5_file *f);

@@ -1,6 +1,7 @@
 #include "io/nxmx/nxmx_series.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "io/nxmx/nxmx.h"
+#include "io/nxmx/nxmx_layout.h"
 #include "io/nxmx/nxmx_spool.h"
 
 /* ---- completing a file: its frames -------------------------------------- */
@@ -307,20 +309,39 @@ static double frame_spectrum_bytes(const struct nxmx_series *s)
     return 2.0 * sizeof(double) * (double)s->rows.nchannels;
 }
 
-/* Returns the bytes that the tables of data files will add for the spectra of frames whose data
- * file is not complete yet. */
-static double coming_spectrum_bytes(const struct nxmx_series *s)
+/* Returns the bytes that the tables of a data file take for the reflections of one frame, and for
+ * its peaks in CXI, in addition to the spool, which stays in the file.  The frames so far are taken
+ * as typical.  PEAK_BYTES is measured: seven columns, compressed. */
+static double frame_reflection_bytes(const struct nxmx_series *s)
+{
+    static const double ROW_BYTES = 10 * 4 + 6 * 8, PIXEL_BYTES = 4, PEAK_BYTES = 21;
+    const struct nxmx_rows *rows = &s->rows;
+    double bytes = 0;
+    if (!rows->has_reflections || !rows->nframes)
+        return 0;
+    for (size_t i = 0; i < rows->nframes; i++) {
+        const struct nxmx_reflection_counts *n = &rows->reflections[i];
+        bytes += ROW_BYTES * (double)n->rows + PIXEL_BYTES * (double)n->pixels;
+        bytes += s->cxi ? PEAK_BYTES * fmin((double)n->rows, NXMX_PEAKS_MAX) : 0;
+    }
+    return bytes / (double)rows->nframes;
+}
+
+/* Returns the bytes that the tables of data files will add for the spectra and peaks of frames
+ * whose data file is not complete yet. */
+static double coming_bytes(const struct nxmx_series *s)
 {
     const double waiting = (double)id_set_size(&s->given) -
                            (double)id_set_size(&s->written) * (double)s->frames_per_file;
-    return waiting > 0 ? waiting * frame_spectrum_bytes(s) : 0.0;
+    return waiting > 0 ? waiting * (frame_spectrum_bytes(s) + frame_reflection_bytes(s)) : 0.0;
 }
 
 double nxmx_series_heads(const struct nxmx_series *s, uint64_t frames)
 {
     /* Measured values.  HEAD_BYTES: names, geometry and tables of a file take 39 to 45 kB.
+     * CXI_BYTES: its groups and the indexes of its tables take 28 to 47 kB more.
      * MASK_PACKED: the compression makes zeros about 190 times smaller. */
-    static const double HEAD_BYTES = 42e3, MASK_PACKED = 1.0 / 190;
+    static const double HEAD_BYTES = 42e3, CXI_BYTES = 37e3, MASK_PACKED = 1.0 / 190;
     const struct experiment *x = &s->experiment;
     bool masked = x->has_reasons;
     for (size_t i = 0; i < x->npanels; i++)
@@ -329,10 +350,11 @@ double nxmx_series_heads(const struct nxmx_series *s, uint64_t frames)
     const double files =
         frames ? (double)nxmx_series_files(s, frames) : (double)id_set_size(&s->written);
     const double in_master = frames ? (double)frames : files * (double)s->frames_per_file;
-    const double heads = files > 0 ? (files + 1) * (HEAD_BYTES + mask + beam_spectrum_bytes(s)) +
+    const double heads = files > 0 ? (files + 1) * (HEAD_BYTES + (s->cxi ? CXI_BYTES : 0.0) + mask +
+                                                    beam_spectrum_bytes(s)) +
                                          in_master * frame_spectrum_bytes(s)
                                    : 0;
-    return heads - (frames ? 0 : coming_spectrum_bytes(s));
+    return heads - (frames ? 0 : coming_bytes(s));
 }
 
 /* ---- the beginning ----------------------------------------------------- */
