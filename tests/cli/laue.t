@@ -7,10 +7,12 @@ top=$(cd "$BRAGG_TESTS/.." && pwd)
 
 # A crystal of right angles, of which a quarter of the pattern is computed; a flat band of 401 sources.
 awk 'BEGIN { for (i = 0; i <= 400; i++) printf "-1 0 0 1 %.12g\n", (0.7 + 0.7 * i / 400) * 1e-10 }' >band.txt
-recipe() { # WAVELENGTHS... : options of bragg-geometry
+crystal() { # OPTION... of bragg-geometry
 	bragg-geometry --quiet --detpixels=1000 --pixel=0.2 --distance=100 --beam-center=99.9,99.9 --cell=40,50,60 --default-F=100 --ncells=12 \
-		--shape=gauss --mosaic-model=gauss --oversample=2 --no-polarization --fluence=1e26 --dmin=1.6 "$@" |
-		bragg-orient --quiet --misset=10,20,30
+		--shape=gauss --mosaic-model=gauss --oversample=2 --no-polarization --fluence=1e26 --dmin=1.6 "$@"
+}
+recipe() { # OPTION... of bragg-geometry
+	crystal "$@" | bragg-orient --quiet --misset=10,20,30
 }
 recipe --source-file=band.txt --weights=apply --wavelength=1 | bragg-intensity --quiet --threads=1 --reflections=0.01 |
 	bragg-tap --quiet --record=laue.rec
@@ -92,6 +94,66 @@ check 'orders of one ray are in one place, with photons as the fourth power of t
 		n++; r = p[o] / p[k] * 1.5 ^ 4; sum += r; apart += sqrt((x[o] - x[k]) ^ 2 + (y[o] - y[k]) ^ 2) }
 	  print n, sum / n, apart / n
 	  exit !(n > 20 && sum / n > 0.995 && sum / n < 1.005 && apart / n < 0.1) }' laue.tsv
+
+# --- bands of bragg-orient
+band() { # NAME OPTION... : the table of a frame of this spectrum
+	name=$1
+	shift
+	crystal --roi=600,999,600,999 --energy=13284 | bragg-orient --quiet --misset=10,20,30 "$@" | bragg-intensity --quiet --threads=1 --reflections=0.01 |
+		bragg-write --quiet --reflections="$name.tsv" "$name.raw"
+}
+# same FILE FILE EXPRESSION: photons of the second table over those of the first are as EXPRESSION of the wavelength l: the rms around the mean
+same() {
+	awk 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i }
+		FNR == 1 { next }
+		NR == FNR { p[$at["h"] " " $at["k"] " " $at["l"]] = $at["photons"]; next }
+		{ k = $at["h"] " " $at["k"] " " $at["l"]; l = $at["wavelength"]
+		  if (!(k in p) || l < 0.78 || l > 1.25 || $at["fast"] < 610 || $at["slow"] < 610 || $at["fast"] > 990 || $at["slow"] > 990) next
+		  r = $at["photons"] / p[k] / ('"$3"'); n++; sum += r; squares += r * r }
+		END { mean = sum / n; printf "%.5f %.5f %d\n", mean, sqrt(squares / n - mean * mean) / mean, (n > 100) }' "$1" "$2"
+}
+check 'a flat band between two energies' band flat --spectrum=tophat --spectrum-range=8856,17712
+check 'it has as many photons for each energy: per wavelength as 1/lambda^2' awk '{ exit !($2 < 0.01 && $3) }' <<END
+$(same laue.tsv flat.tsv '1 / l ^ 2')
+END
+check 'a bandwidth of 66.67 % is the same band' band half --spectrum=tophat --bandwidth=66.6667
+check 'the same photons' awk '{ exit !($1 > 0.999 && $1 < 1.001 && $2 < 1e-3 && $3) }' <<END
+$(same flat.tsv half.tsv 1)
+END
+check 'a filter' band filter --spectrum=tophat --spectrum-range=8856,17712 --filter=Al:0.4mm
+# the attenuation of aluminium between rows of its table, at 8, 10, 15 and 20 keV
+check 'each wavelength is attenuated as by its material' awk '{ exit !($1 > 1.5 && $2 < 0.01 && $3) }' <<END
+$(same flat.tsv filter.tsv 'exp(-0.1079 * ((e = 12.39842 / l) > 15 ? 7.955 * exp(log(e / 15) * log(3.441 / 7.955) / log(20 / 15)) : e > 10 ? 26.23 * exp(log(e / 10) * log(7.955 / 26.23) / log(1.5)) : 50.33 * exp(log(e / 8) * log(26.23 / 50.33) / log(1.25))))')
+END
+check 'a wiggler' band wiggler --spectrum=wiggler --spectrum-range=8856,17712 --critical-energy=12000
+check 'it falls towards high energies, on the axis as H2(y)/y: by 1.94 from 0.8 to 1.38 critical energies' awk '
+	NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i }
+	FNR == 1 { next }
+	{ k = $at["h"] " " $at["k"] " " $at["l"]; l = $at["wavelength"]; e = 12398.42 / l }
+	NR == FNR { p[k] = $at["photons"]; next }
+	!(k in p) { next }
+	e > 9300 && e < 9900 { low += $at["photons"] / p[k]; nlow++ }
+	e > 16000 && e < 17000 { high += $at["photons"] / p[k]; nhigh++ }
+	END { r = low / nlow / (high / nhigh); if (r < 1.88 || r > 1.98) print r; exit !(r > 1.88 && r < 1.98) }' flat.tsv wiggler.tsv
+refused() { # NAME MESSAGE GEOMETRY-OPTIONS OPTION...
+	refused_name=$1 message=$2 geometry=$3
+	shift 3
+	# shellcheck disable=SC2086 # options are meant to split
+	bragg-geometry --quiet --detpixels=100 --pixel=2 --energy=12000 --shape=gauss $geometry 2>/dev/null |
+		bragg-orient --quiet "$@" 2>said | cat >/dev/null
+	check "$refused_name" grep -q -e "$message" said
+}
+refused 'a band that reaches 0 eV is refused' '--bandwidth=200: photons reach below 0 eV' '' --spectrum=tophat --bandwidth=200
+refused 'a wide band of another kind is refused' '--bandwidth=30 is out of range; expected at most 20 %' '' --spectrum=gauss --bandwidth=30
+refused 'a range in the wrong order is refused' 'is empty; expected the lower' '' --spectrum=tophat --spectrum-range=13000,9000
+refused 'a range without the energy of the beam is refused' 'does not hold the energy' '' --spectrum=tophat --spectrum-range=1000,2000
+refused 'a wiggler needs its critical energy' 'needs --spectrum-range=EV,EV and --critical-energy' '' --spectrum=wiggler --spectrum-range=8000,13000
+refused 'a filter whose attenuation is not known is refused' 'expected 2000 to 200000 eV' '' --spectrum=tophat --spectrum-range=1500,13000 --filter=Al:1
+refused 'an unknown material is refused' 'expected up to 4 filters' '' --spectrum=tophat --filter=Pb:1mm
+refused 'many channels need the closed form' 'expected at most 1000. More need' '' --spectrum=tophat --bandwidth=60 --channels=2000
+refused 'a band that contains its third harmonic is refused' 'would count twice' --third-harmonic=1 --spectrum=tophat --bandwidth=120
+printf -- '-1 0 0 1 3e-10\n-1 0 0 1 1e-10\n' >three.txt
+check_status 'also one of --source-file' 2 sh -c 'bragg-geometry --source-file=three.txt --weights=apply --third-harmonic=1 2>said | cat >/dev/null; grep -q "would count twice" said && exit 2'
 
 # --- frames of one wavelength
 recipe --wavelength=1 | bragg-intensity --quiet --threads=1 --reflections=0.01 | bragg-write --quiet --reflections=one.tsv one.raw
