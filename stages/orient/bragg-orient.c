@@ -128,7 +128,7 @@ static void choose_channels(const struct experiment *x, const struct sampling_re
     spectrum_range(s, mean_eV, &low_eV, &high_eV);
     const bool wide = spectrum_is_wide(s);
     const double width_eV =
-        wide ? WIDE_STEP * r->rocking_rad * low_eV : 0.2 * r->rocking_rad * mean_eV;
+        wide ? WIDE_STEP * r->widened_rad * low_eV : 0.2 * r->rocking_rad * mean_eV;
     const double needed = ceil((high_eV - low_eV) / width_eV);
     const int most = wide && closed_wanted(x) ? SPECTRUM_CHANNELS_MAX : USUALLY_AT_MOST;
     if (!s->channels)
