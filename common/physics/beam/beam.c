@@ -181,11 +181,12 @@ enum status harmonic_check_band(const struct beam *b, double shortest_m, double 
 {
     if (!(b->harmonic_share > 0.0) || HARMONIC_ORDER * shortest_m > longest_m)
         return STATUS_OK;
-    return error_set(e, STATUS_USAGE,
-                     "--third-harmonic: the band of the beam, %.6g to %.6g A, contains the harmonic "
-                     "of its longest wavelength, whose photons would count twice. Leave "
-                     "--third-harmonic out",
-                     m_to_angstrom(shortest_m), m_to_angstrom(longest_m));
+    return error_set(
+        e, STATUS_USAGE,
+        "--third-harmonic: the band of the beam, %.6g to %.6g A, contains the harmonic "
+        "of its longest wavelength, whose photons would count twice. Leave "
+        "--third-harmonic out",
+        m_to_angstrom(shortest_m), m_to_angstrom(longest_m));
 }
 
 enum status harmonic_sensors(const struct detector_request *d, struct experiment *x,

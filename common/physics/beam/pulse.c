@@ -36,8 +36,8 @@ enum line_shape { LINE_GAUSS, LINE_TOPHAT, LINE_PINK, LINE_BAND };
 struct line {
     enum line_shape shape;
     double centre_eV, fwhm_eV;
-    double share;  // of the photons
-    bool spiky;    // SASE within the envelope
+    double share;               // of the photons
+    bool spiky;                 // SASE within the envelope
     const struct spectrum *of;  // BAND: its source and filters
     double modes;  // number of modes of the Gamma distribution of the pulse energy; 0: the energy
                    // does not vary
@@ -68,8 +68,8 @@ static double box_variance(double widths)
 bool spectrum_is_wide(const struct spectrum *s)
 {
     return s->kind == SPECTRUM_WIGGLER ||
-           (s->kind == SPECTRUM_TOPHAT && (s->range_eV[1] > 0.0 || s->nfilters ||
-                                           s->bandwidth_percent > SPECTRUM_BANDWIDTH_MAX));
+           (s->kind == SPECTRUM_TOPHAT &&
+            (s->range_eV[1] > 0.0 || s->nfilters || s->bandwidth_percent > SPECTRUM_BANDWIDTH_MAX));
 }
 
 /* Makes a line the band of a spectrum, if that is one. */
@@ -207,10 +207,9 @@ static double draw_gamma(struct rng *r, double modes)
 /* Returns the photons of a band at an energy, in arbitrary units. */
 static double band_photons(const struct spectrum *s, double energy_eV)
 {
-    const double emitted =
-        s->kind == SPECTRUM_WIGGLER
-            ? synchrotron_photons(energy_eV / s->critical_eV, s->collected == 1)
-            : 1.0;
+    const double emitted = s->kind == SPECTRUM_WIGGLER
+                               ? synchrotron_photons(energy_eV / s->critical_eV, s->collected == 1)
+                               : 1.0;
     return emitted * filter_transmission(s->filters, s->nfilters, energy_eV);
 }
 

@@ -15,8 +15,7 @@ const char *const filter_materials[FILTER_MATERIALS] = {"Al", "Be", "C", "Si"};
 static const double density[FILTER_MATERIALS] = {2.699, 1.848, 1.7, 2.33};
 
 /* Mass attenuation in cm^2/g [Hubbell and Seltzer, NIST SRD 126], for the energies of keV[]. */
-static const double keV[] = {2,  3,  4,  5,  6,  8,  10,  15, 20,
-                             30, 40, 50, 60, 80, 100, 150, 200};
+static const double keV[] = {2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 40, 50, 60, 80, 100, 150, 200};
 enum { ROWS = sizeof keV / sizeof *keV };
 static const double cm2_g[FILTER_MATERIALS][ROWS] = {
     {2263, 788.0, 360.5, 193.4, 115.3, 50.33, 26.23, 7.955, 3.441, 1.128, 0.5685, 0.3681, 0.2778,
