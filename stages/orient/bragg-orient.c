@@ -439,7 +439,7 @@ static enum status check_channels(const struct spectrum *s, const struct experim
                : error_set(e, STATUS_USAGE,
                            "--channels=%" PRId64
                            " is out of range; expected at most %d. More need bragg-geometry "
-                           "--mosaic-model=gauss, whose time does not depend on their number",
+                           "--mosaic-model=gauss, which computes spots in closed form",
                            s->channels, SPECTRUM_CHANNELS_DENSE);
 }
 

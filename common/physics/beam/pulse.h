@@ -32,8 +32,8 @@ enum spectrum_kind {
     SPECTRUM_LISTED,  // measured: `listed`
 };
 
-/* Largest number of channels; above the second one only where spots have a closed form, whose time
- * does not depend on the number. */
+/* Largest number of channels; above the second one only where spots have a closed form, which sums
+ * only the channels within the reflecting range of a spot. */
 enum { SPECTRUM_CHANNELS_MAX = 10000, SPECTRUM_CHANNELS_DENSE = 1000 };
 
 /* Largest bandwidth of spectra other than top hats, percent. */
