@@ -53,25 +53,26 @@ static enum status upload_table(struct plan *p, struct error *e)
 static enum status upload_scene(struct plan *p, const struct engine_after *after, struct error *e)
 {
     struct gpu_afterwards *a = &p->afterwards;
-    const struct beam *beam = &p->experiment->beam;
     struct gpu_pack pack = {0};
     enum status s;
+    size_t nsources;
+    const struct source *sources =
+        background_sources(&p->experiment->beam, &(struct recipe){0}, &a->gathered, &nsources);
     mem_free(a->ratios);
-    a->ratios = background_absorb(p->experiment, beam->sources, beam->nsources, &s, e);
+    a->ratios = background_absorb(p->experiment, sources, nsources, &s, e);
     if (s)
         return s;
-    a->scene = background_scene(p->experiment, beam->sources, beam->nsources, a->ratios,
-                                after->materials, after->nmaterials);
+    a->scene = background_scene(p->experiment, sources, nsources, a->ratios, after->materials,
+                                after->nmaterials);
     gpu_pack_scene(&pack, &a->scene);
     if ((s = p->device->reserve(p->context, pack.bytes, &a->resident, e)))
         return s;
     pack = gpu_pack_into(p, BLOCK_AFTER, mem_array(pack.bytes, 1), a->resident);
-    a->scene = background_scene(p->experiment, beam->sources, beam->nsources, a->ratios,
-                                after->materials, after->nmaterials);
+    a->scene = background_scene(p->experiment, sources, nsources, a->ratios, after->materials,
+                                after->nmaterials);
     gpu_pack_scene(&pack, &a->scene);
     s = gpu_pack_send(p, &pack, e);
     mem_free(pack.to);
-    a->gathered = mem_array(beam->nsources, sizeof *a->gathered);
     return s;
 }
 
@@ -110,7 +111,7 @@ enum status gpu_after_recipe(struct plan *p, struct gpu_pack *pack, const struct
         return STATUS_OK;
     enum status s;
     const struct source *sources =
-        background_sources(&p->experiment->beam, recipe, a->gathered, &a->nsources);
+        background_sources(&p->experiment->beam, recipe, &a->gathered, &a->nsources);
     a->sources = gpu_pack_add(pack, sources, a->nsources, sizeof *a->sources);
     mem_free(a->ratios);
     a->ratios = background_absorb(p->experiment, sources, a->nsources, &s, e);

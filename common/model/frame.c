@@ -237,7 +237,9 @@ void planes_free(struct planes *p)
 
 /* --- reflections --------------------------------------------------------- */
 
-_Static_assert(sizeof(struct reflection_row) == 80, "rows travel as they lie in memory");
+_Static_assert(sizeof(struct reflection_row) == 88, "rows travel as they lie in memory");
+_Static_assert(offsetof(struct reflection_row, wavelength_A) == REFLECTION_ROW_BEFORE,
+               "rows of previous versions are the beginning of rows");
 
 void reflection_table_free(struct reflection_table *t)
 {

@@ -197,22 +197,31 @@ void planes_free(struct planes *p);
  * background and noise.  The message of a frame carries them in addition to the pixels. */
 
 /* A reflection of one lattice: the photons of all terms whose nearest index is hkl.  Messages
- * carry the 80 bytes of this struct unchanged. */
+ * carry the 88 bytes of this struct unchanged.  Those of previous versions end before
+ * `wavelength_A`, and are read with 0 for the members that follow. */
 struct reflection_row {
     double fast, slow;  // px: centroid weighted by photons; pixel i covers [i, i+1)
     double photons;     // expected photons in the frame
     double phi_deg;     // rotation angle weighted by photons; 0 in a still
-    double s_1_A;       // distance of the lattice point from the Ewald sphere of the mean
-                        // wavelength, at the middle of the rotation; positive inside
+    double s_1_A;       // distance of the lattice point from the nearest Ewald sphere of the
+                        // beam, at the middle of the rotation; positive inside; 0 between the
+                        // spheres of the shortest and the longest wavelength
     int32_t lattice;    // number in the recipe
     int32_t hkl[3];
-    int32_t panel;     // panel with most of the photons; the centroid is in it
-    int32_t pixels;    // smallest number that holds REFLECTION_SHARE of the photons, >= 1
-    float peak;        // photons of the brightest pixel
-    float F2;          // squared structure factor of hkl, electrons^2
-    float background;  // photons of these pixels that are not from the crystal
-    float z;           // reflection_z; 0: not computed
+    int32_t panel;       // panel with most of the photons; the centroid is in it
+    int32_t pixels;      // smallest number that holds REFLECTION_SHARE of the photons, >= 1
+    float peak;          // photons of the brightest pixel
+    float F2;            // squared structure factor of hkl, electrons^2
+    float background;    // photons of these pixels that are not from the crystal
+    float z;             // reflection_z; 0: not computed
+    float wavelength_A;  // that the lattice point diffracts at the middle of the rotation, at most
+                         // the longest and at least the shortest of the beam; 0: not known
+    int32_t orders;      // number of rows of the lattice on the same ray: multiples of the same
+                         // indices, with this row; 0: not known
 };
+
+/* Size of the rows of previous versions. */
+enum { REFLECTION_ROW_BEFORE = 80 };
 
 #define REFLECTION_SHARE 0.99
 
@@ -232,6 +241,7 @@ struct reflection_table {
     bool present;                 // false: it was not requested; all other members are 0
     double least_photons;         // limit: each row has more photons
     double rest_photons;          // photons of the frame that are in no row
+    uint64_t row_bytes;           // of messages: size of a row; 0: REFLECTION_ROW_BEFORE
     size_t count;                 // number of rows; they ascend by lattice, h, k, l
     struct reflection_row *rows;  // owned
     size_t npixels;               // sum of the pixels of all rows; 0: pixels are not listed

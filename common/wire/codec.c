@@ -6,6 +6,7 @@
  */
 #include "wire/codec.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
@@ -409,8 +410,9 @@ TABLE(recipe);
 static size_t rows_bytes(const void *object)
 {
     const struct reflection_table *t = object;
+    const uint64_t row = t->row_bytes ? t->row_bytes : REFLECTION_ROW_BEFORE;
     size_t bytes;
-    return size_multiply(t->count, sizeof *t->rows, &bytes) ? bytes : SIZE_MAX;
+    return size_multiply(t->count, (size_t)row, &bytes) ? bytes : SIZE_MAX;
 }
 
 static size_t numbers_bytes(size_t count)
@@ -438,6 +440,7 @@ static const struct field reflection_table_fields[] = {
     MEMBER(npixels, SIZE),
     MEMBER(pixels, DATA, .bytes = row_pixels_bytes),
     MEMBER(rest_photons, REAL),
+    MEMBER(row_bytes, U64, .flags = FIELD_ABSENT | FIELD_SPARSE),
     MEMBER(rows, DATA, .bytes = rows_bytes),
     MEMBER(slopes, DATA, .bytes = row_pixels_bytes, .flags = FIELD_OPTIONAL | FIELD_ABSENT,
            .present_offset = offsetof(struct reflection_table, has_slopes)),
@@ -522,6 +525,8 @@ enum status codec_frame_encode(struct frame *f, const char *lineage, struct mess
     const struct image image = f->image;
     memset(f, 0, sizeof *f);
     memccpy(envelope.lineage, lineage, 0, sizeof envelope.lineage - 1);
+    struct reflection_table *t = &envelope.frame.reflections;
+    t->row_bytes = t->count ? sizeof *t->rows : 0;
     const enum status s = fields_encode(&envelope_table, &envelope, true, m, e);
     if (s == STATUS_OK && image.count) {  // pixels come first, because "image" is the first key
         m->parts[2].release = image.release;
@@ -556,15 +561,17 @@ static bool are_consistent(const struct reflection_table *t, const struct recipe
     size_t left = t->npixels;
     for (size_t i = 0; i < t->count; i++) {
         const struct reflection_row *row = &t->rows[i];
-        const double reals[] = {
-            row->fast,     row->slow,         row->photons,    row->phi_deg,
-            row->s_1_A,    (double)row->peak, (double)row->F2, (double)row->background,
-            (double)row->z};
+        const double reals[] = {row->fast,       row->slow,
+                                row->photons,    row->phi_deg,
+                                row->s_1_A,      (double)row->peak,
+                                (double)row->F2, (double)row->background,
+                                (double)row->z,  (double)row->wavelength_A};
         for (size_t k = 0; k < sizeof reals / sizeof *reals; k++)
             if (!isfinite(reals[k]))
                 return false;
         if (row->lattice < 0 || (size_t)row->lattice >= r->nlattices || row->panel < 0 ||
-            (size_t)row->panel >= expected->panels || row->pixels < 0)
+            (size_t)row->panel >= expected->panels || row->pixels < 0 || row->orders < 0 ||
+            row->wavelength_A < 0.0F)
             return false;
         if (t->npixels && (size_t)row->pixels > left)
             return false;
@@ -696,12 +703,34 @@ static void take_pixels(struct image *image, struct message *m)
     }
 }
 
+/* Gives the rows of messages of previous versions, which are shorter, the members that are not
+ * known. */
+static enum status expand_rows(struct reflection_table *t, uint64_t id, struct error *e)
+{
+    const bool before = !t->row_bytes || t->row_bytes == REFLECTION_ROW_BEFORE;
+    if (!before && t->row_bytes != sizeof *t->rows)
+        return error_set(e, STATUS_INPUT,
+                         "frame %" PRIu64 " has reflections of %" PRIu64
+                         " bytes; expected %zu. Another version of braggpipe made it",
+                         id, t->row_bytes, sizeof *t->rows);
+    if (!before || !t->rows)
+        return STATUS_OK;
+    struct reflection_row *rows = mem_array(t->count, sizeof *rows);
+    for (size_t i = 0; i < t->count; i++)
+        memcpy(&rows[i], (const char *)t->rows + i * REFLECTION_ROW_BEFORE, REFLECTION_ROW_BEFORE);
+    mem_free(t->rows);
+    t->rows = rows;
+    return STATUS_OK;
+}
+
 enum status codec_frame_decode(struct frame *f, const struct codec_expected *expected,
                                struct message *m, struct error *e)
 {
     struct envelope envelope;
-    const enum status s = fields_decode(&envelope_table, &envelope, m, e);
+    enum status s = fields_decode(&envelope_table, &envelope, m, e);
     *f = envelope.frame;
+    if (s == STATUS_OK)
+        s = expand_rows(&f->reflections, f->recipe.id, e);
     if (s == STATUS_OK)
         take_pixels(&f->image, m);
     envelope.frame = *f;

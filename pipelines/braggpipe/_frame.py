@@ -18,9 +18,12 @@ Array = numpy.typing.NDArray[Any]
 
 WIRE_ROW = numpy.dtype([*((name, "<f8") for name in ("fast", "slow", "photons", "phi", "s")),
                         *((name, "<i4") for name in ("lattice", "h", "k", "l", "panel", "pixels")),
-                        *((name, "<f4") for name in ("peak", "F2", "background", "z"))])  # of a message, see bragg-wire(5)
+                        *((name, "<f4") for name in ("peak", "F2", "background", "z", "wavelength")),
+                        ("orders", "<i4")])  # of a message, see bragg-wire(5)
 _NAMES: list[str] = [*(WIRE_ROW.names or ())]
-ROW = numpy.dtype([*((name, WIRE_ROW[name]) for name in _NAMES[:-2]), ("background", "<f8"), ("z", "<f8")])  #: type of a row of Frame.reflections
+WIRE_ROW_BEFORE = numpy.dtype([(name, WIRE_ROW[name]) for name in _NAMES[:-2]])  # of previous versions
+ROW = numpy.dtype([*((name, WIRE_ROW[name]) for name in _NAMES[:-4]), ("background", "<f8"), ("z", "<f8"), ("wavelength", "<f8"),
+                   ("orders", "<i4")])  #: type of a row of Frame.reflections
 _WORD_OF_REASONS = numpy.array([1] + [2 * (k & 1) + 8 * (k & 2) + 64 * (k & 4) for k in range(1, 8)], "<u4")  # see Experiment.mask
 _HC_EV_A = 12398.419843320026  # photon energy in eV times wavelength in A (CODATA 2018, exact)
 
@@ -277,7 +280,9 @@ class Frame:
             Columns (see bragg-wire(5)): lattice, h, k, l, panel, fast, slow (centroid in px; pixel i
             covers i to i + 1), photons, peak, pixels, phi (deg), s (1/A), F2, background, and z: the
             photons divided by the noise of their sum over `pixels` (counting and readout).  A
-            reflection with z above 5 is visible.
+            reflection with z above 5 is visible.  wavelength (A) is the wavelength of the beam that
+            the reflection diffracts, and orders is the number of rows of its lattice on its ray, 1
+            for a reflection alone; 0 if a recording of a previous version does not have them.
             None: use the option reflections=1.
         F_derivatives: (pixels, values), derivatives by the structure factors |F| of .reflections.
             The rows follow each other, each with as many entries as its column `pixels` says.
@@ -545,7 +550,21 @@ def _reflections(keys: Keys | None, payload: Sequence[Any], experiment: Keys) ->
     if keys is None:
         return None, None
     rows, labels = (b"" if keys[name] is None else payload[keys[name]] for name in ("rows", "labels"))
-    return rows_of(numpy.frombuffer(rows, WIRE_ROW), experiment), numpy.frombuffer(labels, "<u4") if keys["nlabels"] else None
+    return rows_of(_wire_rows(rows, keys), experiment), numpy.frombuffer(labels, "<u4") if keys["nlabels"] else None
+
+
+def _wire_rows(rows: Any, keys: Keys) -> Array:
+    """Returns the rows of a message.  Raises ValueError if their size is not known."""
+    size = keys.get("row_bytes", WIRE_ROW_BEFORE.itemsize)
+    if size == WIRE_ROW.itemsize or not keys["count"]:
+        return numpy.frombuffer(rows, WIRE_ROW)
+    if size != WIRE_ROW_BEFORE.itemsize:
+        raise ValueError(f"a message has reflections of {size} bytes; expected {WIRE_ROW.itemsize}. Another version of braggpipe made it")
+    wire = numpy.zeros(keys["count"], WIRE_ROW)
+    before = numpy.frombuffer(rows, WIRE_ROW_BEFORE)
+    for name in WIRE_ROW_BEFORE.names or ():
+        wire[name] = before[name]
+    return wire
 
 
 def rows_of(wire: Array, experiment: Keys) -> Array:

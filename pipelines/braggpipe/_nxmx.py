@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy
 
-from braggpipe._frame import WIRE_ROW, Array, Crystal, Experiment, Frame, Frames, Lattice, Loop, Panel, Truth, Words, make_panel, rows_of
+from braggpipe._frame import WIRE_ROW, WIRE_ROW_BEFORE, Array, Crystal, Experiment, Frame, Frames, Lattice, Loop, Panel, Truth, Words, make_panel, rows_of
 from braggpipe._wire import sum_parts
 
 
@@ -196,7 +196,7 @@ class NXmx(Frames):
         rows = numpy.zeros(end - first, WIRE_ROW)
         table = self.file["entry/reflections"]
         for name in WIRE_ROW.names or ():
-            if name in table:  # files of previous versions have no z
+            if name in table:  # files of previous versions have no z, wavelength and orders
                 rows[name] = table[name][first:end]
         return rows
 
@@ -227,7 +227,7 @@ class NXmx(Frames):
             if self._spreads is not None:
                 yield self._spreads[place].tobytes()
         if rows is not None:
-            yield rows
+            yield rows if not rows.size or rows["orders"][0] else rows[list(WIRE_ROW_BEFORE.names or ())].astype(WIRE_ROW_BEFORE)
         if self._pixel_ends is not None:
             yield self.own["reflection_pixels"][int(self._pixel_ends[index - 1]) if index else 0:int(self._pixel_ends[index])]
 

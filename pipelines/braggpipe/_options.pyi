@@ -126,9 +126,12 @@ class Orient(TypedDict, total=False):
     channels: Number
     coffset: Number
     coffset_jitter: Number
+    collected: Number
+    critical_energy: Number
     crystals_at: Path
     exposed: Number
     facility: Text
+    filter: Numbers
     first_pulse: Number
     fluence_jitter: Number
     frames: Number
@@ -175,6 +178,7 @@ class Orient(TypedDict, total=False):
     snake: Flag
     spectra: Path
     spectrum: Text
+    spectrum_range: Numbers
     steps: Literal["given", "auto"] | None
     train_pulses: Number
     truth: Path
@@ -304,10 +308,12 @@ class SetOptions(TypedDict, total=False):
     close_distance: Number
     coffset: Number
     coffset_jitter: Number
+    collected: Number
     column: Texts
     convention: Literal["mosflm", "denzo", "adxv", "xds", "dials", "custom"] | None
     count_time: Number
     counter: Literal["perfect", "nonparalysable", "paralysable", "pulse"] | None
+    critical_energy: Number
     crystal: Keys
     crystal_size: Numbers
     crystals_at: Path
@@ -344,6 +350,7 @@ class SetOptions(TypedDict, total=False):
     facility: Text
     faint: Number
     fast_axis: Numbers
+    filter: Numbers
     first_pulse: Number
     flat: Number
     flicker: Number
@@ -469,6 +476,7 @@ class SetOptions(TypedDict, total=False):
     spacegroup: Text
     spectra: Path
     spectrum: Text
+    spectrum_range: Numbers
     spindle: Numbers
     square_divergence: Flag
     stage_gains: Numbers
@@ -523,8 +531,10 @@ class RecipesOptions(TypedDict, total=False):
     close_distance: Number
     coffset: Number
     coffset_jitter: Number
+    collected: Number
     column: Texts
     convention: Literal["mosflm", "denzo", "adxv", "xds", "dials", "custom"] | None
+    critical_energy: Number
     crystal: Keys
     crystal_size: Numbers
     crystals_at: Path
@@ -554,6 +564,7 @@ class RecipesOptions(TypedDict, total=False):
     expt: Path
     facility: Text
     fast_axis: Numbers
+    filter: Numbers
     first_pulse: Number
     fluence: Number
     fluence_jitter: Number
@@ -647,6 +658,7 @@ class RecipesOptions(TypedDict, total=False):
     spacegroup: Text
     spectra: Path
     spectrum: Text
+    spectrum_range: Numbers
     spindle: Numbers
     square_divergence: Flag
     steps: Literal["given", "auto"] | None

@@ -387,13 +387,15 @@ enum status background_start(void *state, struct error *e)
     const struct experiment *x = o->experiment;
     o->started = true;
     const bool used[2] = {!(o->ice_m > 0) || o->ice_frames<1, o->ice_m> 0};
-    o->gathered = mem_array(x->beam.nsources, sizeof *o->gathered);
+    size_t nsources;
+    const struct source *sources =
+        background_sources(&x->beam, &(struct recipe){0}, &o->gathered, &nsources);
     enum status s = STATUS_OK;
     for (int ice = 0; ice < 2 && !s; ice++) {
         if (!used[ice])
             continue;
         o->photons[ice] = mem_array((size_t)experiment_pixels(x), sizeof(float));
-        s = compute_background(o, NULL, x->beam.sources, x->beam.nsources, ice, o->photons[ice], e);
+        s = compute_background(o, NULL, sources, nsources, ice, o->photons[ice], e);
     }
     return s;
 }
@@ -506,24 +508,22 @@ static enum status usual_background(struct background *o, const struct recipe *r
                                     const float **photons, struct error *e)
 {
     const struct beam *beam = &moved_to(&o->moved, r)->beam;
+    size_t nsources;
+    const struct source *sources = background_sources(beam, r, &o->gathered, &nsources);
     enum status s = STATUS_OK;
     if (memcmp(o->photons_m[ice], o->moved.by_m, sizeof o->moved.by_m) != 0)
-        s = compute_background(o, r, beam->sources, beam->nsources, ice, o->photons[ice], e);
+        s = compute_background(o, r, sources, nsources, ice, o->photons[ice], e);
     memcpy(o->photons_m[ice], o->moved.by_m, sizeof o->moved.by_m);
     *photons = o->photons[ice];
     return s;
 }
 
-static enum status add_streak(const struct background *o, const struct experiment *x,
+static enum status add_streak(struct background *o, const struct experiment *x,
                               const struct recipe *r, float *photons, struct error *e)
 {
     struct streak_frame f = {.relative = fluence_of(r), .seed = r->seed, .id = r->id};
     enum status s;
-    f.sources = background_sources(&x->beam, r, o->gathered, &f.nsources);
-    if (!r->nsources) {
-        f.sources = x->beam.sources;
-        f.nsources = x->beam.nsources;
-    }
+    f.sources = background_sources(&x->beam, r, &o->gathered, &f.nsources);
     double *absorb = background_absorb(x, f.sources, f.nsources, &s, e);
     f.absorb = absorb;
     if (!s)
@@ -555,7 +555,7 @@ static enum status make_background(struct background *o, const struct recipe *r,
     const struct experiment *x = moved_to(&o->moved, r);
     const float *same = NULL;
     size_t nsources;
-    const struct source *sources = background_sources(&x->beam, r, o->gathered, &nsources);
+    const struct source *sources = background_sources(&x->beam, r, &o->gathered, &nsources);
     const enum status s = r->nsources ? compute_background(o, r, sources, nsources, ice, photons, e)
                                       : usual_background(o, r, ice, &same, e);
     if (s)

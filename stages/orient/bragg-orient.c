@@ -111,8 +111,12 @@ static enum status sample_all(const struct orient_options *o, const struct exper
     return s;
 }
 
+/* Width of the channels of a smooth spectrum, relative to the reflecting range of a spot: its
+ * photons are then right to 1e-4, and its pixels to 1e-2. */
+#define WIDE_STEP 0.77
+
 /* Chooses the channels of a spectrum: the width of one is half of the rms width of a spot in
- * energy. */
+ * energy.  A wide band is smooth, so that its channels may be wider. */
 static void choose_channels(const struct experiment *x, const struct sampling_report *r,
                             struct spectrum *s)
 {
@@ -122,9 +126,13 @@ static void choose_channels(const struct experiment *x, const struct sampling_re
     double low_eV, high_eV;
     const double mean_eV = m_to_ev(x->beam.wavelength_m);
     spectrum_range(s, mean_eV, &low_eV, &high_eV);
-    const double needed = ceil((high_eV - low_eV) / (0.2 * r->rocking_rad * mean_eV));
+    const bool wide = spectrum_is_wide(s);
+    const double width_eV =
+        wide ? WIDE_STEP * r->widened_rad * low_eV : 0.2 * r->rocking_rad * mean_eV;
+    const double needed = ceil((high_eV - low_eV) / width_eV);
+    const int most = wide && closed_wanted(x) ? SPECTRUM_CHANNELS_MAX : USUALLY_AT_MOST;
     if (!s->channels)
-        s->channels = (int64_t)fmin(fmax(needed, 1.0), USUALLY_AT_MOST);
+        s->channels = (int64_t)fmin(fmax(needed, 1.0), most);
     if ((double)s->channels < needed)
         log_line(LOG_WARNING,
                  "sampling is too coarse: the spectrum from %.6g to %.6g eV has %" PRId64
@@ -422,14 +430,70 @@ static enum status orient_sampling(struct orient *all, struct experiment *x, str
     return STATUS_OK;
 }
 
+/* Refuses more channels than the dense sum over terms is good for. */
+static enum status check_channels(const struct spectrum *s, const struct experiment *x,
+                                  struct error *e)
+{
+    return s->channels <= SPECTRUM_CHANNELS_DENSE || closed_wanted(x)
+               ? STATUS_OK
+               : error_set(e, STATUS_USAGE,
+                           "--channels=%" PRId64
+                           " is out of range; expected at most %d. More need bragg-geometry "
+                           "--mosaic-model=gauss, which computes spots in closed form",
+                           s->channels, SPECTRUM_CHANNELS_DENSE);
+}
+
+/* Gives a spectrum that all frames have to the beam.  Reports where its mean is, if that is not
+ * the energy of the beam, which headers name. */
+static void give_spectrum(struct spectrum *s, struct beam *beam)
+{
+    static const double NEAR = 0.02;
+    double energy_eV = 0.0, weights = 0.0;
+    spectrum_fix(s, beam);
+    for (size_t i = 0; i < beam->nsources; i++) {
+        energy_eV += beam->sources[i].weight * m_to_ev(beam->sources[i].wavelength_m);
+        weights += beam->sources[i].weight;
+    }
+    energy_eV /= weights;
+    if (fabs(energy_eV / m_to_ev(beam->wavelength_m) - 1.0) > NEAR)
+        log_line(LOG_NOTICE,
+                 "the spectrum has a mean of %.6g eV, but files name the energy of the beam, %.6g "
+                 "eV. Use bragg-geometry --energy=%.5g for both to agree",
+                 energy_eV, m_to_ev(beam->wavelength_m), energy_eV);
+    s->kind = SPECTRUM_NONE;
+}
+
+/* Warns if the anomalous scattering factors are those of one energy of a wide band. */
+static void warn_anomalous(const struct spectrum *s, const struct experiment *x)
+{
+    static const double NARROW = 0.02;
+    double low_eV, high_eV;
+    if (s->kind == SPECTRUM_NONE || !strstr(x->history, "\tanomalous="))
+        return;
+    spectrum_range(s, m_to_ev(x->beam.wavelength_m), &low_eV, &high_eV);
+    if (high_eV > low_eV * (1.0 + NARROW))
+        log_line(LOG_WARNING,
+                 "--spectrum reaches from %.6g to %.6g eV, but bragg-geometry --anomalous has the "
+                 "scattering factors of one energy: differences of Friedel mates are wrong",
+                 low_eV, high_eV);
+}
+
 /* Does what orient_sampling and shift_check do, for the detector as photons find it. */
 static enum status check_detector(struct orient *o, struct experiment *x, struct error *e)
 {
     struct experiment seen;
     experiment_view_true(&seen, x);
-    enum status s = orient_sampling(o, &seen, e);
+    enum status s = o->pulse.spectrum.kind == SPECTRUM_NONE
+                        ? STATUS_OK
+                        : spectrum_check(&o->pulse.spectrum, m_to_ev(x->beam.wavelength_m), e);
+    s = s ? s : orient_sampling(o, &seen, e);
     x->sampling.oversample = seen.sampling.oversample;
+    if (!s)
+        warn_anomalous(&o->pulse.spectrum, x);
+    s = s ? s : check_channels(&o->pulse.spectrum, x, e);
     s = s ? s : pulse_check(&o->pulse, &x->beam, e);
+    if (!s && spectrum_is_wide(&o->pulse.spectrum) && !o->runs.nlines)
+        give_spectrum(&o->pulse.spectrum, &x->beam);
     s = s ? s : shift_check(&o->shift, x, e);
     if (!s && x->is_misaligned)
         s = shift_check(&o->shift, &seen, e);
@@ -525,6 +589,11 @@ static enum status open_pulse(struct orient *o, struct error *e)
 {
     o->pulse = o->options.pulse;
     struct spectrum *s = &o->pulse.spectrum;
+    if (o->options.filter) {
+        const enum status status = filter_parse(o->options.filter, s->filters, &s->nfilters, e);
+        if (status)
+            return status;
+    }
     if (!o->options.spectra)
         return STATUS_OK;
     s->kind = SPECTRUM_LISTED;

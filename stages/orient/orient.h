@@ -58,6 +58,7 @@ struct orient_options {
     bool overwrite, random, gate_z;
     struct population population;
     struct pulse pulse;
+    const char *filter;
     struct pump pump;
     struct shift shift;
     struct mesh mesh;

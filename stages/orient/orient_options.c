@@ -173,18 +173,36 @@ const struct opt orient_table[] = {
      OPT_REAL, AT(pulse.direction_jitter_rad), .si = SI_UM, .min = 0, .max = 1e4, .always = true,
      .flags = LATER, .usual = "0"},
     {.doc = "Spectrum of a pulse:", .type = OPT_GROUP},
-    {"spectrum", "KIND", "Shape of the spectrum of a pulse: " SPECTRUM_KINDS " (none)", OPT_CHOICE,
-     AT(pulse.spectrum.kind), .choices = SPECTRUM_KINDS, .always = true, .flags = LATER,
+    {"spectrum", "KIND",
+     "Shape of the spectrum of a pulse: none, sase, seeded, gauss, tophat, pink, twocolour or "
+     "wiggler (none)",
+     OPT_CHOICE, AT(pulse.spectrum.kind), .choices = SPECTRUM_KINDS, .always = true, .flags = LATER,
      .excludes = "spectra", .first = true},
     {"spectra", "FILE", "Measured spectra, one per frame in turn, as text or HDF5", OPT_TEXT,
      AT(spectra), .flags = LATER | OPT_INPUT},
     {"channels", "N",
-     "Largest number of wavelengths of a spectrum, up to 1000 (as many as spots need, up to 200)",
+     "Largest number of wavelengths of a spectrum, up to 1000, or 10000 with bragg-geometry "
+     "--mosaic-model=gauss (as many as spots need)",
      OPT_INT, AT(pulse.spectrum.channels), .min = 1, .max = SPECTRUM_CHANNELS_MAX, .always = true,
      .flags = LATER, .needs = "spectrum|spectra"},
     {"bandwidth", "PERCENT", "Full width at half maximum of the spectrum, in percent of the energy",
-     OPT_REAL, AT(pulse.spectrum.bandwidth_percent), .min = 0, .max = 20, .always = true,
-     .flags = LATER | OPT_OPEN_MIN, .needs = "spectrum", .usual = "0.2"},
+     OPT_REAL, AT(pulse.spectrum.bandwidth_percent), .min = 0, .max = 200, .always = true,
+     .flags = LATER | OPT_OPEN_MIN, .needs = "spectrum", .excludes = "spectrum-range",
+     .usual = "0.2"},
+    {"spectrum-range", "EV,EV",
+     "Lowest and highest energy of a wide band in eV, for --spectrum=tophat and wiggler", OPT_REALS,
+     AT(pulse.spectrum.range_eV), .count = 2, .min = 100, .max = 1e6, .flags = LATER,
+     .needs = "spectrum=tophat|spectrum=wiggler"},
+    {"critical-energy", "EV", "Critical energy of the magnet, for --spectrum=wiggler", OPT_REAL,
+     AT(pulse.spectrum.critical_eV), .min = 100, .max = 1e6, .flags = LATER,
+     .needs = "spectrum=wiggler"},
+    {"collected", "WHERE",
+     "Photons of --spectrum=wiggler that reach the crystal: on the axis, or all vertical angles",
+     OPT_CHOICE, AT(pulse.spectrum.collected), .choices = "axis|all", .always = true,
+     .flags = LATER, .needs = "spectrum=wiggler"},
+    {"filter", "MATERIAL:MM,...",
+     "Filters of Al, Be, C or Si that a tophat or wiggler has passed, such as Al:1mm", OPT_TEXT,
+     AT(filter), .flags = LATER, .needs = "spectrum=tophat|spectrum=wiggler"},
     {"pulse", "FS", "Full width at half maximum of the pulse in time, in fs", OPT_REAL,
      AT(pulse.spectrum.pulse_fs), .min = 0.01, .max = 10000, .always = true, .flags = LATER,
      .needs = "spectrum=sase|spectrum=seeded|spectrum=twocolour", .usual = "25"},
@@ -347,6 +365,17 @@ static enum status check_mesh(struct orient_options *o, struct error *e)
     return STATUS_OK;
 }
 
+/* Checks that a wiggler has what its spectrum needs. */
+static enum status check_spectrum(const struct orient_options *o, struct error *e)
+{
+    if (o->pulse.spectrum.kind != SPECTRUM_WIGGLER ||
+        (orient_given(o, "spectrum-range") && orient_given(o, "critical-energy")))
+        return STATUS_OK;
+    return error_set(e, STATUS_USAGE,
+                     "--spectrum=wiggler needs --spectrum-range=EV,EV and --critical-energy=EV. "
+                     "The critical energy is 665 eV x (GeV of the ring)^2 x (T of the magnet)");
+}
+
 enum status orient_check(struct orient_options *o, struct error *e)
 {
     const struct pulse_ids p = orient_pulse_ids(o);
@@ -363,7 +392,8 @@ enum status orient_check(struct orient_options *o, struct error *e)
             "--train-pulses=%" PRIu64 " in steps of %" PRIu64
             " do not fit into the %d slots of a train. Give fewer pulses or a smaller --pulse-step",
             p.train_pulses, p.step, PULSE_TRAIN_SLOTS);
-    enum status s = pump_open(&o->pump, e);
+    enum status s = check_spectrum(o, e);
+    s = s ? s : pump_open(&o->pump, e);
     s = s ? s : check_mesh(o, e);
     return s ? s : population_open(&o->population, e);
 }

@@ -1,4 +1,5 @@
 /* Amorphous background, compared with numbers that were worked out by hand. */
+#include "base/alloc.h"
 #include "unit.h"
 
 #include <math.h>
@@ -187,7 +188,7 @@ static void narrow_spectra_are_one_source(void **state)
     struct background_material m = {.molecules = 1e12};
     struct error e;
     assert_int_equal(amorphous_make(&m.table, stol, F, 4, true, &e), STATUS_OK);
-    struct source channels[18], gathered[2];
+    struct source channels[18], *gathered = NULL;
     for (int i = 0; i < 18; i++)
         channels[i] = (struct source){.direction = {-1, 0, i / 9 * 0.001},
                                       .wavelength_m = 1e-10 * (1 + 0.001 * (i % 9)),
@@ -195,7 +196,8 @@ static void narrow_spectra_are_one_source(void **state)
     const struct beam beam = {.nsources = 2};
     struct recipe r = {.nsources = 18, .sources = channels};
     size_t n;
-    assert_ptr_equal(background_sources(&beam, &r, gathered, &n), gathered);
+    const struct source *one = background_sources(&beam, &r, &gathered, &n);
+    assert_ptr_equal(one, gathered);
     assert_int_equal(n, 2);
     background_image(&experiment, channels, 18, &m, 1, 1, image, NULL);
     background_image(&experiment, gathered, 2, &m, 1, 1, other, NULL);
@@ -203,11 +205,44 @@ static void narrow_spectra_are_one_source(void **state)
         assert_true(fabs(other[i] / image[i] - 1) < 3e-5);
     /* wider ones, and what is no list of channels, stay as they are */
     channels[8].wavelength_m *= 1.02;
-    assert_ptr_equal(background_sources(&beam, &r, gathered, &n), channels);
+    assert_ptr_equal(background_sources(&beam, &r, &gathered, &n), channels);
     assert_int_equal(n, 18);
     channels[8].wavelength_m /= 1.02;
     r.nsources = 17;
-    assert_ptr_equal(background_sources(&beam, &r, gathered, &n), channels);
+    assert_ptr_equal(background_sources(&beam, &r, &gathered, &n), channels);
+    mem_free(gathered);
+    amorphous_free(&m.table);
+}
+
+/* Many channels of an octave in two directions become bins of 2 %, with nearly the same image. */
+static void wide_bands_are_bins(void **state)
+{
+    (void)state;
+    enum { CHANNELS = 400 };
+    static const double stol[] = {0, 1e9, 2e9, 4e9, 8e9}, F[] = {9, 7, 3, 2, 1};
+    struct background_material m = {.molecules = 1e12};
+    struct error e;
+    assert_int_equal(amorphous_make(&m.table, stol, F, 5, true, &e), STATUS_OK);
+    struct source channels[2 * CHANNELS], *gathered = NULL;
+    for (int i = 0; i < 2 * CHANNELS; i++)
+        channels[i] =
+            (struct source){.direction = {-1, 0, i / CHANNELS * 0.001},
+                            .wavelength_m = 0.7e-10 * pow(2.0, (i % CHANNELS) / (CHANNELS - 1.0)),
+                            .weight = 0.2 + (i % 3) + i / CHANNELS};
+    const struct beam beam = {.nsources = 2 * CHANNELS, .sources = channels};
+    const struct recipe none = {0};
+    size_t n;
+    const struct source *bins = background_sources(&beam, &none, &gathered, &n);
+    assert_true(bins == gathered && n >= 60 && n <= 76);
+    background_image(&experiment, channels, 2 * CHANNELS, &m, 1, 1, image, NULL);
+    background_image(&experiment, bins, n, &m, 1, 1, other, NULL);
+    double sum = 0.0, square = 0.0;
+    for (int i = 0; i < PIXELS; i++) {
+        sum += other[i] / image[i] - 1;
+        square += pow(other[i] / image[i] - 1, 2);
+    }
+    assert_true(fabs(sum / PIXELS) < 2e-4 && sqrt(square / PIXELS) < 1e-3);
+    mem_free(gathered);
     amorphous_free(&m.table);
 }
 
@@ -298,6 +333,7 @@ int main(void)
         cmocka_unit_test(places_do_not_depend_on_layers),
         cmocka_unit_test(roi_mask_and_threads),
         cmocka_unit_test(narrow_spectra_are_one_source),
+        cmocka_unit_test(wide_bands_are_bins),
         cmocka_unit_test(instruction_sets_have_the_same_bytes),
     };
     return unit_run(tests);

@@ -24,10 +24,9 @@ static void *by_stages(const struct experiment *x, const struct recipe *r,
     float *photons = run_engine_with(&engine_cuda_host, x, r, &OPTIONS);
     if (after->nmaterials) {
         float *more = mem_array(count, sizeof *more);
-        struct source *gathered = mem_array(x->beam.nsources, sizeof *gathered);
+        struct source *gathered = NULL;
         size_t nsources = x->beam.nsources;
-        const struct source *sources =
-            r->nsources ? background_sources(&x->beam, r, gathered, &nsources) : x->beam.sources;
+        const struct source *sources = background_sources(&x->beam, r, &gathered, &nsources);
         background_image(x, sources, nsources, after->materials, after->nmaterials, 1, more, NULL);
         mem_free(gathered);
         for (size_t i = 0; i < count; i++)

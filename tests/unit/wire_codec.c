@@ -363,7 +363,7 @@ static bool has_listed_planes(const struct frame *f)
 static void reflections_that_contradict_themselves_are_refused(void **state)
 {
     (void)state;
-    for (int wrong = 0; wrong < 9; wrong++) {
+    for (int wrong = 0; wrong < 11; wrong++) {
         struct experiment x;
         struct frame f;
         draw_frame(&x, &f, has_labels);
@@ -394,10 +394,75 @@ static void reflections_that_contradict_themselves_are_refused(void **state)
         case 8:
             t->labels[t->nlabels - 1] = (uint32_t)t->count + 1;
             break;
+        case 9:
+            row->wavelength_A = -1.0f;
+            break;
+        case 10:
+            row->orders = -1;
+            break;
         default:
             break;
         }
         send_frame(&x, &f, !wrong, "reflections");
+    }
+}
+
+/* Sets the number that a message has for the size of a row, which has one byte. */
+static void set_row_bytes(struct message *m, uint8_t bytes)
+{
+    static const char key[] = "\xa9row_bytes";
+    char *map = m->parts[1].data;
+    for (size_t i = 0; i + sizeof key <= m->parts[1].size; i++)
+        if (memcmp(map + i, key, sizeof key - 1) == 0)
+            map[i + sizeof key - 1] = (char)bytes;
+}
+
+/* Shortens each row of a message to what previous versions have. */
+static void shorten_rows(struct message *m, const struct reflection_row *first, size_t count)
+{
+    for (size_t i = 2; i < m->nparts; i++) {
+        char *rows = m->parts[i].data;
+        if (m->parts[i].size != count * sizeof *first || memcmp(rows, first, sizeof *first) != 0)
+            continue;
+        for (size_t k = 0; k < count; k++)
+            memmove(rows + k * REFLECTION_ROW_BEFORE, rows + k * sizeof *first,
+                    REFLECTION_ROW_BEFORE);
+        m->parts[i].size = count * REFLECTION_ROW_BEFORE;
+    }
+}
+
+/* Rows of previous versions have no wavelengths and orders, and those of other sizes are refused.
+ */
+static void shorter_rows_are_read(void **state)
+{
+    (void)state;
+    for (int size = 72; size <= 96; size += 8) {
+        struct experiment x;
+        struct frame f, g;
+        struct message m = {0};
+        struct error e = {0};
+        draw_frame(&x, &f, has_labels);
+        const struct codec_expected expected = codec_expect(&x);
+        const size_t count = f.reflections.count;
+        struct reflection_row *rows = mem_copy(f.reflections.rows, count, sizeof *rows);
+        assert_int_equal(codec_frame_encode(&f, x.lineage, &m, &e), STATUS_OK);
+        set_row_bytes(&m, (uint8_t)size);
+        if (size == REFLECTION_ROW_BEFORE)
+            shorten_rows(&m, rows, count);
+        const bool good = size == REFLECTION_ROW_BEFORE || size == (int)sizeof *rows;
+        assert_int_equal(codec_frame_decode(&g, &expected, &m, &e),
+                         good ? STATUS_OK : STATUS_INPUT);
+        for (size_t i = 0; i < count && good; i++) {
+            if (size == REFLECTION_ROW_BEFORE) {
+                rows[i].wavelength_A = 0.0f;
+                rows[i].orders = 0;
+            }
+            assert_memory_equal(&g.reflections.rows[i], &rows[i], sizeof *rows);
+        }
+        mem_free(rows);
+        frame_free(&g);
+        message_free(&m);
+        experiment_free(&x);
     }
 }
 
@@ -610,6 +675,7 @@ int main(void)
         cmocka_unit_test(sizes_are_of_all_lattices_or_of_none),
         cmocka_unit_test(spreads_are_of_all_lattices_or_of_none),
         cmocka_unit_test(reflections_that_contradict_themselves_are_refused),
+        cmocka_unit_test(shorter_rows_are_read),
         cmocka_unit_test(experiments_survive),
         cmocka_unit_test(panels_that_do_not_fit_are_refused),
         cmocka_unit_test(true_panels_survive),

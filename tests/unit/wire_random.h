@@ -152,7 +152,9 @@ static inline void random_reflections(struct frame *f, const struct experiment *
                                              .lattice = (int32_t)draw(f->recipe.nlattices),
                                              .hkl = {-3, (int32_t)i, 7},
                                              .panel = (int32_t)draw(x->npanels),
-                                             .pixels = 2};
+                                             .pixels = 2,
+                                             .wavelength_A = 1.5f,
+                                             .orders = 1 + (int32_t)draw(3)};
     for (size_t i = 0; i < t->npixels; i++)
         t->pixels[i] = (uint32_t)draw(pixels);
     for (size_t i = 0; i < t->nlabels; i++)

@@ -12,7 +12,8 @@
 #include "base/alloc.h"
 #include "base/hash.h"
 #include "base/units.h"
-#include "engine/reference/recipe_check.h"
+#include "engine/engine.h"
+#include "engine/spots/wave.h"
 #include "physics/detector/predict.h"
 
 /* A reflection that has shares. */
@@ -39,12 +40,13 @@ struct sorting_part {
                                    // reflection that was met last
 };
 
-/* State of sorting.  The caller sets `s` and `room`, and the other members to 0. */
+/* State of sorting.  The caller sets `s`, `room` and `band`, and the other members to 0. */
 struct sorting {
     const struct shares *s;
     size_t nparts;               // one for each thread
     struct sorting_part *parts;  // owned
     struct share_room *room;
+    struct wave_band band;
     size_t nfound;  // number in all parts
     size_t nwanted;
     struct lit_reflection **wanted;  // owned: in the order of rows
@@ -560,20 +562,16 @@ static void label_pixels(struct reflection_table *table, float *most, size_t row
 
 /* ---- the table ------------------------------------------------------------------------------ */
 
-/* Sets the columns of a row that describe the lattice point: lattice, hkl, F2, s and phi. */
-static void describe(const struct shares *s, const struct lit_reflection *f,
-                     struct reflection_row *row)
+/* Sets the columns of a row that describe the lattice point: lattice, hkl, F2, s, wavelength and
+ * phi. */
+static void describe(const struct shares *s, const struct wave_band *band,
+                     const struct lit_reflection *f, struct reflection_row *row)
 {
     const struct lattice *l = &s->recipe->lattices[f->lattice];
-    const struct mean_beam beam = mean_beam(s->x, s->recipe);
-    const double wavelength_m = beam.weighted_m / beam.weight;
     row->lattice = f->lattice;
     memcpy(row->hkl, f->hkl, sizeof row->hkl);
     row->F2 = (float)reflection_F2(&s->x->crystals[l->crystal].table, f->hkl);
-    const size_t middle[2] = {(l->nphi - 1) / 2, l->nphi / 2};
-    for (int i = 0; i < 2; i++)
-        row->s_1_A += 0.5 * reflection_inside_1_A(l->cells_m + 9 * middle[i], f->hkl, beam.incident,
-                                                  wavelength_m);
+    wave_set(band, l, row);
     if (s->recipe->osc_rad != 0.0 || l->nphi > 1)
         row->phi_deg = rad_to_deg(f->turn / f->photons);
 }
@@ -620,7 +618,7 @@ static void add_row(struct making *m, const struct lit_reflection *f,
         spare = spread + count;
     }
     *row = (struct reflection_row){0};
-    describe(s, f, row);
+    describe(s, &m->t->band, f, row);
     if (count)
         measure_reflection(s->x, lit, count, spare, row, table, &m->capacity);
     if (count && table->has_slopes)
@@ -749,11 +747,13 @@ void shares_table(const struct shares *s, const struct reflections_wanted *wante
                   struct reflection_table *table)
 {
     struct share_room own = {0};
-    struct sorting t = {.s = s, .room = s->room ? s->room : &own};
+    struct sorting t = {
+        .s = s, .room = s->room ? s->room : &own, .band = wave_band(s->x, s->recipe)};
     *table = (struct reflection_table){
         .present = true, .least_photons = wanted->least_photons, .has_slopes = wanted->slopes};
     shares_sort(&t, wanted->least_photons);
     make_rows(&t, wanted, table);
+    wave_count_orders(table->rows, table->count);
     count_rest(s, table);
     shares_sort_free(&t);
     share_room_free(&own);

@@ -81,6 +81,9 @@ enum status dials_write_expt(FILE *out, const struct experiment *x, struct dials
  *   - the observed position is the centroid of the photons;
  *   - the summed intensity is the number of photons, its variance the photons plus the background;
  *   - the bounding box is that of the pixels that hold 99 % of the photons;
+ *   - the wavelength is that of the row, and s1 has its length;
+ *   - of a wide band, orders of one ray are the brightest of them, and reflections outside of the
+ *     band are excluded;
  *   - partiality is 1, lp and qe are those of DIALS;
  *   - the scaled intensity is the intensity corrected with lp and qe.
  * A reflection that is cut off by the begin or end of a sweep of several frames is not integrated,

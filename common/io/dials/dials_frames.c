@@ -89,20 +89,26 @@ static int32_t side_of(const struct experiment *x, const double shift_m[3],
     return vec_dot(at, across) < 0.0 ? -1 : 1;
 }
 
-/* Returns the reflection of a row of the frame.  `pixels` are those that the row lists.  The
+/* Returns the reflection of a row of the frame.  `pixels` are those that the row lists, and
+ * `mean_A` is the mean wavelength of the frame, which a row without a wavelength has.  The
  * image number of a rotation is the id of its frame.  A still is alone in its sweep and has
  * image number 0. */
 static struct dials_spot spot_of(const struct experiment *x, const struct frame *f,
-                                 const struct reflection_row *row, const uint32_t *pixels)
+                                 const struct reflection_row *row, const uint32_t *pixels,
+                                 double mean_A)
 {
     const struct recipe *r = &f->recipe;
+    static const double ROUNDED = 1e-6;
     const bool rotates = r->osc_rad != 0.0;
     const double first = rotates ? (double)r->id : 0.0;
+    const double row_A = (double)row->wavelength_A;
+    const bool own = row_A > 0.0 && fabs(row_A / mean_A - 1.0) > ROUNDED;
     struct dials_spot s = {.fast = row->fast,
                            .slow = row->slow,
                            .image = first + 0.5,
                            .phi_rad = dials_forwards(r->osc_rad, deg_to_rad(row->phi_deg)),
                            .osc_rad = r->osc_rad,
+                           .wavelength_A = own ? row_A : mean_A,
                            .photons = row->photons,
                            .background = (double)row->background,
                            .d_A = dials_spacing_A(&r->lattices[row->lattice], row->hkl),
@@ -121,6 +127,46 @@ static struct dials_spot spot_of(const struct experiment *x, const struct frame 
     return s;
 }
 
+/* --- reflections of a wide band: those that an analysis predicts ---------------------- */
+
+/* Returns true if a row of a wide band is not what an analysis predicts: the direct beam, or a tail
+ * of a reflection whose lattice point no wavelength of the band diffracts. */
+static bool is_outside(const struct reflection_row *row)
+{
+    return (!row->hkl[0] && !row->hkl[1] && !row->hkl[2]) || row->s_1_A != 0.0;
+}
+
+/* Returns true if two rows are orders of one ray. */
+static bool on_one_ray(const struct reflection_row *a, const struct reflection_row *b)
+{
+    int64_t along = 0;
+    if (a->lattice != b->lattice)
+        return false;
+    for (int i = 0; i < 3; i++) {
+        const int j = (i + 1) % 3;
+        along += (int64_t)a->hkl[i] * b->hkl[i];
+        if ((int64_t)a->hkl[i] * b->hkl[j] != (int64_t)a->hkl[j] * b->hkl[i])
+            return false;
+    }
+    return along > 0;
+}
+
+/* Returns true if row i is excluded, because another order of its ray has more photons. */
+static bool is_outshone(const struct reflection_table *t, size_t i)
+{
+    const struct reflection_row *row = &t->rows[i];
+    for (size_t k = 0; row->orders > 1 && k < t->count; k++) {
+        const struct reflection_row *other = &t->rows[k];
+        if (k != i && other->orders > 1 && !is_outside(other) && on_one_ray(row, other) &&
+            (other->photons > row->photons || (other->photons == row->photons && k < i)))
+            return true;
+    }
+    return false;
+}
+
+/* A band is wide if its longest wavelength exceeds the shortest one by more than this fraction. */
+static const double NARROW = 0.02;
+
 static enum status check_frame(const struct experiment *x, const struct frame *f, const char *path,
                                struct error *e)
 {
@@ -137,6 +183,8 @@ enum status dials_pack(const struct experiment *x, const struct frame *f, const 
 {
     const struct recipe *r = &f->recipe;
     const struct reflection_table *t = &f->reflections;
+    const struct incident beam = incident_beam(x, r);
+    const bool wide = beam.longest_m > beam.shortest_m * (1.0 + NARROW);
     const enum status s = check_frame(x, f, path, e);
     if (s)
         return s;
@@ -144,7 +192,7 @@ enum status dials_pack(const struct experiment *x, const struct frame *f, const 
         .id = r->id,
         .phi_rad = r->phi_rad,
         .osc_rad = r->osc_rad,
-        .wavelength_A = m_to_angstrom(incident_beam(x, r).mean_m),
+        .wavelength_A = m_to_angstrom(beam.mean_m),
         .nlattices = r->nlattices,
         .nspots = t->count,
     };
@@ -154,13 +202,14 @@ enum status dials_pack(const struct experiment *x, const struct frame *f, const 
     *packed = head;
     for (size_t i = 0; i < r->nlattices; i++)
         memcpy((double *)(packed + 1) + 9 * i, r->lattices[i].reciprocal_A, 9 * sizeof(double));
-    struct dials_spot *spots = (void *)((double *)(packed + 1) + 9 * r->nlattices);
+    struct dials_spot *const first = (void *)((double *)(packed + 1) + 9 * r->nlattices);
+    struct dials_spot *spots = first;
     const uint32_t *pixels = t->pixels;
-    for (size_t i = 0; i < t->count; i++) {
-        spots[i] = spot_of(x, f, &t->rows[i], pixels);
-        spots[i].wavelength_A = head.wavelength_A;
-        pixels += t->rows[i].pixels;
-    }
+    for (size_t i = 0; i < t->count; pixels += t->rows[i++].pixels)
+        if (!wide || !(is_outside(&t->rows[i]) || is_outshone(t, i)))
+            *spots++ = spot_of(x, f, &t->rows[i], pixels, head.wavelength_A);
+    packed->nspots = (uint64_t)(spots - first);
+    *size = (size_t)((char *)spots - (char *)packed);
     return STATUS_OK;
 }
 

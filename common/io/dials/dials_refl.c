@@ -140,6 +140,12 @@ static void put_s1(const struct experiment *x, const struct dials_spot *s, void 
                turned[2] / s->wavelength_A);
 }
 
+static void put_wavelength(const struct experiment *x, const struct dials_spot *s, void *to)
+{
+    (void)x;
+    put_real(to, s->wavelength_A);
+}
+
 static void put_box(const struct experiment *x, const struct dials_spot *s, void *to)
 {
     (void)x;
@@ -217,6 +223,7 @@ static const struct column columns[] = {
     {"partiality", "double", 8, put_partiality, false},
     {"qe", "double", 8, put_qe, false},
     {"s1", "vec3<double>", 24, put_s1, false},
+    {"wavelength", "double", 8, put_wavelength, false},
     {"xyzcal.mm", "vec3<double>", 24, put_mm, false},
     {"xyzcal.px", "vec3<double>", 24, put_px, false},
     {"xyzobs.mm.value", "vec3<double>", 24, put_mm, false},

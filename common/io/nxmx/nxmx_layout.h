@@ -155,7 +155,7 @@ bool nxmx_get_chunk(hid_t data, size_t place, struct nxmx_chunk *chunk);
  * /entry/braggpipe/reflection_pixels has the pixels of the rows, if pixels are listed.
  */
 
-enum { NXMX_COLUMNS = 16 };
+enum { NXMX_COLUMNS = 18 };
 
 /* The open columns of a file that is written or read. */
 struct nxmx_columns {

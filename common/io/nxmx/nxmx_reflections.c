@@ -14,6 +14,9 @@ enum { PATH_BYTES = 64 };
 
 enum kind { I4, F4, F8, U8 };
 
+/* Columns that all files have. */
+enum { COLUMNS_AT_FIRST = 15 };
+
 /* The columns of the table.  The first one is the number of the frame, which is not a member of
  * struct reflection_row. */
 static const struct column {
@@ -42,6 +45,8 @@ static const struct column {
     COLUMN("F2", F4, F2, NULL),
     COLUMN("background", F4, background, "counts"),
     COLUMN("z", F4, z, NULL),
+    COLUMN("wavelength", F4, wavelength_A, "angstrom"),
+    COLUMN("orders", I4, orders, NULL),
 #undef COLUMN
 };
 
@@ -239,8 +244,8 @@ bool nxmx_columns_get(struct hdf5_file *f, uint64_t first, size_t count,
     memset(rows, 0, count * sizeof *rows);
     for (int i = 1; i < NXMX_COLUMNS && good && count; i++) {
         const struct column *c = &columns[i];
-        /* Files of previous versions do not have the last column. */
-        if (i == NXMX_COLUMNS - 1 && H5Lexists(f->id, path_of(c, path), hdf5_links()) <= 0)
+        /* Files of previous versions do not have all of the last columns. */
+        if (i >= COLUMNS_AT_FIRST && H5Lexists(f->id, path_of(c, path), hdf5_links()) <= 0)
             continue;
         const size_t size = size_of(c);
         good = get_items(f, path_of(c, path), type_of(c), first, count, values);
@@ -255,7 +260,7 @@ bool nxmx_columns_sum(struct hdf5_file *f, const struct reflection_row *rows, si
                       uint64_t first_pixel, uint64_t npixels, uint32_t *sum)
 {
     const size_t n = (size_t)npixels;
-    *sum = crc32c(*sum, rows, count * sizeof *rows);
+    *sum = nxmx_reflections_sum(*sum, rows, count);
     if (!npixels)
         return true;
     uint32_t *pixels = npixels <= UINT32_MAX && hdf5_affords(f, n * sizeof *pixels)

@@ -336,6 +336,15 @@ bool nxmx_rows_agree(const struct nxmx_rows *a, const struct nxmx_rows *b, uint6
                    frame.lattices * sizeof *a->lattices) == 0);
 }
 
+uint32_t nxmx_reflections_sum(uint32_t sum, const struct reflection_row *rows, size_t count)
+{
+    if (count && rows->orders)
+        return crc32c(sum, rows, count * sizeof *rows);
+    for (size_t i = 0; i < count; i++)
+        sum = crc32c(sum, &rows[i], REFLECTION_ROW_BEFORE);
+    return sum;
+}
+
 uint32_t nxmx_rows_sum(const struct nxmx_rows *rows, size_t place, const struct reflection_table *t)
 {
     struct nxmx_frame frame = rows->frames[place];
@@ -350,7 +359,7 @@ uint32_t nxmx_rows_sum(const struct nxmx_rows *rows, size_t place, const struct 
         if (l->has_spread)
             sum = crc32c(sum, &l->spread, sizeof l->spread);
     }
-    sum = crc32c(sum, t->rows, t->count * sizeof *t->rows);
+    sum = nxmx_reflections_sum(sum, t->rows, t->count);
     return crc32c(sum, t->pixels, t->npixels * sizeof *t->pixels);
 }
 

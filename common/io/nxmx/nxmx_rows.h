@@ -103,6 +103,10 @@ const struct nxmx_channel *nxmx_rows_spectrum(const struct nxmx_rows *rows, uint
 void nxmx_rows_note(struct nxmx_rows *rows, uint64_t number,
                     const struct nxmx_reflection_counts *counts);
 
+/* Continues the CRC-32C `sum` by rows[count].  Rows of files of previous versions have no orders;
+ * their checksum does not contain the members that these files do not have. */
+uint32_t nxmx_reflections_sum(uint32_t sum, const struct reflection_row *rows, size_t count);
+
 /* Returns the CRC-32C of what the tables and *t have about the frame at index `place`: its row,
  * lattices, and reflections with their pixels. */
 uint32_t nxmx_rows_sum(const struct nxmx_rows *rows, size_t place,

@@ -83,10 +83,12 @@ const struct column column_list[] = {
     {COLUMNS_REFLECTION, "peak", "photons", "expected in the brightest pixel"},
     {COLUMNS_REFLECTION, "pixels", "px", "brightest pixels that hold 99 % of the photons"},
     {COLUMNS_REFLECTION, "phi", "deg", "mean spindle angle of the photons; still: 0"},
-    {COLUMNS_REFLECTION, "s", "1/A", "distance from the Ewald sphere; inside: > 0"},
+    {COLUMNS_REFLECTION, "s", "1/A", "distance from the nearest Ewald sphere; inside: > 0"},
     {COLUMNS_REFLECTION, "F2", "electrons^2", "squared structure factor"},
     {COLUMNS_REFLECTION, "background", "photons", "of other origin, in these brightest pixels"},
     {COLUMNS_REFLECTION, "z", "-", "photons / noise of their sum; above 5: visible"},
+    {COLUMNS_REFLECTION, "wavelength", "A", "that diffracts, within the band of the beam"},
+    {COLUMNS_REFLECTION, "orders", "-", "reflections on its ray: multiples of the same indices"},
 };
 
 const size_t column_list_length = sizeof column_list / sizeof *column_list;
@@ -235,8 +237,9 @@ static void write_row(FILE *out, uint64_t frame, const struct reflection_row *r)
             r->lattice, r->hkl[0], r->hkl[1], r->hkl[2], r->panel);
     fprintf(out, "\t%.6f\t%.6f\t%.9g\t%.7g\t%" PRId32, r->fast, r->slow, r->photons,
             (double)r->peak, r->pixels);
-    fprintf(out, "\t%.9g\t%.9g\t%.7g\t%.7g\t%.6g\n", r->phi_deg, r->s_1_A, (double)r->F2,
+    fprintf(out, "\t%.9g\t%.9g\t%.7g\t%.7g\t%.6g", r->phi_deg, r->s_1_A, (double)r->F2,
             (double)r->background, (double)r->z);
+    fprintf(out, "\t%.7g\t%" PRId32 "\n", (double)r->wavelength_A, r->orders);
 }
 
 enum status reflections_check(const struct frame *f, const char *path, struct error *e)

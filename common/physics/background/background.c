@@ -53,27 +53,68 @@ static double width_of(const struct recipe *r)
     return longest_m / shortest_m - 1.0;
 }
 
-const struct source *background_sources(const struct beam *beam, const struct recipe *r,
-                                        struct source *gathered, size_t *n)
+/* Returns a source for the photons of `count` sources of one direction. Its weight is the sum of
+ * their weights times `share`. */
+static struct source join_sources(const struct source *of, size_t count, double share)
 {
-    const size_t channels = beam->nsources ? r->nsources / beam->nsources : 0;
-    *n = r->nsources;
-    if (channels < 2 || channels * beam->nsources != r->nsources || width_of(r) > BACKGROUND_NARROW)
-        return r->sources;
-    *n = beam->nsources;
-    for (size_t i = 0; i < beam->nsources; i++) {
-        const struct source *of = r->sources + i * channels;
-        double weights = 0.0, sum_m = 0.0;
-        for (size_t c = 0; c < channels; c++) {
-            weights += of[c].weight;
-            sum_m += of[c].weight * of[c].wavelength_m;
-        }
-        gathered[i] = *of;
-        gathered[i].weight = weights / (double)channels;
-        if (weights > 0.0)
-            gathered[i].wavelength_m = sum_m / weights;
+    struct source joined = *of;
+    double weights = 0.0, sum_m = 0.0;
+    for (size_t i = 0; i < count; i++) {
+        weights += of[i].weight;
+        sum_m += of[i].weight * of[i].wavelength_m;
     }
-    return gathered;
+    joined.weight = weights * share;
+    if (weights > 0.0)
+        joined.wavelength_m = sum_m / weights;
+    return joined;
+}
+
+/* Returns the number of sources from the first one on that are in its direction, and no wider
+ * apart than BACKGROUND_NARROW. */
+static size_t count_near(const struct source *sources, size_t count)
+{
+    double shortest_m = sources->wavelength_m, longest_m = shortest_m;
+    for (size_t i = 1; i < count; i++) {
+        shortest_m = fmin(shortest_m, sources[i].wavelength_m);
+        longest_m = fmax(longest_m, sources[i].wavelength_m);
+        if (longest_m > shortest_m * (1.0 + BACKGROUND_NARROW) ||
+            memcmp(sources[i].direction, sources->direction, sizeof sources->direction) != 0)
+            return i;
+    }
+    return count;
+}
+
+/* Makes one source of those near each other in bins[count].  Returns their number. */
+static size_t fill_bins(const struct source *sources, size_t count, struct source *bins)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < count; n++) {
+        const size_t near = count_near(sources + i, count - i);
+        bins[n] = join_sources(sources + i, near, 1.0 / (double)count);
+        i += near;
+    }
+    for (size_t i = 0; i < n; i++)  // the mean of the weights stays
+        bins[i].weight *= (double)n;
+    return n;
+}
+
+const struct source *background_sources(const struct beam *beam, const struct recipe *r,
+                                        struct source **gathered, size_t *n)
+{
+    const struct source *sources = r->nsources ? r->sources : beam->sources;
+    const size_t count = r->nsources ? r->nsources : beam->nsources;
+    const size_t channels = beam->nsources ? r->nsources / beam->nsources : 0;
+    const bool narrow = channels >= 2 && channels * beam->nsources == r->nsources &&
+                        width_of(r) <= BACKGROUND_NARROW;
+    *n = count;
+    if (!narrow && count <= BACKGROUND_FEW)
+        return sources;
+    mem_free(*gathered);
+    *gathered = mem_array(narrow ? beam->nsources : count, sizeof **gathered);
+    *n = narrow ? beam->nsources : fill_bins(sources, count, *gathered);
+    for (size_t i = 0; narrow && i < beam->nsources; i++)
+        (*gathered)[i] = join_sources(r->sources + i * channels, channels, 1.0 / (double)channels);
+    return *n < count ? *gathered : sources;
 }
 
 static void fill_row(const struct background_kernels *kernels, const struct background_scene *scene,

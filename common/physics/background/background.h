@@ -26,13 +26,17 @@ struct background_scene background_scene(const struct experiment *x, const struc
                                          const struct background_material *materials,
                                          size_t nmaterials);
 
-/* The *n sources of a recipe that has its own, as background takes them: channels of a spectrum no
- * wider than BACKGROUND_NARROW become one source for each of the beam, at their mean wavelength, in
- * gathered[beam->nsources].  Background changes slowly with the wavelength: the error is of the
- * order of the square of the relative width. */
+/* The *n sources of a recipe, or of the beam if the recipe has none, as background takes them:
+ *   - channels of a recipe no wider than BACKGROUND_NARROW become one source for each of the beam;
+ *   - of more than BACKGROUND_FEW others, those that follow each other, in one direction and within
+ *     BACKGROUND_NARROW, become one source;
+ * at their mean wavelength, in *gathered, which the caller frees with mem_free and which may be
+ * NULL.  Background changes slowly with the wavelength: the error is of the order of the square of
+ * the relative width. */
 #define BACKGROUND_NARROW 0.02
+#define BACKGROUND_FEW 64
 const struct source *background_sources(const struct beam *beam, const struct recipe *r,
-                                        struct source *gathered, size_t *n);
+                                        struct source **gathered, size_t *n);
 
 /* Fills photons[experiment_pixels()] with
  *

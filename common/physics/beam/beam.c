@@ -165,12 +165,29 @@ enum status beam_setup(const struct beam_request *r, const struct frame_axes *ax
         return error_set(e, STATUS_INPUT,
                          "the divergence leaves no source, because all its steps are outside the "
                          "ellipse. Change the number of steps, or give --square-divergence");
-    for (size_t i = 0; i < b->nsources && !s; i++)
+    double shortest_m = INFINITY, longest_m = 0.0;
+    for (size_t i = 0; i < b->nsources && !s; i++) {
         s = check_wavelength(b->sources[i].wavelength_m, e);
-    return s;
+        shortest_m = fmin(shortest_m, b->sources[i].wavelength_m);
+        longest_m = fmax(longest_m, b->sources[i].wavelength_m);
+    }
+    return s ? s : harmonic_check_band(b, shortest_m, longest_m, e);
 }
 
 /* --- the third harmonic ---------------------------------------------------------- */
+
+enum status harmonic_check_band(const struct beam *b, double shortest_m, double longest_m,
+                                struct error *e)
+{
+    if (!(b->harmonic_share > 0.0) || HARMONIC_ORDER * shortest_m > longest_m)
+        return STATUS_OK;
+    return error_set(
+        e, STATUS_USAGE,
+        "--third-harmonic: the band of the beam, %.6g to %.6g A, contains the harmonic "
+        "of its longest wavelength, whose photons would count twice. Leave "
+        "--third-harmonic out",
+        m_to_angstrom(shortest_m), m_to_angstrom(longest_m));
+}
 
 enum status harmonic_sensors(const struct detector_request *d, struct experiment *x,
                              struct error *e)

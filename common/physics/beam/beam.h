@@ -41,6 +41,11 @@ struct harmonic {
     size_t room;
 };
 
+/* Refuses the third harmonic in a band of wavelengths that contains it: its photons would count
+ * twice.  STATUS_USAGE. */
+enum status harmonic_check_band(const struct beam *b, double shortest_m, double longest_m,
+                                struct error *e);
+
 /* Sets the absorption of the harmonic in the sensors of *x.  STATUS_INPUT: the absorption is not
  * known. */
 enum status harmonic_sensors(const struct detector_request *d, struct experiment *x,

@@ -6,6 +6,7 @@
 #include "base/rng.h"
 #include "base/units.h"
 #include "base/vec.h"
+#include "physics/beam/beam.h"
 #include "physics/beam/polarization.h"
 
 #define HBAR_EV_FS 0.6582119569
@@ -29,14 +30,15 @@ enum {
 /* A channel with a smaller fraction of a pulse than this is joined with the next channel. */
 static const double DARK = 1e-4;
 
-enum line_shape { LINE_GAUSS, LINE_TOPHAT, LINE_PINK };
+enum line_shape { LINE_GAUSS, LINE_TOPHAT, LINE_PINK, LINE_BAND };
 
 /* Part of a spectrum. */
 struct line {
     enum line_shape shape;
     double centre_eV, fwhm_eV;
-    double share;  // of the photons
-    bool spiky;    // SASE within the envelope
+    double share;               // of the photons
+    bool spiky;                 // SASE within the envelope
+    const struct spectrum *of;  // BAND: its source and filters
     double modes;  // number of modes of the Gamma distribution of the pulse energy; 0: the energy
                    // does not vary
 };
@@ -63,6 +65,26 @@ static double box_variance(double widths)
     return 2.0 / (widths * widths) * sum * step / 3.0;
 }
 
+bool spectrum_is_wide(const struct spectrum *s)
+{
+    return s->kind == SPECTRUM_WIGGLER ||
+           (s->kind == SPECTRUM_TOPHAT &&
+            (s->range_eV[1] > 0.0 || s->nfilters || s->bandwidth_percent > SPECTRUM_BANDWIDTH_MAX));
+}
+
+/* Makes a line the band of a spectrum, if that is one. */
+static void set_band(const struct spectrum *s, struct line *l)
+{
+    if (!spectrum_is_wide(s))
+        return;
+    l->shape = LINE_BAND;
+    l->of = s;
+    if (s->range_eV[1] > 0.0) {
+        l->centre_eV = 0.5 * (s->range_eV[0] + s->range_eV[1]);
+        l->fwhm_eV = s->range_eV[1] - s->range_eV[0];
+    }
+}
+
 static int make_lines(const struct spectrum *s, double mean_eV, struct line lines[LINES_MAX])
 {
     const double width_eV = percent_to_fraction(s->bandwidth_percent) * mean_eV;
@@ -75,6 +97,10 @@ static int make_lines(const struct spectrum *s, double mean_eV, struct line line
         break;
     case SPECTRUM_TOPHAT:
         main.shape = LINE_TOPHAT;
+        set_band(s, &main);
+        break;
+    case SPECTRUM_WIGGLER:
+        set_band(s, &main);
         break;
     case SPECTRUM_PINK:
         main.shape = LINE_PINK;
@@ -119,7 +145,8 @@ static double line_tail_eV(const struct line *l)
 static void line_range(const struct line *l, double *low_eV, double *high_eV)
 {
     const double tail = line_tail_eV(l);
-    const double half = l->shape == LINE_TOPHAT ? 0.5 * l->fwhm_eV : RMS_IN_VIEW * line_rms_eV(l);
+    const bool cut = l->shape == LINE_TOPHAT || l->shape == LINE_BAND;
+    const double half = cut ? 0.5 * l->fwhm_eV : RMS_IN_VIEW * line_rms_eV(l);
     *low_eV = l->centre_eV + tail - half - TAIL_IN_VIEW * tail;
     *high_eV = l->centre_eV + tail + half;
 }
@@ -177,12 +204,36 @@ static double draw_gamma(struct rng *r, double modes)
     }
 }
 
+/* Returns the photons of a band at an energy, in arbitrary units. */
+static double band_photons(const struct spectrum *s, double energy_eV)
+{
+    const double emitted = s->kind == SPECTRUM_WIGGLER
+                               ? synchrotron_photons(energy_eV / s->critical_eV, s->collected == 1)
+                               : 1.0;
+    return emitted * filter_transmission(s->filters, s->nfilters, energy_eV);
+}
+
+/* Returns the photons of a line at an energy, in arbitrary units, without its tail. */
+static double smooth_photons(const struct line *l, double energy_eV, double middle_eV)
+{
+    switch (l->shape) {
+    case LINE_TOPHAT:
+        return 1.0;
+    case LINE_BAND:
+        return band_photons(l->of, energy_eV);
+    case LINE_GAUSS:
+    case LINE_PINK:
+        break;
+    }
+    return gauss(energy_eV - middle_eV, line_rms_eV(l));
+}
+
 /* Makes a line that has the same form in every shot. */
 static void put_smooth(const struct line *l, double share, const struct bins *b)
 {
     double low_eV, high_eV, sum = 0.0, tail = 0.0;
     line_range(l, &low_eV, &high_eV);
-    const double step = (high_eV - low_eV) / FINE_POINTS, rms = line_rms_eV(l);
+    const double step = (high_eV - low_eV) / FINE_POINTS;
     const double decay = line_tail_eV(l) > 0.0 ? portable_exp(-step / line_tail_eV(l)) : 0.0;
     const double middle = l->centre_eV + line_tail_eV(l);
     for (int pass = 0; pass < 2; pass++) {  // the sum, then the points
@@ -190,7 +241,7 @@ static void put_smooth(const struct line *l, double share, const struct bins *b)
         double passed = 0.0;
         for (int i = FINE_POINTS; i-- > 0;) {
             const double energy_eV = low_eV + (i + 0.5) * step;
-            tail = decay * tail + (l->shape == LINE_TOPHAT ? 1.0 : gauss(energy_eV - middle, rms));
+            tail = decay * tail + smooth_photons(l, energy_eV, middle);
             passed += tail;
             if (pass)
                 put_photons(b, energy_eV, share * tail / sum);
@@ -252,8 +303,41 @@ static void put_spikes(const struct spectrum *s, const struct line *l, struct rn
     mem_free(z);
 }
 
+/* Checks the options of a wide band. */
+static enum status check_band(const struct spectrum *s, double mean_eV, struct error *e)
+{
+    const double *range_eV = s->range_eV;
+    double low_eV, high_eV;
+    if (s->kind != SPECTRUM_TOPHAT && s->bandwidth_percent > SPECTRUM_BANDWIDTH_MAX)
+        return error_set(e, STATUS_USAGE,
+                         "--bandwidth=%g is out of range; expected at most %g %%. "
+                         "--spectrum=tophat can have up to 200 %%",
+                         s->bandwidth_percent, SPECTRUM_BANDWIDTH_MAX);
+    if (!spectrum_is_wide(s))
+        return STATUS_OK;
+    if (range_eV[1] > 0.0 && !(range_eV[0] < range_eV[1]))
+        return error_set(e, STATUS_USAGE,
+                         "--spectrum-range=%g,%g is empty; expected the lower energy in eV first",
+                         range_eV[0], range_eV[1]);
+    if (range_eV[1] > 0.0 && !(mean_eV >= range_eV[0] && mean_eV <= range_eV[1]))
+        return error_set(e, STATUS_USAGE,
+                         "--spectrum-range=%g,%g does not hold the energy of the beam, %.6g eV, "
+                         "which files name. Use bragg-geometry --energy=%.6g",
+                         range_eV[0], range_eV[1], mean_eV, 0.5 * (range_eV[0] + range_eV[1]));
+    spectrum_range(s, mean_eV, &low_eV, &high_eV);
+    if (s->nfilters && !(low_eV >= FILTER_LEAST_EV && high_eV <= FILTER_MOST_EV))
+        return error_set(e, STATUS_USAGE,
+                         "--filter: the spectrum reaches from %.6g to %.6g eV; expected %g to %g "
+                         "eV, where the attenuation of filters is known",
+                         low_eV, high_eV, FILTER_LEAST_EV, FILTER_MOST_EV);
+    return STATUS_OK;
+}
+
 enum status spectrum_check(const struct spectrum *s, double mean_eV, struct error *e)
 {
+    const enum status band = check_band(s, mean_eV, e);
+    if (band)
+        return band;
     double low_eV, high_eV;
     spectrum_range(s, mean_eV, &low_eV, &high_eV);
     if (s->kind == SPECTRUM_LISTED && !(low_eV < 1.1 * mean_eV && high_eV > 0.9 * mean_eV))
@@ -369,7 +453,11 @@ enum status pulse_check(const struct pulse *p, const struct beam *beam, struct e
                          "%zu directions with %lld channels each are too many sources; expected at "
                          "most %d. Reduce --channels",
                          beam->nsources, (long long)p->spectrum.channels, PULSE_SOURCES_MAX);
-    return spectrum_check(&p->spectrum, m_to_ev(beam->wavelength_m), e);
+    const double mean_eV = m_to_ev(beam->wavelength_m);
+    const enum status s = spectrum_check(&p->spectrum, mean_eV, e);
+    double low_eV, high_eV;
+    spectrum_range(&p->spectrum, mean_eV, &low_eV, &high_eV);
+    return s ? s : harmonic_check_band(beam, ev_to_m(high_eV), ev_to_m(low_eV), e);
 }
 
 /* Makes a source for each source of the beam and each channel. The mean of the weights is the
@@ -387,6 +475,15 @@ static void spread(const struct spectrum *s, const struct beam *beam, struct rec
             source->weight *= channels[c].photons * (double)n;
         }
     mem_free(channels);
+}
+
+void spectrum_fix(const struct spectrum *s, struct beam *beam)
+{
+    struct recipe r = {0};
+    spread(s, beam, &r);
+    mem_free(beam->sources);
+    beam->sources = r.sources;
+    beam->nsources = r.nsources;
 }
 
 static void copy(const struct beam *beam, struct recipe *r)

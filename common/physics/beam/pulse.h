@@ -16,8 +16,9 @@
 #include "base/error.h"
 #include "model/experiment.h"
 #include "model/recipe.h"
+#include "physics/beam/synchrotron.h"
 
-#define SPECTRUM_KINDS "none|sase|seeded|gauss|tophat|pink|twocolour"
+#define SPECTRUM_KINDS "none|sase|seeded|gauss|tophat|pink|twocolour|wiggler"
 
 enum spectrum_kind {
     SPECTRUM_NONE,  // the beam as it is
@@ -27,10 +28,16 @@ enum spectrum_kind {
     SPECTRUM_TOPHAT,
     SPECTRUM_PINK,
     SPECTRUM_TWOCOLOUR,
+    SPECTRUM_WIGGLER,
     SPECTRUM_LISTED,  // measured: `listed`
 };
 
-enum { SPECTRUM_CHANNELS_MAX = 1000 };
+/* Largest number of channels; above the second one only where spots have a closed form, which sums
+ * only the channels within the reflecting range of a spot. */
+enum { SPECTRUM_CHANNELS_MAX = 10000, SPECTRUM_CHANNELS_DENSE = 1000 };
+
+/* Largest bandwidth of spectra other than top hats, percent. */
+#define SPECTRUM_BANDWIDTH_MAX 20.0
 
 struct spectrum {
     int kind;                   // enum spectrum_kind
@@ -40,11 +47,24 @@ struct spectrum {
     double separation_percent;  // two-colour: energy of the second colour above the first
     double second;              // two-colour: fraction of the photons in the second colour
     int64_t channels;           // largest number of channels
+    double range_eV[2];         // top hat, wiggler: lowest and highest energy; 0: the bandwidth
+    double critical_eV;         // wiggler: critical energy
+    int collected;              // wiggler: 0 on the axis, 1 summed over the vertical angle
+    struct filter filters[FILTERS_MAX];  // top hat, wiggler: behind these
+    int nfilters;
     struct listed_spectra listed;
 };
 
 /* Sets *low_eV and *high_eV to the range of energies of the spectrum for a beam of `mean_eV`. */
 void spectrum_range(const struct spectrum *s, double mean_eV, double *low_eV, double *high_eV);
+
+/* Returns true if a spectrum is a wide band: one that is the same in all frames, with options that
+ * narrow spectra do not have.  spectrum_fix can give it to the beam. */
+bool spectrum_is_wide(const struct spectrum *s);
+
+/* Gives *beam the channels of a wide band instead of its wavelength.  Frames then need no sources
+ * of their own. */
+void spectrum_fix(const struct spectrum *s, struct beam *beam);
 
 /* Checks that shots can be drawn.  STATUS_USAGE: too many spikes, or energies that are not
  * positive.  STATUS_INPUT: measured spectra that are far from the energy of the beam. */
