@@ -217,6 +217,8 @@ static size_t reasons_bytes(const void *object)
 #define OBJECT experiment
 static const struct field experiment_fields[] = {
     MEMBER(adc_offset, REAL),
+    MEMBER(b_factors_vary, BOOL, .flags = FIELD_ABSENT,
+           .present_offset = offsetof(struct experiment, b_factors_vary)),
     MEMBER(beam, MAP, .table = &beam_table),
     MEMBER(convention, ENUM, .limit = CONVENTION_CUSTOM),
     MEMBER(counts_photons, BOOL, .flags = FIELD_ABSENT,
@@ -368,6 +370,7 @@ static size_t domains_bytes(const void *object)
 #define OBJECT lattice
 static const struct field lattice_fields[] = {
     GIVEN(aside_m, 3, is_aside),
+    GIVEN(b_factor_A2, 0, has_b_factor),
     GIVEN(cells, 3, has_cells),
     MEMBER(cells_m, DATA, .bytes = cells_bytes, .flags = FIELD_REALS),
     MEMBER(crystal, U32),
@@ -542,7 +545,8 @@ struct codec_expected codec_expect(const struct experiment *x)
                                       .detector_moves = x->detector_moves,
                                       .sample_moves = x->sample_moves,
                                       .sizes_vary = x->sizes_vary,
-                                      .spreads_vary = x->spreads_vary};
+                                      .spreads_vary = x->spreads_vary,
+                                      .b_factors_vary = x->b_factors_vary};
     memcpy(expected.lineage, x->lineage, sizeof expected.lineage);
     return expected;
 }
@@ -610,6 +614,25 @@ static enum status check_spread(const struct lattice *l, const struct codec_expe
                            id, l->spread_rad);
 }
 
+/* Refuses a lattice whose B factor is impossible, or does not fit the experiment. */
+static enum status check_b_factor(const struct lattice *l, const struct codec_expected *expected,
+                                  unsigned long long id, struct error *e)
+{
+    static const double MOST_A2 = 1e4;
+    if (l->has_b_factor != expected->b_factors_vary)
+        return error_set(e, STATUS_INPUT,
+                         "frame %llu has a lattice %s a B factor of its own, but the experiment "
+                         "has b_factors_vary %s",
+                         id, expected->b_factors_vary ? "without" : "with",
+                         expected->b_factors_vary ? "true" : "false");
+    return !l->has_b_factor || (l->b_factor_A2 >= 0.0 && l->b_factor_A2 <= MOST_A2)
+               ? STATUS_OK
+               : error_set(e, STATUS_INPUT,
+                           "frame %llu has a lattice with an impossible B factor (got %g A^2); "
+                           "expected 0 to 10000 A^2",
+                           id, l->b_factor_A2);
+}
+
 static enum status check_frame(const struct envelope *n, const struct codec_expected *expected,
                                struct error *e)
 {
@@ -650,7 +673,8 @@ static enum status check_frame(const struct envelope *n, const struct codec_expe
                              id, expected->sizes_vary ? "without" : "with",
                              expected->sizes_vary ? "true" : "false");
     for (size_t i = 0; i < r->nlattices; i++) {
-        const enum status s = check_spread(&r->lattices[i], expected, id, e);
+        enum status s = check_spread(&r->lattices[i], expected, id, e);
+        s = s ? s : check_b_factor(&r->lattices[i], expected, id, e);
         if (s)
             return s;
     }

@@ -90,6 +90,8 @@ class Lattice:
             bragg-orient --vary=size.
         mosaic_deg: mosaic spread of this crystal in degrees: half-width of its domains, or rms in
             closed form.  None without bragg-orient --vary=mosaic or mosaic-rms.
+        b_factor_A2: B factor of this crystal beyond that in the structure factors, in A^2.  None without
+            bragg-orient --vary=b-factor or resolution.
     """
 
     crystal: int
@@ -100,6 +102,7 @@ class Lattice:
     weight: float
     ncells: Array
     mosaic_deg: float | None = None
+    b_factor_A2: float | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -534,7 +537,7 @@ def _truth(recipe: Keys, payload: Sequence[Any], experiment: Experiment) -> Trut
         crystal, reciprocal_A = experiment.crystals[one["crystal"]], _matrix(one["reciprocal_A"])
         lattices.append(Lattice(one["crystal"], crystal.name, _own_cell(crystal.cell, reciprocal_A), _matrix(one["rotation"]),
                                 reciprocal_A, one["weight"], numpy.array(one.get("cells", crystal.ncells), "f8"),
-                                float(numpy.degrees(one["spread_rad"])) if "spread_rad" in one else None))
+                                float(numpy.degrees(one["spread_rad"])) if "spread_rad" in one else None, one.get("b_factor_A2")))
     return Truth(recipe["seed"], wavelength_A, fluence, float(numpy.degrees(recipe["phi_rad"])),
                  float(numpy.degrees(recipe["osc_rad"])), lattices, numpy.array(recipe.get("shift_m", [0.0] * 3), "f8"),
                  _memory_cell(recipe["id"], experiment.keys.get("pulse_ids", {})))

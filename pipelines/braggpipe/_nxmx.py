@@ -119,6 +119,11 @@ class NXmx(Frames):
         """The mosaic spread of each lattice in degrees, read once.  None: that of its crystal."""
         return self.own["lattice_mosaic_spread"][()] if "lattice_mosaic_spread" in self.own else None
 
+    @functools.cached_property
+    def _b_factors(self) -> Any:
+        """The B factor of each lattice in A^2, read once.  None: lattices have none of their own."""
+        return self.own["lattice_b_factor"][()] if "lattice_b_factor" in self.own else None
+
     @property
     def experiment(self) -> Experiment:
         return self._experiment
@@ -175,7 +180,8 @@ class NXmx(Frames):
             lattices.append(Lattice(index, crystals[index].name, numpy.array(one["cell"]),
                                     self.to_lab @ one["orientation"].reshape(3, 3),
                                     (self.to_lab @ one["a_matrix"].reshape(3, 3)).T, float(one["share"]),
-                                    numpy.array(ncells, "f8"), None if self._spreads is None else float(self._spreads[place])))
+                                    numpy.array(ncells, "f8"), None if self._spreads is None else float(self._spreads[place]),
+                                    None if self._b_factors is None else float(self._b_factors[place])))
         return Truth(int(row["seed"]), float(row["wavelength"]), float(row["fluence"]),
                      float(row["rotation_start"]), float(row["rotation_width"]), lattices,
                      self.shift_m[int(row["number"])], self.cell.get(int(row["number"])))
@@ -226,6 +232,8 @@ class NXmx(Frames):
                 yield self._sizes[place].tobytes()
             if self._spreads is not None:
                 yield self._spreads[place].tobytes()
+            if self._b_factors is not None:
+                yield self._b_factors[place].tobytes()
         if rows is not None:
             yield rows
         if self._pixel_ends is not None:
@@ -269,7 +277,7 @@ class NXmx(Frames):
 
     def __getitem__(self, index: int) -> Frame:
         """Returns the frame at a place in the order of the file, from 0."""
-        self._sizes, self._spreads  # read before the file can be closed
+        self._sizes, self._spreads, self._b_factors  # read before the file can be closed
         self._lattices  # read before the file can be closed
         row = self._rows[index]
         index %= len(self)

@@ -196,7 +196,7 @@ static void propose_faster(const struct orient_options *o, const struct experime
     const bool gauss = is_gauss(x), mosaic = orient_mosaic_rad(o) > 0.0;
     char rms[120] = "";
     double limits_rad[2];
-    if (population_limits(&o->population, VARY_MOSAIC, limits_rad))
+    if (vary_limits(o->population.varied, VARY_MOSAIC, limits_rad))
         (void)snprintf(rms, sizeof rms,
                        " --mosaic-rms=%.3g with bragg-orient --vary=mosaic-rms instead of "
                        "--vary=mosaic",
@@ -792,9 +792,11 @@ static enum status orient_begin(void *state, struct experiment *x, struct error 
     o->experiment = x;
     x->detector_moves = shift_moves(&o->shift) || p->gate_z;
     x->sample_moves = p->mesh.crystals || p->sites;
-    x->sizes_vary = population_limits(&p->population, VARY_SIZE, (double[2]){0});
-    x->spreads_vary = population_limits(&p->population, VARY_MOSAIC, (double[2]){0}) ||
-                      population_limits(&p->population, VARY_MOSAIC_RMS, (double[2]){0});
+    x->sizes_vary = vary_limits(p->population.varied, VARY_SIZE, (double[2]){0});
+    x->spreads_vary = vary_limits(p->population.varied, VARY_MOSAIC, (double[2]){0}) ||
+                      vary_limits(p->population.varied, VARY_MOSAIC_RMS, (double[2]){0});
+    x->b_factors_vary = vary_limits(p->population.varied, VARY_B_FACTOR, (double[2]){0}) ||
+                        vary_limits(p->population.varied, VARY_RESOLUTION, (double[2]){0});
     x->pulse_ids = orient_pulse_ids(p);
     x->has_pulse_ids = x->pulse_ids.facility != FACILITY_NONE || x->pulse_ids.has_pump;
     const size_t kinds = pump_excites(&p->pump) ? 1 : x->ncrystals;  // each lattice has both states

@@ -116,8 +116,8 @@ const struct opt orient_table[] = {
      .usual = "0.8"},
     {"vary", "NAME=KIND:VALUE,VALUE",
      "Draw a quantity of each lattice: size (crystal edge, nm), a, b or c (cell edge, A), mosaic "
-     "or "
-     "mosaic-rms (mosaic spread, deg); kinds: uniform:MIN,MAX, log-uniform:MIN,MAX, "
+     "or mosaic-rms (mosaic spread, deg), b-factor (A^2) or resolution (A); kinds: "
+     "uniform:MIN,MAX, log-uniform:MIN,MAX, normal:MEAN,RMS, log-normal:MEAN,PERCENT, "
      "choice:VALUE,VALUE,... Can be repeated",
      OPT_TEXTS, AT(population.vary), .flags = LATER},
     {"vary-file", "FILE",
@@ -296,7 +296,7 @@ enum status orient_read_only(struct orient_options *o, struct id_set *only, stru
 double orient_mosaic_rad(const struct orient_options *o)
 {
     double limits_rad[2];
-    return population_limits(&o->population, VARY_MOSAIC, limits_rad)
+    return vary_limits(o->population.varied, VARY_MOSAIC, limits_rad)
                ? fmax(limits_rad[1], o->mosaic_rad)
                : o->mosaic_rad;
 }
@@ -306,7 +306,7 @@ double orient_mosaic_rad(const struct orient_options *o)
 static enum status check_mosaic(const struct orient_options *o, struct error *e)
 {
     double limits_rad[2];
-    const bool varies = population_limits(&o->population, VARY_MOSAIC, limits_rad);
+    const bool varies = vary_limits(o->population.varied, VARY_MOSAIC, limits_rad);
     const struct varied *v = &o->population.varied[VARY_MOSAIC];
     if (varies && !v->gaps && orient_given(o, "mosaic"))
         return error_set(e, STATUS_USAGE, "--mosaic and %s cannot be used together",
@@ -408,7 +408,7 @@ void orient_warn_units(const struct orient_options *o)
     const double phi0_rad = deg_to_rad(o->phi0_deg);
     warn_radians("phi0", &phi0_rad, 1);
     warn_small_radians("mosaic", o->mosaic_rad);
-    if (population_limits(&o->population, VARY_MOSAIC_RMS, limits_rad) &&
+    if (vary_limits(o->population.varied, VARY_MOSAIC_RMS, limits_rad) &&
         limits_rad[1] > deg_to_rad(MOSAIC_RMS_MOST_DEG))
         log_line(LOG_WARNING,
                  "--vary=mosaic-rms: up to %.6g deg, but the tails of spots are wrong above %g "

@@ -315,7 +315,8 @@ static void mount_rotation(const struct orient_options *p, double rotation[9])
     memcpy(rotation, turned, sizeof turned);
 }
 
-/* Sets the cell, the size and the mosaic spread of lattice number `index` of frame `id`. */
+/* Sets the cell, the size, the mosaic spread and the B factor of lattice number `index` of frame
+ * `id`. */
 static void draw_lattice(const struct orient *o, const struct population *population, uint64_t id,
                          uint32_t index, uint32_t crystal, struct orientation_request *r)
 {
@@ -329,6 +330,7 @@ static void draw_lattice(const struct orient *o, const struct population *popula
     r->has_spread = o->experiment->spreads_vary;
     r->spread_rad = own->has_ensemble ? own->mosaic_rms_rad[0] : p->mosaic_rad;
     (void)population_spread(population, seed, id, index, &r->spread_rad);
+    r->has_b_factor = population_b_factor(population, seed, id, index, &r->b_factor_A2);
     if (r->has_spread && !own->has_ensemble)
         r->mosaic_rad = r->spread_rad;
 }

@@ -203,6 +203,7 @@ static enum status replay_setup_nxmx(const char *path, const struct nxmx_rows *r
     x->sample_moves = rows && rows->has_samples;
     x->sizes_vary = rows && rows->nlattices && rows->lattices->cells[0] > 0.0;
     x->spreads_vary = rows && rows->nlattices && rows->lattices->has_spread;
+    x->b_factors_vary = rows && rows->nlattices && rows->lattices->has_b_factor;
     if (s == STATUS_OK)
         nxmx_axes(x, axes);
     return s;
@@ -600,6 +601,8 @@ static enum status take_cell(const struct experiment *x, const struct nxmx_latti
     o->has_cells = x->sizes_vary;
     o->has_spread = x->spreads_vary;
     o->spread_rad = deg_to_rad(l->spread);
+    o->has_b_factor = x->b_factors_vary;
+    o->b_factor_A2 = l->b_factor;
     return good ? STATUS_OK
                 : error_set(e, STATUS_INPUT,
                             "frame %" PRIu64 " has a lattice with an impossible crystal or cell",

@@ -124,6 +124,7 @@ static inline void random_experiment(struct experiment *x)
     x->sample_moves = draw(2);
     x->sizes_vary = draw(2);
     x->spreads_vary = draw(2);
+    x->b_factors_vary = draw(2);
     x->has_readout = draw(2);
     x->readout_adu = x->has_readout ? draw_real() : 0.0;
     if (x->pulse_ids.has_pump) {
@@ -223,6 +224,8 @@ static inline void random_frame(struct frame *f, const struct experiment *x, boo
         for (int k = 0; k < 3 && l->has_cells; k++)
             l->cells[k] = 1.0 + (double)draw(99);
         l->has_spread = x->spreads_vary;
+        l->has_b_factor = x->b_factors_vary;
+        l->b_factor_A2 = l->has_b_factor ? (double)draw(90) : 0.0;
         l->spread_rad = l->has_spread ? 0.001 * (double)draw(9) : 0.0;
         l->is_aside = x->sample_moves && draw(2);
         if (l->is_aside)

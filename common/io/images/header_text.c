@@ -76,6 +76,8 @@ static void append_lattice(const struct writer *w, const struct experiment *x,
         const double spread_deg = rad_to_deg(l->spread_rad);
         if (l->has_spread)
             append_list(w, "BRAGG_MOSAIC_SPREAD", &spread_deg, 1);
+        if (l->has_b_factor)
+            append_list(w, "BRAGG_B_FACTOR", &l->b_factor_A2, 1);
         const double size_mm[3] = {m_to_mm(c->size_m[0]), m_to_mm(c->size_m[1]),
                                    m_to_mm(c->size_m[2])};
         if (c->has_size)

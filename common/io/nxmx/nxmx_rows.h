@@ -46,6 +46,8 @@ struct nxmx_lattice {
                             // store them in a table of their own
     double spread;          // its own mosaic spread in degrees, in a table of its own
     uint64_t has_spread;    // 1: it has one, else 0
+    double b_factor;        // its own B factor in A^2, in a table of its own
+    uint64_t has_b_factor;  // 1: it has one, else 0
 };
 
 /* A wavelength of the spectrum of a frame that has a spectrum of its own. */

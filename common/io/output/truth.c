@@ -53,6 +53,8 @@ const struct column column_list[] = {
     {COLUMNS_SIZE, "cells_b", "-", "unit cells of this lattice along b"},
     {COLUMNS_SIZE, "cells_c", "-", "unit cells of this lattice along c"},
     {COLUMNS_SPREAD, "mosaic_deg", "deg", "mosaic spread of this lattice: half-width or rms"},
+    {COLUMNS_B_FACTOR, "b_factor_A2", "A^2",
+     "B factor of this lattice beyond the structure factors"},
     {COLUMNS_HARMONIC, "third_harmonic", "-", "its photons / photons of the beam"},
     {COLUMNS_RUN, "run", "-", "number of the run, from 0"},
     {COLUMNS_RUN, "label", "-", "label of the run"},
@@ -148,6 +150,8 @@ void truth_write_title(FILE *out, const struct experiment *x, const char *more)
         columns_write_names(out, COLUMNS_SIZE, "\t");
     if (x->spreads_vary)
         columns_write_names(out, COLUMNS_SPREAD, "\t");
+    if (x->b_factors_vary)
+        columns_write_names(out, COLUMNS_B_FACTOR, "\t");
     if (x->beam.harmonic_share > 0)
         columns_write_names(out, COLUMNS_HARMONIC, "\t");
     fputs(more, out);
@@ -219,6 +223,10 @@ void truth_write(FILE *out, const struct experiment *x, const struct recipe *r,
         if (x->spreads_vary && r->nlattices)
             fprintf(out, "\t%.9g", rad_to_deg(r->lattices[i].spread_rad));
         else if (x->spreads_vary)
+            fputs("\t-", out);
+        if (x->b_factors_vary && r->nlattices)
+            fprintf(out, "\t%.9g", r->lattices[i].b_factor_A2);
+        else if (x->b_factors_vary)
             fputs("\t-", out);
         if (x->beam.harmonic_share > 0)
             write_reals(out, &x->beam.harmonic_share, 1);
