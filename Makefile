@@ -69,7 +69,7 @@ UNITS    := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%.t,$(wildcard tests/u
 SLOW_UNITS := $(patsubst %,$(BUILD)/tests/unit/%.t,cuda_after cuda_go_on footprint_points derive derive_cpu reflections smear)
 SLOW_CLI   := $(patsubst %,tests/cli/%.t,anomalous b-factor coffset cpu crystals cuda dectris1 detector diffuse disk eiger gather harmonic in-memory machines models \
 	misalign nxmx-damage nxmx-fields order panels recover refine-statistics reflections run-blame run-table score score-merged serve-hdf5 shared simulate steps strangers streams \
-	transmission vary visible)
+	transmission vary vary-frames visible)
 LIBRARIES := $(SHARED_LIBRARY) $(patsubst %,$(BUILD)/lib/libbragg-%.a,$(LAYERS))
 
 # sources LAYERS: what is in their folders, and in folders of these.

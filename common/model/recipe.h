@@ -38,6 +38,15 @@ struct lattice {
     double *domains;  // owned, ndomains x 9: row-major rotation applied after phi
 };
 
+/* The matter in the beam of one frame.  What the recipe does not say is as the options of
+ * bragg-background say. */
+struct matter {
+    double water_m, air_m, ice_m;  // thicknesses
+    double ice_crystal_A;          // size of the ice crystals
+    double scale;                  // factor on the photons of all matter
+    bool has_water, has_air, has_ice, has_ice_crystal, has_scale;
+};
+
 struct recipe {
     uint64_t id;               // frame number
     uint64_t seed;             // of all random numbers of this frame, with id and purpose
@@ -47,6 +56,8 @@ struct recipe {
     double shift_m[3];         // the experiment by this vector in the laboratory frame
     bool has_sample;           // the beam meets the sample holder at sample_m[]: across the beam,
     double sample_m[2];        // along its width and its height
+    bool has_matter;           // the frame has its own
+    struct matter matter;      // amounts of matter
     size_t nlattices;          // 0: a blank frame, the beam met no crystal
     struct lattice *lattices;  // owned
     size_t nsources;           // 0: the sources of the beam are used

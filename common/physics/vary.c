@@ -17,6 +17,19 @@ const struct vary_quantity vary_quantities[VARY_NAMES] = {
     [VARY_MOSAIC_RMS] = {"mosaic-rms", "deg", 0.0, 0.0, 10.0},
     [VARY_B_FACTOR] = {"b-factor", "A^2", 1.0, 0.0, 1000.0},
     [VARY_RESOLUTION] = {"resolution", "A", 1.0, 0.1, 15.0},
+    [VARY_SHARE] = {"share", NULL, 1.0, 0.0, 1e6},
+    [VARY_LATTICES] = {"lattices", NULL, 1.0, 0.0, 200.0},
+    [VARY_LATTICE_SPREAD] = {"lattice-spread", "deg", 0.0, 0.0, 180.0},
+    [VARY_DISTANCE] = {"distance", "mm", 1e-3, 1e-3, 1e6},
+    [VARY_SHIFT_X] = {"shift-x", "mm", 1e-3, -1e4, 1e4},
+    [VARY_SHIFT_Y] = {"shift-y", "mm", 1e-3, -1e4, 1e4},
+    [VARY_FLUENCE] = {"fluence", NULL, 1.0, 0.0, 1e6},
+    [VARY_ENERGY] = {"energy", "eV", 1.0, 1.0, 1e6},
+    [VARY_WATER] = {"water", "um", 1e-6, 0.0, 1e6},
+    [VARY_AIR] = {"air", "mm", 1e-3, 0.0, 1e6},
+    [VARY_ICE] = {"ice", "um", 1e-6, 0.0, 1e6},
+    [VARY_ICE_CRYSTAL] = {"ice-crystal", "A", 1.0, 10.0, 1e5},
+    [VARY_BACKGROUND] = {"background", NULL, 1.0, 0.0, 1e6},
 };
 
 static const char *const vary_kinds[] = {[VARY_UNIFORM] = "uniform",
@@ -105,8 +118,9 @@ static enum status set_normal(struct varied *v, const struct vary_quantity *q, c
     if (v->values[0] >= q->min && v->values[1] <= q->max)
         return STATUS_OK;
     return error_set(e, STATUS_USAGE,
-                     "%s: values within 3 rms are %.6g to %.6g %s; expected %.6g to %.6g %s", what,
-                     v->values[0], v->values[1], q->unit, q->min, q->max, q->unit);
+                     "%s: values within 3 rms are %.6g to %.6g; expected %.6g to %.6g%s%s", what,
+                     v->values[0], v->values[1], q->min, q->max, q->unit ? " " : "",
+                     q->unit ? q->unit : "");
 }
 
 /* Reads the values of a quantity.  STATUS_USAGE: they are malformed, or out of range. */
@@ -200,6 +214,13 @@ static double draw_normal(struct rng *random)
     return z;
 }
 
+/* Draws a whole number: both limits are as probable as other numbers. */
+static double draw_whole(const struct varied *v, struct rng *random)
+{
+    const double low = v->values[0], high = v->values[1];
+    return fmin(floor(low + rng_uniform(random) * (high - low + 1.0)), high);
+}
+
 double vary_draw(const struct varied *varied, enum vary_name name, uint64_t seed, uint64_t frame,
                  uint32_t lattice)
 {
@@ -210,6 +231,8 @@ double vary_draw(const struct varied *varied, enum vary_name name, uint64_t seed
     if (v->kind == VARY_LISTED)
         return frame < v->nlisted ? in_SI((int)name, v->listed[frame]) : (double)NAN;
     struct rng random = rng_stream(seed, RNG_VARY, frame, lattice * NAMES_ROOM + (uint32_t)name);
+    if (name == VARY_LATTICES && v->kind == VARY_UNIFORM)
+        return draw_whole(v, &random);
     if (v->kind == VARY_NORMAL)
         return v->middle + v->rms * draw_normal(&random);
     if (v->kind == VARY_LOG_NORMAL)

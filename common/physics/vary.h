@@ -24,6 +24,20 @@ enum vary_name {
     VARY_MOSAIC_RMS,  // rms of the mosaic spread in closed form
     VARY_B_FACTOR,
     VARY_RESOLUTION,  // to which the crystal diffracts, which gives its B factor
+    VARY_SHARE,       // factor on the weight of a lattice
+    /* of whole frames: */
+    VARY_LATTICES,        // number of lattices
+    VARY_LATTICE_SPREAD,  // rms angle between the first lattice and the others
+    VARY_DISTANCE,        // of the detector
+    VARY_SHIFT_X,         // displacements of the detector across the beam
+    VARY_SHIFT_Y,
+    VARY_FLUENCE,  // factor on the fluence
+    VARY_ENERGY,   // of the photons
+    VARY_WATER,    // matter in the beam, see struct matter
+    VARY_AIR,
+    VARY_ICE,
+    VARY_ICE_CRYSTAL,
+    VARY_BACKGROUND,  // factor on the photons of all matter
     VARY_NAMES
 };
 
@@ -53,7 +67,7 @@ struct varied {
 
 /* A quantity that can vary, its unit and its limits for users. */
 struct vary_quantity {
-    const char *name, *unit;
+    const char *name, *unit;   // unit NULL: it has none
     double unit_SI, min, max;  // unit_SI 0: the unit is a degree
 };
 extern const struct vary_quantity vary_quantities[VARY_NAMES];

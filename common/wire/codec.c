@@ -233,6 +233,8 @@ static const struct field experiment_fields[] = {
            .present_offset = offsetof(struct experiment, gain_switches)),
     MEMBER(history, TEXT, .count = EXPERIMENT_HISTORY_SIZE),
     MEMBER_TEXT(lineage),
+    MEMBER(matter_varies, BOOL, .flags = FIELD_ABSENT,
+           .present_offset = offsetof(struct experiment, matter_varies)),
     MEMBER(panels, LIST, .table = &panel_table,
            .count_offset = offsetof(struct experiment, npanels)),
     MEMBER(physics, ENUM, .limit = PHYSICS_FAITHFUL),
@@ -392,11 +394,22 @@ static size_t recipe_source_bytes(const void *object)
     return source_bytes(((const struct recipe *)object)->nsources);
 }
 
+#define OBJECT matter
+static const struct field matter_fields[] = {
+    GIVEN(air_m, 0, has_air),     GIVEN(ice_crystal_A, 0, has_ice_crystal),
+    GIVEN(ice_m, 0, has_ice),     GIVEN(scale, 0, has_scale),
+    GIVEN(water_m, 0, has_water),
+};
+TABLE(matter);
+#undef OBJECT
+
 #define OBJECT recipe
 static const struct field recipe_fields[] = {
     MEMBER(id, U64),
     MEMBER(lattices, LIST, .table = &lattice_table,
            .count_offset = offsetof(struct recipe, nlattices)),
+    MEMBER(matter, MAP, .table = &matter_table, .flags = FIELD_ABSENT,
+           .present_offset = offsetof(struct recipe, has_matter)),
     MEMBER(nsources, SIZE),
     MEMBER(osc_rad, REAL),
     MEMBER(phi_rad, REAL),
@@ -546,7 +559,8 @@ struct codec_expected codec_expect(const struct experiment *x)
                                       .sample_moves = x->sample_moves,
                                       .sizes_vary = x->sizes_vary,
                                       .spreads_vary = x->spreads_vary,
-                                      .b_factors_vary = x->b_factors_vary};
+                                      .b_factors_vary = x->b_factors_vary,
+                                      .matter_varies = x->matter_varies};
     memcpy(expected.lineage, x->lineage, sizeof expected.lineage);
     return expected;
 }
@@ -633,6 +647,33 @@ static enum status check_b_factor(const struct lattice *l, const struct codec_ex
                            id, l->b_factor_A2);
 }
 
+/* Refuses amounts of matter that are impossible, or do not fit the experiment. */
+static enum status check_matter(const struct recipe *r, const struct codec_expected *expected,
+                                struct error *e)
+{
+    static const double MOST_M = 1e3, MOST_SCALE = 1e6, LEAST_A = 10.0, MOST_A = 1e5;
+    const unsigned long long id = r->id;
+    const struct matter *m = &r->matter;
+    if (r->has_matter != expected->matter_varies)
+        return error_set(e, STATUS_INPUT,
+                         "frame %llu is %s amounts of matter of its own, but the experiment has "
+                         "matter_varies %s",
+                         id, expected->matter_varies ? "without" : "with",
+                         expected->matter_varies ? "true" : "false");
+    const bool good =
+        (!m->has_water || (m->water_m >= 0.0 && m->water_m <= MOST_M)) &&
+        (!m->has_air || (m->air_m >= 0.0 && m->air_m <= MOST_M)) &&
+        (!m->has_ice || (m->ice_m >= 0.0 && m->ice_m <= MOST_M)) &&
+        (!m->has_ice_crystal || (m->ice_crystal_A >= LEAST_A && m->ice_crystal_A <= MOST_A)) &&
+        (!m->has_scale || (m->scale >= 0.0 && m->scale <= MOST_SCALE));
+    return good ? STATUS_OK
+                : error_set(e, STATUS_INPUT,
+                            "frame %llu has an impossible amount of matter; expected thicknesses "
+                            "from 0 to 1000 m, ice crystals from 10 to 1e5 A and a scale from 0 "
+                            "to 1e6",
+                            id);
+}
+
 static enum status check_frame(const struct envelope *n, const struct codec_expected *expected,
                                struct error *e)
 {
@@ -678,6 +719,9 @@ static enum status check_frame(const struct envelope *n, const struct codec_expe
         if (s)
             return s;
     }
+    const enum status matter = check_matter(r, expected, e);
+    if (matter)
+        return matter;
     if (r->has_shift && !expected->detector_moves)
         return error_set(
             e, STATUS_INPUT,

@@ -117,6 +117,8 @@ class Truth:
         osc_deg: rotation of the spindle during the frame, deg.
         lattices: crystals in the beam; empty: a blank frame.
         shift_m: (3,) displacement of the detector from its place in the experiment, m.
+        matter: amounts of matter that bragg-orient --vary gave this frame: water_m, air_m, ice_m,
+            ice_crystal_A and scale, a factor on all matter.  Others are as bragg-background says.
         cell: memory cell of the detector that stores the frame, as in an AGIPD.  None: the detector
             has no memory cells.
     """
@@ -129,6 +131,7 @@ class Truth:
     lattices: list[Lattice]
     shift_m: Array
     cell: int | None = None
+    matter: dict[str, float] = dataclasses.field(default_factory=dict)
 
     @property
     def energy_eV(self) -> float:
@@ -540,7 +543,7 @@ def _truth(recipe: Keys, payload: Sequence[Any], experiment: Experiment) -> Trut
                                 float(numpy.degrees(one["spread_rad"])) if "spread_rad" in one else None, one.get("b_factor_A2")))
     return Truth(recipe["seed"], wavelength_A, fluence, float(numpy.degrees(recipe["phi_rad"])),
                  float(numpy.degrees(recipe["osc_rad"])), lattices, numpy.array(recipe.get("shift_m", [0.0] * 3), "f8"),
-                 _memory_cell(recipe["id"], experiment.keys.get("pulse_ids", {})))
+                 _memory_cell(recipe["id"], experiment.keys.get("pulse_ids", {})), dict(recipe.get("matter", {})))
 
 
 def _reflections(keys: Keys | None, payload: Sequence[Any], experiment: Keys) -> tuple[Array | None, Array | None]:

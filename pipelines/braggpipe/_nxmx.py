@@ -65,6 +65,9 @@ def _require_sources(file: Any, path: str, data: Any) -> None:
             raise ValueError(f"{source}: the data set {data.name} is missing; {path} refers to it")
 
 
+MATTER = ("water_m", "air_m", "ice_m", "ice_crystal_A", "scale")  #: columns of /entry/braggpipe/matter
+
+
 class NXmx(Frames):
     """The frames of an NXmx file, in the order of the file.
 
@@ -97,6 +100,9 @@ class NXmx(Frames):
         moves = self.own["detector_shift"][()] if "detector_shift" in self.own else numpy.zeros((len(numbers), 3))
         self.shift_m = dict(zip(numbers, moves @ self.to_lab.T))  # by frame number
         self.cell = dict(zip(numbers, self.own["cellId"][()].tolist())) if "cellId" in self.own else {}  # memory cell, by frame number
+        amounts = self.own["matter"][()].tolist() if "matter" in self.own else [[]] * len(numbers)
+        self.matter = {number: {name: value for name, value in zip(MATTER, row) if value == value}
+                       for number, row in zip(numbers, amounts)}  # by frame number
         self.first_m = numpy.array(self.shift_m[numbers[0]] if numbers else numpy.zeros(3))
         self._experiment = self._read_experiment()
 
@@ -184,7 +190,7 @@ class NXmx(Frames):
                                     None if self._b_factors is None else float(self._b_factors[place])))
         return Truth(int(row["seed"]), float(row["wavelength"]), float(row["fluence"]),
                      float(row["rotation_start"]), float(row["rotation_width"]), lattices,
-                     self.shift_m[int(row["number"])], self.cell.get(int(row["number"])))
+                     self.shift_m[int(row["number"])], self.cell.get(int(row["number"])), self.matter[int(row["number"])])
 
     @functools.cached_property
     def _ends(self) -> Array | None:

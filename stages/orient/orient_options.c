@@ -107,6 +107,11 @@ const struct opt orient_table[] = {
      "Place crystals at random in a Gaussian beam, down to the fraction F of its peak (flat beam)",
      OPT_REAL, AT(population.share_beam), .min = 0, .max = 1, .always = true,
      .flags = LATER | OPT_OPEN_MIN},
+    {"lattice-spread", "DEG",
+     "Rms angle between the first lattice of a frame and the others, about random axes, normal "
+     "(independent orientations)",
+     OPT_REAL, AT(apart_rad), .si = SI_DEG, .min = 0, .max = 180, .flags = LATER, .usual = "",
+     .excludes = "orientations mesh-crystals crystals-at"},
     {"cell-spread", "PERCENT[,PERCENT,PERCENT]",
      "Rms variation of a, b, c from lattice to lattice, normal, 0 to 5 %", OPT_REALS,
      AT(population.cell_spread), .si = SI_PERCENT, .min = 0, .max = 5, .count = 3, .always = true,
@@ -116,7 +121,9 @@ const struct opt orient_table[] = {
      .usual = "0.8"},
     {"vary", "NAME=KIND:VALUE,VALUE",
      "Draw a quantity of each lattice: size (crystal edge, nm), a, b or c (cell edge, A), mosaic "
-     "or mosaic-rms (mosaic spread, deg), b-factor (A^2) or resolution (A); kinds: "
+     "or mosaic-rms (mosaic spread, deg), b-factor (A^2) or resolution (A), share; or of each "
+     "frame: lattices, lattice-spread (deg), distance, shift-x, shift-y (mm), fluence (factor), "
+     "energy (eV), water, ice (um), air (mm), ice-crystal (A), background (factor); kinds: "
      "uniform:MIN,MAX, log-uniform:MIN,MAX, normal:MEAN,RMS, log-normal:MEAN,PERCENT, "
      "choice:VALUE,VALUE,... Can be repeated",
      OPT_TEXTS, AT(population.vary), .flags = LATER},
@@ -327,7 +334,8 @@ enum status orient_use_table(struct orient_options *o, const struct vary_table *
             s = population_list(&o->population, (enum vary_name)i, t->values[i], t->frames, e);
     if (!s && t->frames && !orient_given(o, "frames|only|scan|orientations"))
         o->frames = (int64_t)t->frames;
-    return s ? s : check_mosaic(o, e);
+    s = s ? s : check_mosaic(o, e);
+    return s ? s : orient_vary_check(o, e);
 }
 
 /* Checks the options of a mesh scan, and sets the number of frames to that of its points if it is

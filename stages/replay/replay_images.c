@@ -201,6 +201,7 @@ static enum status replay_setup_nxmx(const char *path, const struct nxmx_rows *r
     x->gain = 1;
     x->detector_moves = moves(rows);
     x->sample_moves = rows && rows->has_samples;
+    x->matter_varies = rows && rows->has_matter;
     x->sizes_vary = rows && rows->nlattices && rows->lattices->cells[0] > 0.0;
     x->spreads_vary = rows && rows->nlattices && rows->lattices->has_spread;
     x->b_factors_vary = rows && rows->nlattices && rows->lattices->has_b_factor;
@@ -671,6 +672,8 @@ static enum status read_nxmx(const struct replay_images *r, const struct experim
                                r->axes[6 + i] * frame->shift_m[2];
         f->recipe.has_shift = f->recipe.has_shift || frame->shift_m[i] != 0.0;
     }
+    if (x->matter_varies)
+        nxmx_take_matter(frame, &f->recipe);
     f->recipe.has_sample = x->sample_moves;
     memcpy(f->recipe.sample_m, frame->sample_m, sizeof f->recipe.sample_m);
     return take_lattices(r, x, frame, &f->recipe, e);

@@ -271,6 +271,20 @@ static struct nxmx_lattice lattice_row(const double axes[9], const struct experi
     return row;
 }
 
+/* Sets the amounts of a frame: NaN for those that its recipe does not say. */
+static void set_matter(const struct recipe *r, double amounts[NXMX_MATTER])
+{
+    const struct matter *m = &r->matter;
+    const double none = (double)NAN;
+    if (!r->has_matter)
+        return;
+    amounts[0] = m->has_water ? m->water_m : none;
+    amounts[1] = m->has_air ? m->air_m : none;
+    amounts[2] = m->has_ice ? m->ice_m : none;
+    amounts[3] = m->has_ice_crystal ? m->ice_crystal_A : none;
+    amounts[4] = m->has_scale ? m->scale : none;
+}
+
 void nxmx_rows_add(struct nxmx_rows *rows, const struct experiment *x, const struct recipe *r,
                    uint64_t file)
 {
@@ -287,6 +301,7 @@ void nxmx_rows_add(struct nxmx_rows *rows, const struct experiment *x, const str
     nxmx_axes(x, axes);
     mat_apply(axes, r->shift_m, frame.shift_m);
     memcpy(frame.sample_m, r->sample_m, sizeof frame.sample_m);
+    set_matter(r, frame.matter);
     nxmx_rows_remove(rows, r->id);
     struct nxmx_lattice *lattices = insert_frame(rows, &frame);
     for (size_t i = 0; i < r->nlattices; i++)
@@ -358,6 +373,25 @@ uint32_t nxmx_rows_sum(const struct nxmx_rows *rows, size_t place, const struct 
     return crc32c(sum, t->pixels, t->npixels * sizeof *t->pixels);
 }
 
+/* Sets *to to an amount.  Returns false, and sets it to 0, if the amount is NaN. */
+static bool take_amount(double amount, double *to)
+{
+    *to = isnan(amount) ? 0.0 : amount;
+    return !isnan(amount);
+}
+
+void nxmx_take_matter(const struct nxmx_frame *frame, struct recipe *r)
+{
+    const double *a = frame->matter;
+    struct matter *m = &r->matter;
+    r->has_matter = true;
+    m->has_water = take_amount(a[0], &m->water_m);
+    m->has_air = take_amount(a[1], &m->air_m);
+    m->has_ice = take_amount(a[2], &m->ice_m);
+    m->has_ice_crystal = take_amount(a[3], &m->ice_crystal_A);
+    m->has_scale = take_amount(a[4], &m->scale);
+}
+
 void nxmx_rows_free(struct nxmx_rows *rows)
 {
     mem_free(rows->frames);
@@ -374,6 +408,7 @@ void nxmx_rows_free(struct nxmx_rows *rows)
 #define REFLECTIONS NXMX_TRUTH "/reflections"
 #define SHIFTS NXMX_TRUTH "/detector_shift"
 #define SAMPLES NXMX_TRUTH "/sample_place"
+#define MATTER NXMX_TRUTH "/matter"
 #define SIZES NXMX_TRUTH "/lattice_cells_along_axes"
 #define SPREADS NXMX_TRUTH "/lattice_mosaic_spread"
 #define B_FACTORS NXMX_TRUTH "/lattice_b_factor"
@@ -499,14 +534,14 @@ static void put_each(struct hdf5_file *f, const struct nxmx_rows *rows, const ch
 
 /* Writes a table with `count` numbers of each frame, which are at `offset` in struct nxmx_frame. */
 static void put_places(struct hdf5_file *f, const struct nxmx_rows *rows, const char *path,
-                       size_t offset, size_t count)
+                       size_t offset, size_t count, const char *units)
 {
     double *values_m = mem_array(count * rows->nframes, sizeof *values_m);
     for (size_t i = 0; i < rows->nframes; i++)
         memcpy(values_m + count * i, (const char *)&rows->frames[i] + offset,
                count * sizeof *values_m);
     hdf5_reals(f, path, 2, (const hsize_t[]){rows->nframes, count}, values_m);
-    hdf5_note_text(f, path, "units", "m");
+    hdf5_note_text(f, path, "units", units);
     mem_free(values_m);
 }
 
@@ -531,9 +566,11 @@ void nxmx_put_rows(struct hdf5_file *f, const struct nxmx_rows *rows, const stru
 {
     put_frames(f, rows);
     if (x->detector_moves)
-        put_places(f, rows, SHIFTS, PLACE(shift_m));
+        put_places(f, rows, SHIFTS, PLACE(shift_m), "m");
     if (x->sample_moves)
-        put_places(f, rows, SAMPLES, PLACE(sample_m));
+        put_places(f, rows, SAMPLES, PLACE(sample_m), "m");
+    if (x->matter_varies)
+        put_places(f, rows, MATTER, PLACE(matter), "m, m, m, angstrom, 1");
     put_lattices(f, rows);
     if (x->sizes_vary)
         put_sizes(f, rows);
@@ -621,6 +658,7 @@ static bool get_reflections(struct hdf5_file *f, struct nxmx_rows *rows)
 {
     size_t count = rows->nframes;
     rows->has_samples = H5Lexists(f->id, SAMPLES, hdf5_links()) > 0;
+    rows->has_matter = H5Lexists(f->id, MATTER, hdf5_links()) > 0;
     rows->has_reflections = H5Lexists(f->id, REFLECTIONS, hdf5_links()) > 0;
     if (rows->has_reflections)
         return (get_table(f, REFLECTIONS, counts_type(), sizeof *rows->reflections, &count,
@@ -788,7 +826,8 @@ bool nxmx_get_rows(struct hdf5_file *f, struct nxmx_rows *rows)
 {
     *rows = (struct nxmx_rows){0};
     bool good = get_frames(f, rows) && get_places(f, rows, SHIFTS, PLACE(shift_m)) &&
-                get_places(f, rows, SAMPLES, PLACE(sample_m));
+                get_places(f, rows, SAMPLES, PLACE(sample_m)) &&
+                get_places(f, rows, MATTER, PLACE(matter));
     good = good && get_lattices(f, rows) && get_sizes(f, rows) && get_own(f, rows);
     good = good && get_reflections(f, rows) && get_sums(f, rows);
     rows->frames_room = rows->reflections_room = rows->nframes;

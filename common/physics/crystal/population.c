@@ -287,8 +287,15 @@ enum status population_begin(struct population *p, size_t ncrystals, bool turned
         return error_set(e, STATUS_USAGE,
                          "--mixture: %d weights; expected %zu, one for each crystal", p->nmixture,
                          ncrystals);
+    double limits[2];
     p->lattices = p->asked ? p->asked : p->mixture ? 1 : (int64_t)ncrystals;
-    const bool mean = !isnan(p->mean_lattices);
+    const bool drawn = vary_limits(p->varied, VARY_LATTICES, limits);
+    const bool mean = !isnan(p->mean_lattices) || (drawn && limits[1] > (double)ncrystals);
+    if (drawn && ncrystals > 1 && !p->mixture)
+        return error_set(e, STATUS_USAGE,
+                         "--vary=lattices with %zu crystals needs --mixture=W,W (relative "
+                         "frequency of each crystal)",
+                         ncrystals);
     if (!p->mixture && ncrystals > 1 && (mean || (uint64_t)p->lattices < ncrystals))
         return error_set(e, STATUS_USAGE,
                          "with %zu crystals and fewer lattices per frame, give --mixture=W,W "
@@ -320,7 +327,10 @@ size_t population_count(const struct population *p, uint64_t seed, uint64_t fram
     if (!isnan(p->mean_lattices))
         return arrivals(p->mean_lattices, rng_stream(seed, RNG_LATTICES, frame, 0));
     struct rng random = rng_stream(seed, RNG_HIT, frame, 0);
-    return rng_uniform(&random) >= p->hit_rate ? 0 : (size_t)p->lattices;
+    if (rng_uniform(&random) >= p->hit_rate)
+        return 0;
+    const double drawn = vary_draw(p->varied, VARY_LATTICES, seed, frame, 0);
+    return isnan(drawn) ? (size_t)p->lattices : (size_t)drawn;
 }
 
 uint32_t population_crystal(const struct population *p, uint64_t seed, uint64_t frame,
@@ -340,6 +350,9 @@ double population_share(const struct population *p, uint64_t seed, uint64_t fram
 {
     const int last = p->nshares - 1;
     double share = p->shares ? p->share[(int)lattice < last ? (int)lattice : last] : 1.0;
+    const double drawn = vary_draw(p->varied, VARY_SHARE, seed, frame, lattice);
+    if (!isnan(drawn))
+        share *= drawn;
     if (p->share_beam > 0.0) {
         /* The crystals are anywhere in the plane, so r^2 is uniform up to the r^2 of the
          * smallest weight, and the weight is exp(-r^2/2). */
