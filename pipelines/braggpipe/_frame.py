@@ -282,8 +282,8 @@ class Frame:
         reflections: (rows,) structured array, one row per reflection, sorted by lattice, h, k, l.
             Columns (see bragg-wire(5)): lattice, h, k, l, panel, fast, slow (centroid in px; pixel i
             covers i to i + 1), photons, peak, pixels, phi (deg), s (1/A), F2, background, and z: the
-            photons divided by the noise of their sum over `pixels` (counting and readout).  A
-            reflection with z above 5 is visible.
+            photons divided by the noise of their sum over `pixels` (counting, also of overlapping
+            reflections, and readout).  A reflection with z above 5 is visible.
             None: use the option reflections=1.
         F_derivatives: (pixels, values), derivatives by the structure factors |F| of .reflections.
             The rows follow each other, each with as many entries as its column `pixels` says.
@@ -550,15 +550,27 @@ def _reflections(keys: Keys | None, payload: Sequence[Any], experiment: Keys) ->
     """Returns the rows and the labels of a frame message; None for each that is absent."""
     if keys is None:
         return None, None
-    rows, labels = (b"" if keys[name] is None else payload[keys[name]] for name in ("rows", "labels"))
-    return rows_of(numpy.frombuffer(rows, WIRE_ROW), experiment), numpy.frombuffer(labels, "<u4") if keys["nlabels"] else None
+    rows, labels, pixels = (b"" if keys[name] is None else payload[keys[name]] for name in ("rows", "labels", "pixels"))
+    return rows_of(numpy.frombuffer(rows, WIRE_ROW), experiment, numpy.frombuffer(pixels, "<u4")), numpy.frombuffer(labels, "<u4") if keys["nlabels"] else None
 
 
-def rows_of(wire: Array, experiment: Keys) -> Array:
-    """Returns the reflections of a message, with z for the readout noise of an experiment if z is 0."""
+def _others(rows: Array, pixels: Array) -> Array:
+    """Returns the photons of other rows in the pixels of each row, if each row has equal photons in all of its pixels."""
+    owner = numpy.repeat(numpy.arange(len(rows)), rows["pixels"])
+    own = (rows["photons"] / numpy.maximum(rows["pixels"], 1))[owner]
+    return numpy.bincount(owner, numpy.bincount(pixels, own)[pixels] - own, len(rows))
+
+
+def rows_of(wire: Array, experiment: Keys, pixels: Array | None = None) -> Array:
+    """Returns the reflections of a message, with z for the readout noise of an experiment if z is 0.
+
+    pixels: the listed pixels of all rows; None or empty: they are not listed.
+    """
     rows = wire.astype(ROW)
     readout = experiment.get("readout_adu", 0.0) / abs(experiment.get("gain", 1.0))
     variance = rows["photons"] + rows["background"] + rows["pixels"] * readout ** 2
+    if pixels is not None and len(pixels):
+        variance = variance + _others(rows, pixels)
     computed = rows["photons"] / numpy.sqrt(variance, where=variance > 0, out=numpy.ones_like(variance))
     rows["z"] = numpy.where(rows["z"] == 0, computed, rows["z"])
     rows.flags.writeable = False
