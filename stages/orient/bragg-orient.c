@@ -644,7 +644,8 @@ static enum status open_orient(void *state, const char **operands, int noperands
         return s;
     if ((s = orient_read_only(p, &o->only, e)))
         return s;
-    if ((s = open_table(o, e)) || (s = orient_use_table(p, &o->vary, e)))
+    if ((s = open_table(o, e)) || (s = orient_use_table(p, &o->vary, e)) ||
+        (s = orient_vary_check(p, e)))
         return s;
     orient_warn_units(p);
     if ((s = open_pulse(o, e)) || (s = open_shift(o, e)) ||

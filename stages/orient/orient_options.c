@@ -334,8 +334,7 @@ enum status orient_use_table(struct orient_options *o, const struct vary_table *
             s = population_list(&o->population, (enum vary_name)i, t->values[i], t->frames, e);
     if (!s && t->frames && !orient_given(o, "frames|only|scan|orientations"))
         o->frames = (int64_t)t->frames;
-    s = s ? s : check_mosaic(o, e);
-    return s ? s : orient_vary_check(o, e);
+    return s ? s : check_mosaic(o, e);
 }
 
 /* Checks the options of a mesh scan, and sets the number of frames to that of its points if it is

@@ -16,6 +16,7 @@
 #include "base/files.h"
 #include "base/hash.h"
 #include "base/history.h"
+#include "base/log.h"
 #include "base/opt.h"
 #include "base/program.h"
 #include "engine/cpu/threads.h"
@@ -305,8 +306,19 @@ static bool begins_anew(void *writer)
     return w->options.settings.overwrite && !w->resume && frame_index_is_empty(&w->index);
 }
 
+/* Warns if recipes have amounts of matter that no stage has added to the images. */
+static void warn_of_matter(const struct experiment *x)
+{
+    if (x->matter_varies && strstr(x->history, "bragg-orient\t") &&
+        !strstr(x->history, "bragg-background\t"))
+        log_line(LOG_WARNING,
+                 "frames have amounts of matter (bragg-orient --vary), but images do not show it. "
+                 "Put bragg-background --water=0 after bragg-intensity");
+}
+
 static enum status writer_begin(void *state, struct experiment *x, struct error *e)
 {
+    warn_of_matter(x);
     struct writer *w = state;
     struct output_settings *settings = &w->options.settings;
     char path[TEMPLATE_PATH_MAX], history[EXPERIMENT_HISTORY_SIZE];

@@ -117,6 +117,13 @@ print(braggpipe.open("again.rec")[1].truth.matter == braggpipe.open("all.rec")[1
 fi
 
 # --- warnings and refusals of later programs
+# written PROGRAM...: what bragg-write says of frames whose water varies, after PROGRAM
+written() {
+	# shellcheck disable=SC2086 # the options are meant to split
+	bragg-geometry $plain | bragg-orient --quiet --random --vary=water=choice:2 | bragg-intensity --quiet | "$@" | bragg-write --overwrite w.raw 2>&1 |
+		grep -c 'images do not show it'
+}
+is 'a warning if no stage adds the matter' "$(written cat) $(written bragg-background --quiet --water=0)" '1 0'
 bragg-geometry --quiet --detpixels=96 --distance=150 --cell=50,60,70 --default-F=50 --shape=gauss --ncells=10 --pixel=0.05 --oversample=1 |
 	bragg-orient --random --vary=distance=uniform:20,150 2>said | bragg-tap --quiet >ignored
 check 'a warning if subpixels are too coarse at the smallest distance' grep -q 'at the smallest distance and the highest energy, subpixels are' said
