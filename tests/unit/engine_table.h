@@ -65,7 +65,6 @@ static const struct engine_case cases[] = {
     {.name = "gauss, B factors", .cells = {8}, .shape = SHAPE_GAUSS, .table = TABLE_BOX, .lattices = 2, .b_factor_A2 = 30, .wavelengths = 2},
     {.name = "gauss, B factor, reflections one by one", .cells = {20}, .shape = SHAPE_GAUSS, .table = TABLE_BOX, .pixel_mm = 0.4, .oversample = 3, .mosaic_deg = 0.5, .domains = 5, .b_factor_A2 = 25, .layers = 2},
     {.name = "tophat, B factor", .cells = {10}, .shape = SHAPE_TOPHAT, .b_factor_A2 = 25, .mosaic_deg = 1, .domains = 50},
-    {.name = "B factor, smeared sensor", .cells = {10}, .pixels = 100, .pixel_mm = 0.2, .oversample = 3, .twotheta_deg = 40, .smears = true, .b_factor_A2 = 20},
     {.name = "two panels", .cells = {10}, .panels = 2},
     {.name = "dmin", .cells = {5}, .dmin_A = 3, .oversample = 2, .wavelengths = 3},
     {.name = "water", .cells = {5}, .water_um = 0.1, .layers = 2, .wavelengths = 2},
