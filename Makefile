@@ -67,9 +67,9 @@ UNITS    := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%.t,$(wildcard tests/u
 # Tests that take 5 seconds of CPU and more, and test what others reach in part: `make check-slow` runs them, and
 # with it make check-full.  `make check` keeps to 5 minutes without them.
 SLOW_UNITS := $(patsubst %,$(BUILD)/tests/unit/%.t,cuda_after cuda_go_on footprint_points derive derive_cpu reflections smear)
-SLOW_CLI   := $(patsubst %,tests/cli/%.t,anomalous coffset cpu crystals cuda dectris1 detector diffuse disk eiger gather harmonic in-memory laue machines models \
-	misalign nxmx-damage nxmx-fields order panels recover refine-statistics reflections run-blame run-table score score-merged serve-hdf5 shared simulate steps strangers streams \
-	training transmission vary visible)
+SLOW_CLI   := $(patsubst %,tests/cli/%.t,anomalous b-factor coffset cpu crystals cuda dectris1 detector diffuse disk eiger gather harmonic in-memory laue \
+	machines models misalign nxmx-damage nxmx-fields order panels recover refine-statistics reflections run-blame run-table score score-merged serve-hdf5 shared \
+	simulate steps strangers streams training transmission vary vary-frames visible)
 LIBRARIES := $(SHARED_LIBRARY) $(patsubst %,$(BUILD)/lib/libbragg-%.a,$(LAYERS))
 
 # sources LAYERS: what is in their folders, and in folders of these.

@@ -285,6 +285,15 @@ INLINE bool gpu_meet_source(const struct gpu_frame *f, const struct panel *p, in
     return true;
 }
 
+/* Returns the factor of the B factor of a lattice, as damp() of engine/cpu/cpu_block.h. */
+INLINE double gpu_damping(const struct cpu_lattice *l, struct point q)
+{
+    if (!(l->damping_m2 > 0.0))
+        return 1.0;
+    const double damping = l->damping_m2 * (1.0 / INDEX_SCALE) * (1.0 / INDEX_SCALE);
+    return exp_fast(-damping * fused(q.x, q.x, fused(q.y, q.y, q.z * q.z)));
+}
+
 INLINE void gpu_add_source(const struct gpu_frame *f, struct gpu_kind kind, const struct panel *p,
                            int layer, size_t index, struct gpu_ray *ray)
 {
@@ -293,8 +302,9 @@ INLINE void gpu_add_source(const struct gpu_frame *f, struct gpu_kind kind, cons
     if (!gpu_meet_source(f, p, layer, index, ray, &q, &factor))
         return;
     for (size_t l = 0; l < f->nlattices; l++) {
+        const struct cpu_lattice *lattice = &f->lattices[l];
         gpu_forget();
-        gpu_add_lattice(&f->lattices[l], kind, q, factor, &ray->total);
+        gpu_add_lattice(lattice, kind, q, factor * gpu_damping(lattice, q), &ray->total);
         gpu_forget();
     }
 }

@@ -213,7 +213,7 @@ void gpu_dense_open(struct plan *p)
     const struct experiment *x = p->experiment;
     const bool mixed = p->precision == PRECISION_MIXED;
     const bool square = !p->closed && all_are(x, SHAPE_SQUARE, mixed ? SHAPE_SQUARE : SHAPE_ROUND);
-    p->as_cpu = square && footprint_is_alike(p);
+    p->as_cpu = square && footprint_is_alike(p) && !(mixed && x->b_factors_vary);
     if (!square || !mixed)
         return;
     p->padded = mem_array(x->ncrystals, sizeof *p->padded);
@@ -249,7 +249,7 @@ static enum status upload_table(struct plan *p, const struct dense_table *t, str
 enum status gpu_dense_choose(struct plan *p, struct cpu_job *job, struct error *e)
 {
     enum status status = STATUS_OK;
-    if (p->padded)
+    if (p->padded && !job->damps)  // the dense form has no B factors
         cpu_dense_choose(job, p->padded);
     for (size_t i = 0; i < p->experiment->ncrystals && job->ndense && !status; i++)
         status = upload_table(p, &p->padded[i], &p->padded_there[i], e);

@@ -241,7 +241,7 @@ INLINE void gpu_share_source(const struct gpu_shares *f, struct gpu_kind kind,
     const double samples = (double)oversample * oversample * (double)f->frame.nsources;
     for (size_t i = 0; i < f->frame.nlattices; i++) {
         const struct cpu_lattice *l = &f->frame.lattices[i];
-        s->scale = factor * l->scale;
+        s->scale = factor * gpu_damping(l, q) * l->scale;
         s->least = f->least_photons /
                    (samples * (double)l->nsteps * s->scale * gpu_pixel_factor(&f->frame, ray));
         gpu_share_lattice(l, &f->keys[i], kind, q, s);

@@ -51,6 +51,7 @@ struct cpu_lattice {
     size_t nsteps;          // phi steps x mosaic domains, domains fastest
     double *cells;          // owned, nsteps x 9: rows a, b, c in m, mosaic applied
     double scale;           // to photons, before weight, polarization, solid angle
+    double damping_m2;      // half of the B factor: terms are multiplied by exp(-damping q^2)
     double shape_unit;      // squared lattice factor = shape_unit * the shape that is summed
     double form[6];         // GAUSS, TOPHAT: shape_form
     double cells_fudge[3];  // ROUND: N^2 times the fudge factor
@@ -83,7 +84,8 @@ enum {
 struct dense_lattice {
     const double *cells;  // of the struct cpu_lattice
     size_t nsteps;
-    double scale;  // to photons
+    double scale;       // to photons
+    double damping_m2;  // of the struct cpu_lattice
     enum crystal_shape shape;
     double form[6];  // ROUND: cells_fudge; GAUSS, TOPHAT: as there
     float N[3];

@@ -243,6 +243,8 @@ struct experiment {
     bool detector_moves;  // frames may have shifts, see struct recipe
     bool sizes_vary;      // lattices have numbers of cells of their own, see struct lattice
     bool spreads_vary;    // lattices have mosaic spreads of their own, see struct lattice
+    bool b_factors_vary;  // lattices have B factors of their own, see struct lattice
+    bool matter_varies;   // frames have amounts of matter of their own, see struct matter
     bool has_reasons;     // reasons for masked pixels are known:
     uint8_t *reasons;     // owned; enum mask_reason for each pixel of the frame; else NULL
     /* Values that later stages set for headers and clients. */

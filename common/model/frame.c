@@ -269,12 +269,38 @@ double reflection_z(const struct reflection_row *row, double readout_photons)
     return variance > 0.0 ? row->photons / sqrt(variance) : 0.0;
 }
 
+/* Returns the photons that all rows give to each pixel, up to the last listed one, if each row
+ * gives its photons to its listed pixels alike.  The caller frees the array.  NULL: pixels are not
+ * listed.
+ */
+static double *photons_of_pixels(const struct reflection_table *t)
+{
+    uint32_t last = 0;
+    for (size_t i = 0; i < t->npixels; i++)
+        last = t->pixels[i] > last ? t->pixels[i] : last;
+    double *photons = t->npixels ? mem_array((size_t)last + 1, sizeof *photons) : NULL;
+    const uint32_t *pixel = t->pixels;
+    for (size_t i = 0; i < t->count && photons; i++)
+        for (int32_t k = 0; k < t->rows[i].pixels; k++)
+            photons[*pixel++] += t->rows[i].photons / t->rows[i].pixels;
+    return photons;
+}
+
 void reflection_table_rate(struct reflection_table *t, const struct experiment *x)
 {
     const double readout_photons = x->has_readout ? x->readout_adu / fabs(x->gain) : 0.0;
-    for (size_t i = 0; i < t->count; i++)
+    double *photons = photons_of_pixels(t);
+    const uint32_t *pixel = t->pixels;
+    for (size_t i = 0; i < t->count; i++) {
+        struct reflection_row crowded = t->rows[i];
+        double others = 0.0;  // a row alone in its pixels gets exactly 0
+        for (int32_t k = 0; k < crowded.pixels && photons; k++)
+            others += photons[*pixel++] - crowded.photons / crowded.pixels;
+        crowded.background += (float)others;
         if (t->rows[i].z == 0.0F)
-            t->rows[i].z = (float)reflection_z(&t->rows[i], readout_photons);
+            t->rows[i].z = (float)reflection_z(&crowded, readout_photons);
+    }
+    mem_free(photons);
 }
 
 void reflection_table_unrate(struct reflection_table *t)

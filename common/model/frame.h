@@ -230,8 +230,8 @@ enum { REFLECTION_ROW_BEFORE = 80 };
 #define REFLECTION_VISIBLE_Z 5.0
 
 /* Returns z, the photons of a reflection relative to the noise of their sum over its pixels:
- * P / sqrt(P + B + n r^2), for P photons, B photons of background in its n pixels, and a readout
- * noise of r photons.  0: it has no photons. */
+ * P / sqrt(P + B + n r^2), for P photons, B other photons in its n pixels, and a readout noise of r
+ * photons.  0: it has no photons. */
 double reflection_z(const struct reflection_row *row, double readout_photons);
 
 /* A pixel with fewer photons of a reflection does not get the label of that reflection. */
@@ -262,7 +262,7 @@ void reflection_table_free(struct reflection_table *t);
  * z. */
 void reflection_table_add(struct reflection_table *t, const float *background);
 
-/* Computes z of the rows whose z is 0, for the readout noise of *x. */
+/* Computes z of rows whose z is 0, for the readout noise of *x and with photons of other rows. */
 void reflection_table_rate(struct reflection_table *t, const struct experiment *x);
 
 /* Sets z of all rows to 0, because their noise changes. */

@@ -99,6 +99,12 @@ const struct crystal *lattice_crystal(const struct experiment *x, const struct l
     return own;
 }
 
+double lattice_damping_m2(const struct lattice *l)
+{
+    static const double ANGSTROM_SQR_M2 = 1e-20;
+    return l->has_b_factor ? 0.5 * l->b_factor_A2 * ANGSTROM_SQR_M2 : 0.0;
+}
+
 struct crystal *recipe_crystals(const struct experiment *x, const struct recipe *r)
 {
     struct crystal own, *all = mem_array(r->nlattices, sizeof *all);

@@ -28,11 +28,23 @@ struct lattice {
     bool has_cells;   // the crystal of this lattice has its own size:
     double cells[3];  // unit cells along a, b, c, at most those of its crystal
     bool has_spread;  // the crystal of this lattice has its own mosaic spread:
-    double spread_rad;  // rms of the rotations about each axis if its crystal has an ensemble, at
-                        // least that of its crystal; else the half-width of `domains`
+    double spread_rad;   // rms of the rotations about each axis if its crystal has an ensemble, at
+                         // least that of its crystal; else the half-width of `domains`
+    bool has_b_factor;   // the crystal of this lattice has its own disorder:
+    double b_factor_A2;  // overall B factor, at least 0, in addition to that in the structure
+                         // factors: intensities are multiplied by exp(-B/(2 d^2))
     size_t ndomains;
     bool mosaic;      // false: the only domain is the identity and is not applied
     double *domains;  // owned, ndomains x 9: row-major rotation applied after phi
+};
+
+/* The matter in the beam of one frame.  What the recipe does not say is as the options of
+ * bragg-background say. */
+struct matter {
+    double water_m, air_m, ice_m;  // thicknesses
+    double ice_crystal_A;          // size of the ice crystals
+    double scale;                  // factor on the photons of all matter
+    bool has_water, has_air, has_ice, has_ice_crystal, has_scale;
 };
 
 struct recipe {
@@ -44,6 +56,8 @@ struct recipe {
     double shift_m[3];         // the experiment by this vector in the laboratory frame
     bool has_sample;           // the beam meets the sample holder at sample_m[]: across the beam,
     double sample_m[2];        // along its width and its height
+    bool has_matter;           // the frame has its own
+    struct matter matter;      // amounts of matter
     size_t nlattices;          // 0: a blank frame, the beam met no crystal
     struct lattice *lattices;  // owned
     size_t nsources;           // 0: the sources of the beam are used
@@ -80,6 +94,10 @@ const struct crystal *lattice_crystal(const struct experiment *x, const struct l
 
 /* Returns the unit cells along a, b, c of the crystal of a lattice, which must exist. */
 const double *lattice_cells(const struct experiment *x, const struct lattice *l);
+
+/* Returns half of the B factor of a lattice in m^2, 0 without one.  The intensity at the scattering
+ * vector q, in 1/m, is multiplied by exp(-damping q^2). */
+double lattice_damping_m2(const struct lattice *l);
 
 /* Returns an array of the crystals of all lattices of a recipe, shallow copies in the order of the
  * lattices.  The caller frees the array.  All crystals must exist. */

@@ -173,6 +173,8 @@ struct orientation_request {
     double cells[3];
     bool has_spread;    // the crystal has its own mosaic spread, which is in closed form or in
     double spread_rad;  // mosaic_rad as well
+    bool has_b_factor;  // the crystal has its own overall B factor:
+    double b_factor_A2;
     bool is_aside;      // the middle of the crystal is not in the middle of the beam but at
     double aside_m[3];  // aside_m[] from there, in the laboratory frame at phi 0
     double phi_rad;

@@ -221,6 +221,8 @@ static enum status begin_lattice(const struct experiment *x, uint32_t crystal,
     vec_copy(l->cells, o->cells);
     l->has_spread = o->has_spread;
     l->spread_rad = o->spread_rad;
+    l->has_b_factor = o->has_b_factor;
+    l->b_factor_A2 = o->b_factor_A2;
     memcpy(l->reciprocal_A, x->crystals[crystal].reciprocal_A, sizeof l->reciprocal_A);
     for (int i = 0; i < 9; i++)
         l->reciprocal_A[i] /= 1.0 + o->strain[i / 3];

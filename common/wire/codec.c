@@ -218,6 +218,8 @@ static size_t reasons_bytes(const void *object)
 #define OBJECT experiment
 static const struct field experiment_fields[] = {
     MEMBER(adc_offset, REAL),
+    MEMBER(b_factors_vary, BOOL, .flags = FIELD_ABSENT,
+           .present_offset = offsetof(struct experiment, b_factors_vary)),
     MEMBER(beam, MAP, .table = &beam_table),
     MEMBER(convention, ENUM, .limit = CONVENTION_CUSTOM),
     MEMBER(counts_photons, BOOL, .flags = FIELD_ABSENT,
@@ -232,6 +234,8 @@ static const struct field experiment_fields[] = {
            .present_offset = offsetof(struct experiment, gain_switches)),
     MEMBER(history, TEXT, .count = EXPERIMENT_HISTORY_SIZE),
     MEMBER_TEXT(lineage),
+    MEMBER(matter_varies, BOOL, .flags = FIELD_ABSENT,
+           .present_offset = offsetof(struct experiment, matter_varies)),
     MEMBER(panels, LIST, .table = &panel_table,
            .count_offset = offsetof(struct experiment, npanels)),
     MEMBER(physics, ENUM, .limit = PHYSICS_FAITHFUL),
@@ -369,6 +373,7 @@ static size_t domains_bytes(const void *object)
 #define OBJECT lattice
 static const struct field lattice_fields[] = {
     GIVEN(aside_m, 3, is_aside),
+    GIVEN(b_factor_A2, 0, has_b_factor),
     GIVEN(cells, 3, has_cells),
     MEMBER(cells_m, DATA, .bytes = cells_bytes, .flags = FIELD_REALS),
     MEMBER(crystal, U32),
@@ -390,11 +395,22 @@ static size_t recipe_source_bytes(const void *object)
     return source_bytes(((const struct recipe *)object)->nsources);
 }
 
+#define OBJECT matter
+static const struct field matter_fields[] = {
+    GIVEN(air_m, 0, has_air),     GIVEN(ice_crystal_A, 0, has_ice_crystal),
+    GIVEN(ice_m, 0, has_ice),     GIVEN(scale, 0, has_scale),
+    GIVEN(water_m, 0, has_water),
+};
+TABLE(matter);
+#undef OBJECT
+
 #define OBJECT recipe
 static const struct field recipe_fields[] = {
     MEMBER(id, U64),
     MEMBER(lattices, LIST, .table = &lattice_table,
            .count_offset = offsetof(struct recipe, nlattices)),
+    MEMBER(matter, MAP, .table = &matter_table, .flags = FIELD_ABSENT,
+           .present_offset = offsetof(struct recipe, has_matter)),
     MEMBER(nsources, SIZE),
     MEMBER(osc_rad, REAL),
     MEMBER(phi_rad, REAL),
@@ -547,7 +563,9 @@ struct codec_expected codec_expect(const struct experiment *x)
                                       .detector_moves = x->detector_moves,
                                       .sample_moves = x->sample_moves,
                                       .sizes_vary = x->sizes_vary,
-                                      .spreads_vary = x->spreads_vary};
+                                      .spreads_vary = x->spreads_vary,
+                                      .b_factors_vary = x->b_factors_vary,
+                                      .matter_varies = x->matter_varies};
     memcpy(expected.lineage, x->lineage, sizeof expected.lineage);
     return expected;
 }
@@ -617,6 +635,52 @@ static enum status check_spread(const struct lattice *l, const struct codec_expe
                            id, l->spread_rad);
 }
 
+/* Refuses a lattice whose B factor is impossible, or does not fit the experiment. */
+static enum status check_b_factor(const struct lattice *l, const struct codec_expected *expected,
+                                  unsigned long long id, struct error *e)
+{
+    static const double MOST_A2 = 1e4;
+    if (l->has_b_factor != expected->b_factors_vary)
+        return error_set(e, STATUS_INPUT,
+                         "frame %llu has a lattice %s a B factor of its own, but the experiment "
+                         "has b_factors_vary %s",
+                         id, expected->b_factors_vary ? "without" : "with",
+                         expected->b_factors_vary ? "true" : "false");
+    return !l->has_b_factor || (l->b_factor_A2 >= 0.0 && l->b_factor_A2 <= MOST_A2)
+               ? STATUS_OK
+               : error_set(e, STATUS_INPUT,
+                           "frame %llu has a lattice with an impossible B factor (got %g A^2); "
+                           "expected 0 to 10000 A^2",
+                           id, l->b_factor_A2);
+}
+
+/* Refuses amounts of matter that are impossible, or do not fit the experiment. */
+static enum status check_matter(const struct recipe *r, const struct codec_expected *expected,
+                                struct error *e)
+{
+    static const double MOST_M = 1e3, MOST_SCALE = 1e6, LEAST_A = 10.0, MOST_A = 1e5;
+    const unsigned long long id = r->id;
+    const struct matter *m = &r->matter;
+    if (r->has_matter != expected->matter_varies)
+        return error_set(e, STATUS_INPUT,
+                         "frame %llu is %s amounts of matter of its own, but the experiment has "
+                         "matter_varies %s",
+                         id, expected->matter_varies ? "without" : "with",
+                         expected->matter_varies ? "true" : "false");
+    const bool good =
+        (!m->has_water || (m->water_m >= 0.0 && m->water_m <= MOST_M)) &&
+        (!m->has_air || (m->air_m >= 0.0 && m->air_m <= MOST_M)) &&
+        (!m->has_ice || (m->ice_m >= 0.0 && m->ice_m <= MOST_M)) &&
+        (!m->has_ice_crystal || (m->ice_crystal_A >= LEAST_A && m->ice_crystal_A <= MOST_A)) &&
+        (!m->has_scale || (m->scale >= 0.0 && m->scale <= MOST_SCALE));
+    return good ? STATUS_OK
+                : error_set(e, STATUS_INPUT,
+                            "frame %llu has an impossible amount of matter; expected thicknesses "
+                            "from 0 to 1000 m, ice crystals from 10 to 1e5 A and a scale from 0 "
+                            "to 1e6",
+                            id);
+}
+
 static enum status check_frame(const struct envelope *n, const struct codec_expected *expected,
                                struct error *e)
 {
@@ -657,10 +721,14 @@ static enum status check_frame(const struct envelope *n, const struct codec_expe
                              id, expected->sizes_vary ? "without" : "with",
                              expected->sizes_vary ? "true" : "false");
     for (size_t i = 0; i < r->nlattices; i++) {
-        const enum status s = check_spread(&r->lattices[i], expected, id, e);
+        enum status s = check_spread(&r->lattices[i], expected, id, e);
+        s = s ? s : check_b_factor(&r->lattices[i], expected, id, e);
         if (s)
             return s;
     }
+    const enum status matter = check_matter(r, expected, e);
+    if (matter)
+        return matter;
     if (r->has_shift && !expected->detector_moves)
         return error_set(
             e, STATUS_INPUT,

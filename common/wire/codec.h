@@ -31,7 +31,7 @@ enum status codec_frame_encode(struct frame *f, const char *lineage, struct mess
 struct codec_expected {
     char lineage[17];
     size_t pixels, panels, crystals;
-    bool detector_moves, sample_moves, sizes_vary, spreads_vary;
+    bool detector_moves, sample_moves, sizes_vary, spreads_vary, b_factors_vary, matter_varies;
 };
 
 /* Returns these properties.  Call it before the stage changes the received experiment. */

@@ -93,6 +93,8 @@ class Lattice:
             bragg-orient --vary=size.
         mosaic_deg: mosaic spread of this crystal in degrees: half-width of its domains, or rms in
             closed form.  None without bragg-orient --vary=mosaic or mosaic-rms.
+        b_factor_A2: B factor of this crystal beyond that in the structure factors, in A^2.  None without
+            bragg-orient --vary=b-factor or resolution.
     """
 
     crystal: int
@@ -103,6 +105,7 @@ class Lattice:
     weight: float
     ncells: Array
     mosaic_deg: float | None = None
+    b_factor_A2: float | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -117,6 +120,8 @@ class Truth:
         osc_deg: rotation of the spindle during the frame, deg.
         lattices: crystals in the beam; empty: a blank frame.
         shift_m: (3,) displacement of the detector from its place in the experiment, m.
+        matter: amounts of matter that bragg-orient --vary gave this frame: water_m, air_m, ice_m,
+            ice_crystal_A and scale, a factor on all matter.  Others are as bragg-background says.
         cell: memory cell of the detector that stores the frame, as in an AGIPD.  None: the detector
             has no memory cells.
     """
@@ -129,6 +134,7 @@ class Truth:
     lattices: list[Lattice]
     shift_m: Array
     cell: int | None = None
+    matter: dict[str, float] = dataclasses.field(default_factory=dict)
 
     @property
     def energy_eV(self) -> float:
@@ -279,10 +285,11 @@ class Frame:
         reflections: (rows,) structured array, one row per reflection, sorted by lattice, h, k, l.
             Columns (see bragg-wire(5)): lattice, h, k, l, panel, fast, slow (centroid in px; pixel i
             covers i to i + 1), photons, peak, pixels, phi (deg), s (1/A), F2, background, and z: the
-            photons divided by the noise of their sum over `pixels` (counting and readout).  A
-            reflection with z above 5 is visible.  wavelength (A) is the wavelength of the beam that
-            the reflection diffracts, and orders is the number of rows of its lattice on its ray, 1
-            for a reflection alone; 0 if a recording of a previous version does not have them.
+            photons divided by the noise of their sum over `pixels` (counting, also of overlapping
+            reflections, and readout).  A reflection with z above 5 is visible.  wavelength (A) is the
+            wavelength of the beam that the reflection diffracts, and orders is the number of rows of its
+            lattice on its ray, 1 for a reflection alone; 0 if a recording of a previous version does not
+            have them.
             None: use the option reflections=1.
         F_derivatives: (pixels, values), derivatives by the structure factors |F| of .reflections.
             The rows follow each other, each with as many entries as its column `pixels` says.
@@ -539,18 +546,19 @@ def _truth(recipe: Keys, payload: Sequence[Any], experiment: Experiment) -> Trut
         crystal, reciprocal_A = experiment.crystals[one["crystal"]], _matrix(one["reciprocal_A"])
         lattices.append(Lattice(one["crystal"], crystal.name, _own_cell(crystal.cell, reciprocal_A), _matrix(one["rotation"]),
                                 reciprocal_A, one["weight"], numpy.array(one.get("cells", crystal.ncells), "f8"),
-                                float(numpy.degrees(one["spread_rad"])) if "spread_rad" in one else None))
+                                float(numpy.degrees(one["spread_rad"])) if "spread_rad" in one else None, one.get("b_factor_A2")))
     return Truth(recipe["seed"], wavelength_A, fluence, float(numpy.degrees(recipe["phi_rad"])),
                  float(numpy.degrees(recipe["osc_rad"])), lattices, numpy.array(recipe.get("shift_m", [0.0] * 3), "f8"),
-                 _memory_cell(recipe["id"], experiment.keys.get("pulse_ids", {})))
+                 _memory_cell(recipe["id"], experiment.keys.get("pulse_ids", {})), dict(recipe.get("matter", {})))
 
 
 def _reflections(keys: Keys | None, payload: Sequence[Any], experiment: Keys) -> tuple[Array | None, Array | None]:
     """Returns the rows and the labels of a frame message; None for each that is absent."""
     if keys is None:
         return None, None
-    rows, labels = (b"" if keys[name] is None else payload[keys[name]] for name in ("rows", "labels"))
-    return rows_of(_wire_rows(rows, keys), experiment), numpy.frombuffer(labels, "<u4") if keys["nlabels"] else None
+    rows, labels, pixels = (b"" if keys[name] is None else payload[keys[name]] for name in ("rows", "labels", "pixels"))
+    return (rows_of(_wire_rows(rows, keys), experiment, numpy.frombuffer(pixels, "<u4")),
+            numpy.frombuffer(labels, "<u4") if keys["nlabels"] else None)
 
 
 def _wire_rows(rows: Any, keys: Keys) -> Array:
@@ -567,11 +575,23 @@ def _wire_rows(rows: Any, keys: Keys) -> Array:
     return wire
 
 
-def rows_of(wire: Array, experiment: Keys) -> Array:
-    """Returns the reflections of a message, with z for the readout noise of an experiment if z is 0."""
+def _others(rows: Array, pixels: Array) -> Array:
+    """Returns the photons of other rows in the pixels of each row, if each row has equal photons in all of its pixels."""
+    owner = numpy.repeat(numpy.arange(len(rows)), rows["pixels"])
+    own = (rows["photons"] / numpy.maximum(rows["pixels"], 1))[owner]
+    return numpy.bincount(owner, numpy.bincount(pixels, own)[pixels] - own, len(rows))
+
+
+def rows_of(wire: Array, experiment: Keys, pixels: Array | None = None) -> Array:
+    """Returns the reflections of a message, with z for the readout noise of an experiment if z is 0.
+
+    pixels: the listed pixels of all rows; None or empty: they are not listed.
+    """
     rows = wire.astype(ROW)
     readout = experiment.get("readout_adu", 0.0) / abs(experiment.get("gain", 1.0))
     variance = rows["photons"] + rows["background"] + rows["pixels"] * readout ** 2
+    if pixels is not None and len(pixels):
+        variance = variance + _others(rows, pixels)
     computed = rows["photons"] / numpy.sqrt(variance, where=variance > 0, out=numpy.ones_like(variance))
     rows["z"] = numpy.where(rows["z"] == 0, computed, rows["z"])
     rows.flags.writeable = False

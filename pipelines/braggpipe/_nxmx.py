@@ -65,6 +65,9 @@ def _require_sources(file: Any, path: str, data: Any) -> None:
             raise ValueError(f"{source}: the data set {data.name} is missing; {path} refers to it")
 
 
+MATTER = ("water_m", "air_m", "ice_m", "ice_crystal_A", "scale")  #: columns of /entry/braggpipe/matter
+
+
 class NXmx(Frames):
     """The frames of an NXmx file, in the order of the file.
 
@@ -97,6 +100,9 @@ class NXmx(Frames):
         moves = self.own["detector_shift"][()] if "detector_shift" in self.own else numpy.zeros((len(numbers), 3))
         self.shift_m = dict(zip(numbers, moves @ self.to_lab.T))  # by frame number
         self.cell = dict(zip(numbers, self.own["cellId"][()].tolist())) if "cellId" in self.own else {}  # memory cell, by frame number
+        amounts = self.own["matter"][()].tolist() if "matter" in self.own else [[]] * len(numbers)
+        self.matter = {number: {name: value for name, value in zip(MATTER, row) if value == value}
+                       for number, row in zip(numbers, amounts)}  # by frame number
         self.first_m = numpy.array(self.shift_m[numbers[0]] if numbers else numpy.zeros(3))
         self._experiment = self._read_experiment()
 
@@ -118,6 +124,11 @@ class NXmx(Frames):
     def _spreads(self) -> Any:
         """The mosaic spread of each lattice in degrees, read once.  None: that of its crystal."""
         return self.own["lattice_mosaic_spread"][()] if "lattice_mosaic_spread" in self.own else None
+
+    @functools.cached_property
+    def _b_factors(self) -> Any:
+        """The B factor of each lattice in A^2, read once.  None: lattices have none of their own."""
+        return self.own["lattice_b_factor"][()] if "lattice_b_factor" in self.own else None
 
     @property
     def experiment(self) -> Experiment:
@@ -175,10 +186,11 @@ class NXmx(Frames):
             lattices.append(Lattice(index, crystals[index].name, numpy.array(one["cell"]),
                                     self.to_lab @ one["orientation"].reshape(3, 3),
                                     (self.to_lab @ one["a_matrix"].reshape(3, 3)).T, float(one["share"]),
-                                    numpy.array(ncells, "f8"), None if self._spreads is None else float(self._spreads[place])))
+                                    numpy.array(ncells, "f8"), None if self._spreads is None else float(self._spreads[place]),
+                                    None if self._b_factors is None else float(self._b_factors[place])))
         return Truth(int(row["seed"]), float(row["wavelength"]), float(row["fluence"]),
                      float(row["rotation_start"]), float(row["rotation_width"]), lattices,
-                     self.shift_m[int(row["number"])], self.cell.get(int(row["number"])))
+                     self.shift_m[int(row["number"])], self.cell.get(int(row["number"])), self.matter[int(row["number"])])
 
     @functools.cached_property
     def _ends(self) -> Array | None:
@@ -226,6 +238,8 @@ class NXmx(Frames):
                 yield self._sizes[place].tobytes()
             if self._spreads is not None:
                 yield self._spreads[place].tobytes()
+            if self._b_factors is not None:
+                yield self._b_factors[place].tobytes()
         if rows is not None:
             yield rows if not rows.size or rows["orders"][0] else rows[list(WIRE_ROW_BEFORE.names or ())].astype(WIRE_ROW_BEFORE)
         if self._pixel_ends is not None:
@@ -269,7 +283,7 @@ class NXmx(Frames):
 
     def __getitem__(self, index: int) -> Frame:
         """Returns the frame at a place in the order of the file, from 0."""
-        self._sizes, self._spreads  # read before the file can be closed
+        self._sizes, self._spreads, self._b_factors  # read before the file can be closed
         self._lattices  # read before the file can be closed
         row = self._rows[index]
         index %= len(self)

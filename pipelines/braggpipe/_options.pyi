@@ -138,6 +138,7 @@ class Orient(TypedDict, total=False):
     gate: Path
     gate_z: Flag
     hit_rate: Number
+    lattice_spread: Number
     lattices: Number
     mean_lattices: Number
     mesh: Numbers
@@ -381,6 +382,7 @@ class SetOptions(TypedDict, total=False):
     isa: Literal["baseline", "avx2", "avx512"] | None
     jitter: Number
     labels: Flag
+    lattice_spread: Number
     lattices: Number
     layers: Number
     light: Path
@@ -580,6 +582,7 @@ class RecipesOptions(TypedDict, total=False):
     hit_rate: Number
     hkl: Path
     interpolate: Literal["auto", "on", "off"] | None
+    lattice_spread: Number
     lattices: Number
     layers: Number
     light: Path

@@ -3,7 +3,8 @@
  *
  * Frames with the sources of the experiment share one background image, which is computed at the
  * start, and again when the detector moves.  A frame gets an image of its own if it has a spectrum
- * of its own, another amount of matter, a streak, or flat background.
+ * of its own, another amount of matter, a streak, or flat background.  What a recipe says about
+ * matter replaces what the options say.
  */
 #include "background.h"
 
@@ -62,7 +63,11 @@ struct background {
     /* state */
     struct background_material materials[MATERIALS_MAX];
     double thickness_m[MATERIALS_MAX], density[MATERIALS_MAX], molar_mass[MATERIALS_MAX];
-    size_t nmaterials;       // ice is the last one, if there is ice
+    size_t nmaterials;  // ice is the last one, if there is ice
+    size_t nliquid;     // the first ones are water and air, if there are any
+    struct background_material own_water, own_air, own_ice;  // of recipes that have amounts of
+                                                             // their own
+    double own_crystal_A;    // size of the crystals of `own_ice`; 0: there is no table yet
     char digest[17];         // hash of the table in `stol`
     char powder_digest[17];  // hash of the rings of a model in `powder`
     double stol_1_A[2];      // first and last sin(theta)/lambda of that table
@@ -183,14 +188,22 @@ static enum status add_material(struct background *o, const double *stol_1_m, co
     return amorphous_make(&o->materials[i].table, stol_1_m, F, rows, true, e);
 }
 
-/* Adds water or air. `value` is its table of F, from physics/background/amorphous.h. */
+/* Fills the table of water or air.  `value` is its F, from physics/background/amorphous.h. */
+static void shipped_table(double (*value)(double), double stol_1_m[WATER_TABLE_ROWS],
+                          double F[WATER_TABLE_ROWS])
+{
+    water_table(value, stol_1_m, F);
+    for (int i = 0; i < WATER_TABLE_ROWS; i++)
+        stol_1_m[i] *= 1e10;
+}
+
+/* Adds water or air. `value` is its table of F. */
 static enum status add_shipped(struct background *o, double (*value)(double), double thickness_m,
                                double density_g_cm3, double molar_mass, struct error *e)
 {
     double stol[WATER_TABLE_ROWS], F[WATER_TABLE_ROWS];
-    water_table(value, stol, F);
-    for (int i = 0; i < WATER_TABLE_ROWS; i++)
-        stol[i] *= 1e10;
+    shipped_table(value, stol, F);
+    o->nliquid++;
     return add_material(o, stol, F, WATER_TABLE_ROWS, thickness_m, density_g_cm3, molar_mass, e);
 }
 
@@ -253,13 +266,22 @@ static double ring_width_1_A(double width, const struct experiment *x)
     return width;
 }
 
+/* Returns a table of ice with crystals of this size: sin(theta)/lambda in 1/m of all rows, then F.
+ * The caller frees it with mem_free. */
+static double *ice_rings(double crystal_A, const struct experiment *x, size_t *rows)
+{
+    const double width = ring_width_1_A(ice_width_1_A(crystal_A), x);
+    *rows = ice_rows(width);
+    double *stol_1_m = mem_array(2 * *rows, sizeof *stol_1_m);
+    ice_table(width, stol_1_m, stol_1_m + *rows);
+    return stol_1_m;
+}
+
 /* Adds ice as the last material. */
 static enum status add_ice(struct background *o, const struct experiment *x, struct error *e)
 {
-    const double width = ring_width_1_A(ice_width_1_A(o->ice_crystal_A), x);
-    const size_t rows = ice_rows(width);
-    double *stol_1_m = mem_array(2 * rows, sizeof *stol_1_m);
-    ice_table(width, stol_1_m, stol_1_m + rows);
+    size_t rows;
+    double *stol_1_m = ice_rings(o->ice_crystal_A, x, &rows);
     const enum status s = add_material(o, stol_1_m, stol_1_m + rows, rows, o->ice_m,
                                        ICE_DENSITY_G_CM3, ICE_MOLAR_MASS_G_MOL, e);
     mem_free(stol_1_m);
@@ -304,11 +326,15 @@ static enum status check_tables(struct background *o, const struct experiment *x
     see_range(x, shortest_m, range_1_m);
     const double low_1_A = range_1_m[0] * 1e-10, high_1_A = range_1_m[1] * 1e-10;
     const double last_1_A = WATER_TABLE_STEP_1_A * (WATER_TABLE_ROWS - 1);
-    if ((o->water_m > 0 || o->air_m > 0) && high_1_A > last_1_A)
+    const bool liquid = o->water_m > 0 || o->air_m > 0;
+    if ((liquid || x->matter_varies) && high_1_A > last_1_A)
         return error_set(e, STATUS_INPUT,
                          "%s: the detector sees more than the table contains (got "
                          "sin(theta)/lambda up to %.3g 1/A); expected at most %g 1/A",
-                         o->water_m > 0 ? "--water" : "--air", high_1_A, last_1_A);
+                         o->water_m > 0 ? "--water"
+                         : liquid       ? "--air"
+                                        : "water or air of bragg-orient --vary",
+                         high_1_A, last_1_A);
     if (o->range_told)
         return STATUS_OK;
     if (o->ice_m > 0 && high_1_A > 0.5 / ICE_LEAST_A)
@@ -348,11 +374,17 @@ static enum status add_powder(struct background *o, const struct experiment *x, 
     return s;
 }
 
+/* The materials of a frame. */
+struct blend {
+    size_t count;
+    struct background_material items[MATERIALS_MAX];
+};
+
 /* Adds the background of the third harmonic to photons[]. It is computed separately, because its
  * wavelength is far from all other wavelengths. */
 static enum status add_harmonic(struct background *o, const struct recipe *r,
-                                const struct source *sources, size_t nsources, size_t materials,
-                                float *photons, struct error *e)
+                                const struct source *sources, size_t nsources,
+                                const struct blend *b, float *photons, struct error *e)
 {
     const struct source *its = harmonic_sources(&o->harmonic, sources, nsources);
     const size_t count = (size_t)experiment_pixels(o->experiment);
@@ -360,25 +392,131 @@ static enum status add_harmonic(struct background *o, const struct recipe *r,
         o->extra = mem_array(count, sizeof *o->extra);
     const struct experiment *x = r ? moved_to(&o->harmonic_moved, r) : &o->harmonic.x;
     const enum status s =
-        background_image(x, its, nsources, o->materials, materials, (int)o->threads, o->extra, e);
+        background_image(x, its, nsources, b->items, b->count, (int)o->threads, o->extra, e);
     for (size_t i = 0; i < count && !s; i++)
         photons[i] += o->extra[i];
     return s;
 }
 
-/* Computes the background of the sources into photons[], with the detector at its position in
- * the frame of *r. r NULL: with the detector at its position in the experiment. */
-static enum status compute_background(struct background *o, const struct recipe *r,
-                                      const struct source *sources, size_t nsources, bool ice,
-                                      float *photons, struct error *e)
+/* Returns the materials of the options, with or without ice. */
+static struct blend usual_blend(const struct background *o, bool ice)
 {
-    const size_t materials = o->nmaterials - (o->ice_m > 0 && !ice);
+    struct blend b = {.count = o->nmaterials - (o->ice_m > 0 && !ice)};
+    memcpy(b.items, o->materials, b.count * sizeof *b.items);
+    return b;
+}
+
+/* Adds a material of a frame, if its thickness is above 0. */
+static void blend_add(struct blend *b, const struct experiment *x,
+                      const struct background_material *material, double thickness_m,
+                      double density_g_cm3, double molar_mass)
+{
+    const double box_m[3] = {thickness_m, x->beam.size_m, beam_height_m(&x->beam)};
+    if (!(thickness_m > 0.0))
+        return;
+    b->items[b->count] = *material;
+    b->items[b->count++].molecules = amorphous_molecules(box_m, density_g_cm3, molar_mass);
+}
+
+/* Makes the tables of water and air of recipes that have amounts of their own. */
+static enum status open_liquids(struct background *o, struct error *e)
+{
+    double stol_1_m[WATER_TABLE_ROWS], F[WATER_TABLE_ROWS];
+    shipped_table(water_F, stol_1_m, F);
     const enum status s =
-        background_image(r ? moved_to(&o->moved, r) : o->experiment, sources, nsources,
-                         o->materials, materials, (int)o->threads, photons, e);
+        amorphous_make(&o->own_water.table, stol_1_m, F, WATER_TABLE_ROWS, true, e);
+    shipped_table(air_F, stol_1_m, F);
+    return s ? s : amorphous_make(&o->own_air.table, stol_1_m, F, WATER_TABLE_ROWS, true, e);
+}
+
+/* Makes the table of ice whose crystals have this size, unless it exists. */
+static enum status open_ice(struct background *o, double crystal_A, struct error *e)
+{
+    if (o->own_crystal_A == crystal_A)
+        return STATUS_OK;
+    size_t rows;
+    double *stol_1_m = ice_rings(crystal_A, o->experiment, &rows);
+    amorphous_free(&o->own_ice.table);
+    const enum status s =
+        amorphous_make(&o->own_ice.table, stol_1_m, stol_1_m + rows, rows, true, e);
+    o->own_crystal_A = s ? 0.0 : crystal_A;
+    mem_free(stol_1_m);
+    return s;
+}
+
+/* Sets *b to the materials of a frame: in amounts of its recipe, or else of the options.  `ice`:
+ * the options give this frame ice. */
+static enum status blend_of(struct background *o, const struct recipe *r, bool ice, struct blend *b,
+                            struct error *e)
+{
+    const struct experiment *x = o->experiment;
+    const struct matter *m = &r->matter;
+    const size_t end = o->nmaterials - (o->ice_m > 0);
+    const double ice_m = m->has_ice ? m->ice_m : ice ? o->ice_m : 0.0;
+    enum status s = STATUS_OK;
+    *b = (struct blend){0};
+    if (m->has_ice && opt_given(background_options, o, "ice-frames"))
+        return error_set(e, STATUS_USAGE,
+                         "--ice-frames cannot be used, because each frame has ice of its own "
+                         "(bragg-orient --vary=ice)");
+    if (ice_m > 0.0)
+        s = open_ice(o, m->has_ice_crystal ? m->ice_crystal_A : o->ice_crystal_A, e);
+    if (!s && !o->own_water.table.count)
+        s = open_liquids(o, e);
+    blend_add(b, x, &o->own_water, m->has_water ? m->water_m : o->water_m, WATER_DENSITY_G_CM3,
+              WATER_MOLAR_MASS_G_MOL);
+    blend_add(b, x, &o->own_air, m->has_air ? m->air_m : o->air_m, AIR_DENSITY_G_CM3,
+              AIR_MOLAR_MASS_G_MOL);
+    for (size_t i = o->nliquid; i < end; i++)
+        b->items[b->count++] = o->materials[i];
+    blend_add(b, x, &o->own_ice, ice_m, ICE_DENSITY_G_CM3, ICE_MOLAR_MASS_G_MOL);
+    return s;
+}
+
+/* Computes the background of materials and sources into photons[], with the detector at its
+ * position in the frame of *r. r NULL: with the detector at its position in the experiment. */
+static enum status compute_background(struct background *o, const struct recipe *r,
+                                      const struct source *sources, size_t nsources,
+                                      const struct blend *b, float *photons, struct error *e)
+{
+    const enum status s =
+        background_image(r ? moved_to(&o->moved, r) : o->experiment, sources, nsources, b->items,
+                         b->count, (int)o->threads, photons, e);
     return !s && o->experiment->beam.harmonic_share > 0
-               ? add_harmonic(o, r, sources, nsources, materials, photons, e)
+               ? add_harmonic(o, r, sources, nsources, b, photons, e)
                : s;
+}
+
+/* Adds the photons of --flat to each pixel that is computed. */
+static void add_flat(const struct background *o, float *photons)
+{
+    const struct experiment *x = o->experiment;
+    for (const struct panel *p = x->panels; p < x->panels + x->npanels; p++)
+        for (int64_t slow = 0; slow < p->slow_pixels; slow++) {
+            float *row = photons + p->first_pixel + slow * p->fast_pixels;
+            for (int64_t fast = 0; fast < p->fast_pixels; fast++)
+                if (pixel_is_computed(p, fast, slow))
+                    row[fast] = (float)((double)row[fast] + o->flat_photons);
+        }
+}
+
+/* Returns true if --flat is part of the images that frames share: matter is not multiplied. */
+static bool shares_flat(const struct background *o)
+{
+    return o->flat_photons > 0 && !(o->jitter > 0) && !o->experiment->matter_varies;
+}
+
+/* Computes an image that frames share, with --flat if shares_flat says so.  Arguments are those of
+ * compute_background. */
+static enum status compute_shared(struct background *o, const struct recipe *r,
+                                  const struct source *sources, size_t nsources, bool ice,
+                                  struct error *e)
+{
+    const struct blend b = usual_blend(o, ice);
+    const enum status s = compute_background(o, r, sources, nsources, &b, o->photons[ice], e);
+    if (!s && shares_flat(o))
+        add_flat(o, o->photons[ice]);
+    return s;
 }
 
 enum status background_start(void *state, struct error *e)
@@ -395,7 +533,7 @@ enum status background_start(void *state, struct error *e)
         if (!used[ice])
             continue;
         o->photons[ice] = mem_array((size_t)experiment_pixels(x), sizeof(float));
-        s = compute_background(o, NULL, sources, nsources, ice, o->photons[ice], e);
+        s = compute_shared(o, NULL, sources, nsources, ice, e);
     }
     return s;
 }
@@ -449,7 +587,7 @@ bool background_varies(const void *state)
 {
     const struct background *o = state;
     return o->flat_photons > 0 || o->jitter > 0 || o->streak_photons > 0 ||
-           (o->ice_m > 0 && o->ice_frames < 1);
+           (o->ice_m > 0 && o->ice_frames < 1) || (o->experiment && o->experiment->matter_varies);
 }
 
 size_t background_materials(const void *state, const struct background_material **materials)
@@ -490,7 +628,14 @@ static bool has_ice(const struct background *o, const struct recipe *r)
 static double amount_of(const struct background *o, const struct recipe *r)
 {
     struct rng random = rng_stream(r->seed, RNG_MATTER, r->id, 0);
-    return o->jitter > 0 ? rng_lognormal(&random, o->jitter) : 1.0;
+    const double scale = r->matter.has_scale ? r->matter.scale : 1.0;
+    return o->jitter > 0 ? scale * rng_lognormal(&random, o->jitter) : scale;
+}
+
+/* Returns true if the recipe has amounts of matter of its own, other than a factor on all. */
+static bool has_amounts(const struct matter *m)
+{
+    return m->has_water || m->has_air || m->has_ice || m->has_ice_crystal;
 }
 
 /* Returns the fluence of the pulse, relative to the mean. */
@@ -512,7 +657,7 @@ static enum status usual_background(struct background *o, const struct recipe *r
     const struct source *sources = background_sources(beam, r, &o->gathered, &nsources);
     enum status s = STATUS_OK;
     if (memcmp(o->photons_m[ice], o->moved.by_m, sizeof o->moved.by_m) != 0)
-        s = compute_background(o, r, sources, nsources, ice, o->photons[ice], e);
+        s = compute_shared(o, r, sources, nsources, ice, e);
     memcpy(o->photons_m[ice], o->moved.by_m, sizeof o->moved.by_m);
     *photons = o->photons[ice];
     return s;
@@ -532,17 +677,18 @@ static enum status add_streak(struct background *o, const struct experiment *x,
     return s;
 }
 
-/* Adds the photons of --flat to each pixel that is computed. */
-static void add_flat(const struct background *o, float *photons)
+/* Computes the matter of a frame that has its own sources or amounts of matter. */
+static enum status own_matter(struct background *o, const struct recipe *r, bool ice,
+                              float *photons, struct error *e)
 {
-    const struct experiment *x = o->experiment;
-    for (const struct panel *p = x->panels; p < x->panels + x->npanels; p++)
-        for (int64_t slow = 0; slow < p->slow_pixels; slow++) {
-            float *row = photons + p->first_pixel + slow * p->fast_pixels;
-            for (int64_t fast = 0; fast < p->fast_pixels; fast++)
-                if (pixel_is_computed(p, fast, slow))
-                    row[fast] = (float)((double)row[fast] + o->flat_photons);
-        }
+    size_t nsources;
+    const struct beam *beam = &moved_to(&o->moved, r)->beam;
+    const struct source *sources = background_sources(beam, r, &o->gathered, &nsources);
+    struct blend b = usual_blend(o, ice);
+    const enum status s = has_amounts(&r->matter) ? blend_of(o, r, ice, &b, e) : STATUS_OK;
+    if (s)
+        return s;
+    return compute_background(o, r, sources, nsources, &b, photons, e);
 }
 
 /* Computes the background of a frame that cannot use the common background, and stores it in
@@ -554,17 +700,16 @@ static enum status make_background(struct background *o, const struct recipe *r,
     const size_t count = (size_t)experiment_pixels(o->experiment);
     const struct experiment *x = moved_to(&o->moved, r);
     const float *same = NULL;
-    size_t nsources;
-    const struct source *sources = background_sources(&x->beam, r, &o->gathered, &nsources);
-    const enum status s = r->nsources ? compute_background(o, r, sources, nsources, ice, photons, e)
-                                      : usual_background(o, r, ice, &same, e);
+    const bool own = r->nsources || has_amounts(&r->matter);
+    const enum status s =
+        own ? own_matter(o, r, ice, photons, e) : usual_background(o, r, ice, &same, e);
     if (s)
         return s;
-    if (!r->nsources)
+    if (!own)
         memcpy(photons, same, count * sizeof *photons);
     for (size_t i = 0; i < count && amount != 1.0; i++)
         photons[i] = (float)(amount * photons[i]);
-    if (o->flat_photons > 0)
+    if (o->flat_photons > 0 && (own || !shares_flat(o)))
         add_flat(o, photons);
     return o->streak_photons > 0 ? add_streak(o, x, r, photons, e) : STATUS_OK;
 }
@@ -581,10 +726,11 @@ enum status background_of(void *state, const struct recipe *r, const float **pho
         return s;
     const bool ice = has_ice(o, r);
     const double amount = amount_of(o, r);
-    if (!r->nsources && amount == 1.0 && !(o->streak_photons > 0) && !(o->flat_photons > 0))
+    const bool flat = o->flat_photons > 0 && !shares_flat(o);
+    if (!r->nsources && amount == 1.0 && !(o->streak_photons > 0) && !flat &&
+        !has_amounts(&r->matter))
         return usual_background(o, r, ice, photons, e);
-    /* the frame has a spectrum of its own, another amount of matter, a streak, or flat background
-     */
+    /* the frame has a spectrum or amounts of matter of its own, or a streak */
     if (!o->own)
         o->own = mem_array((size_t)experiment_pixels(o->experiment), sizeof *o->own);
     *photons = o->own;
@@ -618,6 +764,9 @@ static void close_background(void *state)
     struct background *o = state;
     for (size_t i = 0; i < o->nmaterials; i++)
         amorphous_free(&o->materials[i].table);
+    amorphous_free(&o->own_water.table);
+    amorphous_free(&o->own_air.table);
+    amorphous_free(&o->own_ice.table);
     mem_free(o->photons[0]);
     mem_free(o->photons[1]);
     mem_free(o->own);

@@ -62,6 +62,10 @@ static bool derivatives_by_F(const char *names, char *rest)
 /* Checks that this experiment has derivatives by F.  STATUS_INPUT: it does not. */
 static enum status derivatives_check_F(const struct experiment *x, struct error *e)
 {
+    if (x->b_factors_vary)
+        return error_set(e, STATUS_INPUT,
+                         "--derivatives=F does not support lattices with B factors of their own. "
+                         "Remove bragg-orient --vary of b-factor or resolution");
     if (x->physics == PHYSICS_FAITHFUL)
         return error_set(e, STATUS_INPUT,
                          "--derivatives=F needs bragg-geometry --physics=physical");

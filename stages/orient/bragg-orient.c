@@ -204,7 +204,7 @@ static void propose_faster(const struct orient_options *o, const struct experime
     const bool gauss = is_gauss(x), mosaic = orient_mosaic_rad(o) > 0.0;
     char rms[120] = "";
     double limits_rad[2];
-    if (population_limits(&o->population, VARY_MOSAIC, limits_rad))
+    if (vary_limits(o->population.varied, VARY_MOSAIC, limits_rad))
         (void)snprintf(rms, sizeof rms,
                        " --mosaic-rms=%.3g with bragg-orient --vary=mosaic-rms instead of "
                        "--vary=mosaic",
@@ -478,6 +478,29 @@ static void warn_anomalous(const struct spectrum *s, const struct experiment *x)
                  low_eV, high_eV);
 }
 
+/* Warns if subpixels are too coarse only where the detector is nearest or the energy is highest.
+ * Errors are those of setup_lattice. */
+static enum status warn_extreme(const struct orient *o, const struct experiment *x, struct error *e)
+{
+    struct sampling_report usual = {0}, extreme = {0};
+    struct experiment seen;
+    enum status s = STATUS_OK;
+    experiment_view_true(&seen, x);
+    if (orient_vary_extreme(o, &seen)) {
+        s = sample_all(&o->options, x, &usual, e);
+        s = s ? s : sample_all(&o->options, &seen, &extreme, e);
+    }
+    if (!s && extreme.pixels_coarse && !usual.pixels_coarse)
+        log_line(LOG_WARNING,
+                 "--vary: at the smallest distance and the highest energy, subpixels are %.3g deg "
+                 "wide, spots %.3g deg; expected at most %.3g deg. Use bragg-geometry "
+                 "--oversample=%.0f or more",
+                 rad_to_deg(extreme.subpixel_rad), rad_to_deg(extreme.spot_rad),
+                 rad_to_deg(extreme.spot_share_rad), extreme.oversample);
+    experiment_view_close(&seen);
+    return s;
+}
+
 /* Does what orient_sampling and shift_check do, for the detector as photons find it. */
 static enum status check_detector(struct orient *o, struct experiment *x, struct error *e)
 {
@@ -498,7 +521,7 @@ static enum status check_detector(struct orient *o, struct experiment *x, struct
     if (!s && x->is_misaligned)
         s = shift_check(&o->shift, &seen, e);
     experiment_view_close(&seen);
-    return s;
+    return s ? s : warn_extreme(o, x, e);
 }
 
 /* --- what a user can expect of a run, and how the run gets faster ----------------------------- */
@@ -690,7 +713,8 @@ static enum status open_orient(void *state, const char **operands, int noperands
         return s;
     if ((s = orient_read_only(p, &o->only, e)))
         return s;
-    if ((s = open_table(o, e)) || (s = orient_use_table(p, &o->vary, e)))
+    if ((s = open_table(o, e)) || (s = orient_use_table(p, &o->vary, e)) ||
+        (s = orient_vary_check(p, e)))
         return s;
     orient_warn_units(p);
     if ((s = open_pulse(o, e)) || (s = open_shift(o, e)) ||
@@ -854,20 +878,30 @@ static enum status begin_stream(struct orient *o, const struct experiment *x, st
                : orient_stream_rotations(&o->stream, x, &o->listed, e);
 }
 
+/* Returns true if all lattices of a crystal have the same orientation. */
+static bool turned_alike(const struct orient_options *p)
+{
+    return !p->random && !p->orientations && !(p->apart_rad > 0.0) &&
+           !p->population.varied[VARY_LATTICE_SPREAD].kind;
+}
+
 static enum status orient_begin(void *state, struct experiment *x, struct error *e)
 {
     struct orient *o = state;
     struct orient_options *p = &o->options;
     o->experiment = x;
-    x->detector_moves = shift_moves(&o->shift) || p->gate_z;
+    x->detector_moves = shift_moves(&o->shift) || p->gate_z || orient_vary_moves(p);
+    x->matter_varies = orient_vary_matter(p);
     x->sample_moves = p->mesh.crystals || p->sites;
-    x->sizes_vary = population_limits(&p->population, VARY_SIZE, (double[2]){0});
-    x->spreads_vary = population_limits(&p->population, VARY_MOSAIC, (double[2]){0}) ||
-                      population_limits(&p->population, VARY_MOSAIC_RMS, (double[2]){0});
+    x->sizes_vary = vary_limits(p->population.varied, VARY_SIZE, (double[2]){0});
+    x->spreads_vary = vary_limits(p->population.varied, VARY_MOSAIC, (double[2]){0}) ||
+                      vary_limits(p->population.varied, VARY_MOSAIC_RMS, (double[2]){0});
+    x->b_factors_vary = vary_limits(p->population.varied, VARY_B_FACTOR, (double[2]){0}) ||
+                        vary_limits(p->population.varied, VARY_RESOLUTION, (double[2]){0});
     x->pulse_ids = orient_pulse_ids(p);
     x->has_pulse_ids = x->pulse_ids.facility != FACILITY_NONE || x->pulse_ids.has_pump;
     const size_t kinds = pump_excites(&p->pump) ? 1 : x->ncrystals;  // each lattice has both states
-    enum status s = population_begin(&p->population, kinds, !p->random && !p->orientations, e);
+    enum status s = population_begin(&p->population, kinds, turned_alike(p), e);
     s = s ? s
           : pump_check(&p->pump, x->ncrystals, p->population.lattices, p->population.mean_lattices,
                        e);
@@ -894,7 +928,8 @@ static enum status orient_begin(void *state, struct experiment *x, struct error 
     if ((s = population_check(&p->population, x, e)) || (s = check_detector(o, x, e)) ||
         (x->sample_moves && (s = mesh_begin(&o->mesh, x, (uint64_t)p->seed, e))) ||
         (s = orient_runs_begin(&o->runs, &p->population, &o->pulse, x->beam.wavelength_m,
-                               !p->random && !p->orientations, e)))
+                               turned_alike(p), e)) ||
+        (s = orient_vary_begin(o, x, e)))
         return s;
     for (size_t i = 0; i < o->runs.nlines && !s; i++)
         s = pump_check(&p->pump, x->ncrystals, o->runs.runs[i].population.lattices,

@@ -50,6 +50,7 @@ struct mesh {
 struct orient_options {
     struct opt_marks given;
     int64_t frames, seed;
+    double apart_rad;  // rms angle between the first lattice of a frame and the others; NaN: none
     double misset_rad[3], mount_rad[3], phi0_deg, osc_deg, exposed, mosaic_rad, ripple;
     int64_t phi_steps, mosaic_domains, mosaic_seed;
     int steps;  // enum steps_choice, if the option is given
@@ -238,6 +239,39 @@ struct gate_line {
  * The result depends only on *o, *turned, the id and the line. */
 enum status orient_recipe(const struct orient *o, const struct orientation_request *turned,
                           const struct gate_line *line, struct recipe *r, struct error *e);
+
+/* --- quantities of whole frames that vary (orient_vary.c) ------------------------------------ */
+
+/* Return true if a quantity moves the detector, or is an amount of matter. */
+bool orient_vary_moves(const struct orient_options *o);
+bool orient_vary_matter(const struct orient_options *o);
+
+/* Checks that quantities of frames agree with other options.  STATUS_USAGE: they do not. */
+enum status orient_vary_check(const struct orient_options *o, struct error *e);
+
+/* Checks that their limits suit the experiment.  STATUS_USAGE: an energy is more than 10 % from
+ * that of the beam.  STATUS_INPUT: a distance puts a panel in front of the sample. */
+enum status orient_vary_begin(const struct orient *o, const struct experiment *x, struct error *e);
+
+/* Adds the place of the detector in frame `id` to *shift, its fluence and its energy to *pulse. */
+void orient_vary_shift(const struct orient *o, uint64_t id, struct shift *shift);
+void orient_vary_pulse(const struct orient *o, uint64_t id, struct pulse *pulse);
+
+/* Sets the amounts of matter of frame r->id. */
+void orient_vary_recipe(const struct orient *o, struct recipe *r);
+
+/* Returns the rms angle between the first lattice of frame `id` and the others.  NaN: orientations
+ * do not depend on the first one. */
+double orient_vary_apart_rad(const struct orient *o, uint64_t id);
+
+/* Turns a rotation about a random axis by a normal angle of rms apart_rad, a pure function of the
+ * arguments. */
+void orient_turn_apart(double apart_rad, uint64_t seed, uint64_t id, uint32_t index,
+                       double rotation[9]);
+
+/* Moves the view *x of the experiment to the smallest distance and the largest energy of all
+ * frames, where spots need the finest subpixels.  Returns false if these do not vary. */
+bool orient_vary_extreme(const struct orient *o, struct experiment *x);
 
 /* --- exposures that are known only when a frame begins (orient_gate.c) --------------------- */
 

@@ -107,6 +107,11 @@ const struct opt orient_table[] = {
      "Place crystals at random in a Gaussian beam, down to the fraction F of its peak (flat beam)",
      OPT_REAL, AT(population.share_beam), .min = 0, .max = 1, .always = true,
      .flags = LATER | OPT_OPEN_MIN},
+    {"lattice-spread", "DEG",
+     "Rms angle between the first lattice of a frame and the others, about random axes, normal "
+     "(independent orientations)",
+     OPT_REAL, AT(apart_rad), .si = SI_DEG, .min = 0, .max = 180, .flags = LATER, .usual = "",
+     .excludes = "orientations mesh-crystals crystals-at"},
     {"cell-spread", "PERCENT[,PERCENT,PERCENT]",
      "Rms variation of a, b, c from lattice to lattice, normal, 0 to 5 %", OPT_REALS,
      AT(population.cell_spread), .si = SI_PERCENT, .min = 0, .max = 5, .count = 3, .always = true,
@@ -116,8 +121,10 @@ const struct opt orient_table[] = {
      .usual = "0.8"},
     {"vary", "NAME=KIND:VALUE,VALUE",
      "Draw a quantity of each lattice: size (crystal edge, nm), a, b or c (cell edge, A), mosaic "
-     "or "
-     "mosaic-rms (mosaic spread, deg); kinds: uniform:MIN,MAX, log-uniform:MIN,MAX, "
+     "or mosaic-rms (mosaic spread, deg), b-factor (A^2) or resolution (A), share; or of each "
+     "frame: lattices, lattice-spread (deg), distance, shift-x, shift-y (mm), fluence (factor), "
+     "energy (eV), water, ice (um), air (mm), ice-crystal (A), background (factor); kinds: "
+     "uniform:MIN,MAX, log-uniform:MIN,MAX, normal:MEAN,RMS, log-normal:MEAN,PERCENT, "
      "choice:VALUE,VALUE,... Can be repeated",
      OPT_TEXTS, AT(population.vary), .flags = LATER},
     {"vary-file", "FILE",
@@ -314,7 +321,7 @@ enum status orient_read_only(struct orient_options *o, struct id_set *only, stru
 double orient_mosaic_rad(const struct orient_options *o)
 {
     double limits_rad[2];
-    return population_limits(&o->population, VARY_MOSAIC, limits_rad)
+    return vary_limits(o->population.varied, VARY_MOSAIC, limits_rad)
                ? fmax(limits_rad[1], o->mosaic_rad)
                : o->mosaic_rad;
 }
@@ -324,7 +331,7 @@ double orient_mosaic_rad(const struct orient_options *o)
 static enum status check_mosaic(const struct orient_options *o, struct error *e)
 {
     double limits_rad[2];
-    const bool varies = population_limits(&o->population, VARY_MOSAIC, limits_rad);
+    const bool varies = vary_limits(o->population.varied, VARY_MOSAIC, limits_rad);
     const struct varied *v = &o->population.varied[VARY_MOSAIC];
     if (varies && !v->gaps && orient_given(o, "mosaic"))
         return error_set(e, STATUS_USAGE, "--mosaic and %s cannot be used together",
@@ -438,7 +445,7 @@ void orient_warn_units(const struct orient_options *o)
     const double phi0_rad = deg_to_rad(o->phi0_deg);
     warn_radians("phi0", &phi0_rad, 1);
     warn_small_radians("mosaic", o->mosaic_rad);
-    if (population_limits(&o->population, VARY_MOSAIC_RMS, limits_rad) &&
+    if (vary_limits(o->population.varied, VARY_MOSAIC_RMS, limits_rad) &&
         limits_rad[1] > deg_to_rad(MOSAIC_RMS_MOST_DEG))
         log_line(LOG_WARNING,
                  "--vary=mosaic-rms: up to %.6g deg, but the tails of spots are wrong above %g "

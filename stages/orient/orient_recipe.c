@@ -315,7 +315,8 @@ static void mount_rotation(const struct orient_options *p, double rotation[9])
     memcpy(rotation, turned, sizeof turned);
 }
 
-/* Sets the cell, the size and the mosaic spread of lattice number `index` of frame `id`. */
+/* Sets the cell, the size, the mosaic spread and the B factor of lattice number `index` of frame
+ * `id`. */
 static void draw_lattice(const struct orient *o, const struct population *population, uint64_t id,
                          uint32_t index, uint32_t crystal, struct orientation_request *r)
 {
@@ -329,6 +330,7 @@ static void draw_lattice(const struct orient *o, const struct population *popula
     r->has_spread = o->experiment->spreads_vary;
     r->spread_rad = own->has_ensemble ? own->mosaic_rms_rad[0] : p->mosaic_rad;
     (void)population_spread(population, seed, id, index, &r->spread_rad);
+    r->has_b_factor = population_b_factor(population, seed, id, index, &r->b_factor_A2);
     if (r->has_spread && !own->has_ensemble)
         r->mosaic_rad = r->spread_rad;
 }
@@ -346,15 +348,19 @@ static enum status make_lattice(const struct orient *o, const struct population 
     draw_lattice(o, population, id, index, crystal, &r);
     if (p->random && o->experiment->physics == PHYSICS_FAITHFUL)
         return make_faithful_random(o, id, &r, l, e);
-    if (!o->listed && !p->random && !mounted)
+    const double apart_rad = orient_vary_apart_rad(o, id);
+    const bool apart = index > 0 && !isnan(apart_rad);
+    if (!o->listed && !p->random && !mounted && !apart)
         return setup_lattice(o->experiment, crystal, &r, l, e);
-    struct rng rng = rng_stream(seed, RNG_ORIENTATION, id, index);
+    struct rng rng = rng_stream(seed, RNG_ORIENTATION, id, apart ? 0 : index);
     if (o->listed)
         memcpy(rotation, o->listed[place_of(o, population, id, index)], sizeof rotation);
     else if (p->random)
         random_rotation(&rng, rotation);
     else
         misset_to_rotation(r.misset_rad, rotation);
+    if (apart)
+        orient_turn_apart(apart_rad, seed, id, index, rotation);
     if (mounted)
         mount_rotation(p, rotation);
     return setup_lattice_rotated(o->experiment, crystal, rotation, &r, l, e);
@@ -418,6 +424,8 @@ enum status orient_recipe(const struct orient *o, const struct orientation_reque
     enum status s = STATUS_OK;
     struct shift shift = o->shift;
     r->seed = (uint64_t)p->seed;
+    orient_vary_shift(o, r->id, &shift);
+    orient_vary_recipe(o, r);
     if (line && line->along_m != 0.0) {  // as if the detector moved to the sample
         shift.coffset_m -= line->along_m;
         s = shift_check(&shift, o->experiment, e);
@@ -431,6 +439,7 @@ enum status orient_recipe(const struct orient *o, const struct orientation_reque
     struct pulse pulse = run->pulse;
     if (line && line->fluence != 1.0)
         pulse.fluence = line->fluence * (pulse.fluence > 0.0 ? pulse.fluence : 1.0);
+    orient_vary_pulse(o, r->id, &pulse);
     pulse_make(&pulse, &o->experiment->beam, r);
     if (o->mesh.nsites)
         return add_sites(o, run, turned, line, r, e);

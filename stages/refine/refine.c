@@ -387,6 +387,11 @@ static enum status check_model(const struct refine *f, struct error *e)
                          "%s: the mosaic spread differs from lattice to lattice (bragg-orient "
                          "--vary=mosaic); expected a model with one spread",
                          f->options->start ? f->options->start : "the frames");
+    if (f->model.b_factors_vary)
+        return error_set(e, STATUS_INPUT,
+                         "%s: the B factor differs from lattice to lattice (bragg-orient "
+                         "--vary=b-factor or resolution); expected a model without",
+                         f->options->start ? f->options->start : "the frames");
     return f->gain > 0.0 ? STATUS_OK
                          : error_set(e, STATUS_INPUT, "the frames have no gain above 0");
 }

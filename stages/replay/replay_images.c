@@ -205,8 +205,10 @@ static enum status replay_setup_nxmx(const char *path, const struct nxmx_rows *r
     x->gain = 1;
     x->detector_moves = moves(rows);
     x->sample_moves = rows && rows->has_samples;
+    x->matter_varies = rows && rows->has_matter;
     x->sizes_vary = rows && rows->nlattices && rows->lattices->cells[0] > 0.0;
     x->spreads_vary = rows && rows->nlattices && rows->lattices->has_spread;
+    x->b_factors_vary = rows && rows->nlattices && rows->lattices->has_b_factor;
     if (s == STATUS_OK)
         nxmx_axes(x, axes);
     return s;
@@ -708,6 +710,8 @@ static enum status take_cell(const struct experiment *x, const struct nxmx_latti
     o->has_cells = x->sizes_vary;
     o->has_spread = x->spreads_vary;
     o->spread_rad = deg_to_rad(l->spread);
+    o->has_b_factor = x->b_factors_vary;
+    o->b_factor_A2 = l->b_factor;
     return good ? STATUS_OK
                 : error_set(e, STATUS_INPUT,
                             "frame %" PRIu64 " has a lattice with an impossible crystal or cell",
@@ -776,6 +780,8 @@ static enum status read_nxmx(const struct replay_images *r, const struct experim
                                r->axes[6 + i] * frame->shift_m[2];
         f->recipe.has_shift = f->recipe.has_shift || frame->shift_m[i] != 0.0;
     }
+    if (x->matter_varies)
+        nxmx_take_matter(frame, &f->recipe);
     f->recipe.has_sample = x->sample_moves;
     memcpy(f->recipe.sample_m, frame->sample_m, sizeof f->recipe.sample_m);
     return take_lattices(r, x, frame, &f->recipe, e);

@@ -407,13 +407,15 @@ static bool mark_ray(const struct experiment *x, const struct panel *shown,
 }
 
 static size_t mark_true(const struct experiment *x, const struct panel *shown,
-                        const struct reflection_table *t, size_t most, struct preview_spot *spots)
+                        const struct reflection_table *t, double least_z, size_t most,
+                        struct preview_spot *spots)
 {
     size_t n = 0;
     for (size_t i = 0; i < t->count && n < most; i++) {
         const struct reflection_row *row = &t->rows[i];
         double position[3];
-        if (row->panel < 0 || (size_t)row->panel >= x->npanels)
+        if (row->panel < 0 || (size_t)row->panel >= x->npanels ||
+            (least_z > 0.0 && !((double)row->z > least_z)))
             continue;
         point_of_any_panel(x, &x->panels[row->panel], row->fast, row->slow, position);
         spots[n] = (struct preview_spot){.photons = row->photons, .lattice = row->lattice};
@@ -439,7 +441,7 @@ static size_t mark_predicted(const struct experiment *x, const struct panel *see
 }
 
 void preview_spots(const struct experiment *x, const struct panel *shown, const struct frame *f,
-                   size_t most, struct preview_spot **spots, size_t *count)
+                   double least_z, size_t most, struct preview_spot **spots, size_t *count)
 {
     struct reflections list = {0};
     struct panel seen = *shown;  // the panel at its place in this frame
@@ -453,7 +455,7 @@ void preview_spots(const struct experiment *x, const struct panel *shown, const 
     if (n)
         *spots = mem_array((n < most ? n : most) + 1, sizeof **spots);
     if (*spots)
-        *count = exact ? mark_true(x, shown, &f->reflections, most, *spots)
+        *count = exact ? mark_true(x, shown, &f->reflections, least_z, most, *spots)
                        : mark_predicted(x, &seen, &list, most, *spots);
     predict_free(&list);
 }
@@ -481,13 +483,14 @@ static void write_lattices(const struct canvas *c, const struct frame *f)
 
 /* Draws a circle around each reflection.  Lattices have inks and radii of their own, so that
  * circles around overlapping reflections are not hidden. */
-static void draw_truth(const struct canvas *c, const struct panel *shown, const struct frame *f)
+static void draw_truth(const struct canvas *c, const struct panel *shown, const struct frame *f,
+                       double least_z)
 {
     struct preview_spot *spots;
     size_t count;
     const struct picture *p = c->picture;
     const double k = (double)p->zoom / (double)p->factor;
-    preview_spots(c->x, shown, f, SIZE_MAX - 1, &spots, &count);
+    preview_spots(c->x, shown, f, least_z, SIZE_MAX - 1, &spots, &count);
     c->picture->lattices = f->recipe.nlattices > 1;
     for (size_t i = 0; i < count; i++) {
         const uint32_t lattice = (uint32_t)spots[i].lattice;
@@ -518,7 +521,7 @@ static void preview_mark(struct picture *p, const struct experiment *x, const st
                              .letter = edge >= 1600 ? edge / 800 : 1 + (edge >= 700 || large)};
     for_rings(&c, draw_ring);
     if (settings->truth)
-        draw_truth(&c, panel, f);
+        draw_truth(&c, panel, f, settings->least_z);
     for_rings(&c, write_d);
     draw_beam(&c);
     draw_bar(&c);

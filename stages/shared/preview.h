@@ -34,8 +34,9 @@ enum status rings_parse(const char *text, struct rings *r, struct error *e);
 void rings_warn(const struct rings *r, const struct experiment *x, const struct panel *panel);
 
 struct preview_settings {
-    bool truth;  // draw circles at the reflections of the frame, see preview_spots
-    bool large;  // draw letters and lines that stay legible if the picture is reduced
+    double least_z;  // circles are drawn only around reflections with more z; 0: all
+    bool truth;      // draw circles at the reflections of the frame, see preview_spots
+    bool large;      // draw letters and lines that stay legible if the picture is reduced
     enum picture_colors colors;  // colors of the gray values
     struct rings rings;          // rings that the user chose; count 0: rings at round values of d
 };
@@ -86,9 +87,9 @@ struct preview_spot {
 };
 
 /* Lists the reflections of a frame of *x on the panel `shown`, `most` of them at most: those of the
- * table that the frame carries, else those that its recipe predicts up to the farthest corner.  The
- * caller frees *spots with mem_free. */
+ * table that the frame carries whose z is above least_z (0: all), else those that its recipe
+ * predicts up to the farthest corner.  The caller frees *spots with mem_free. */
 void preview_spots(const struct experiment *x, const struct panel *shown, const struct frame *f,
-                   size_t most, struct preview_spot **spots, size_t *count);
+                   double least_z, size_t most, struct preview_spot **spots, size_t *count);
 
 #endif

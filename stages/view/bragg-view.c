@@ -121,14 +121,14 @@ static void view_files_end(pid_t player)
 enum { VIEW_MARKS_MAX = 50000 };  // more marks would hide the picture
 
 /* Makes the marks of the reflections of a frame, in pixels of the panel `shown`.  The marks are
- * the true reflections if the frame contains them, otherwise the predicted ones.  The caller
- * frees *marks with mem_free. */
+ * the true reflections whose z is above least_z (0: all) if the frame contains them, otherwise the
+ * predicted ones.  The caller frees *marks with mem_free. */
 static void view_marks(const struct experiment *x, const struct panel *shown, const struct frame *f,
-                       struct web_mark **marks, size_t *count)
+                       double least_z, struct web_mark **marks, size_t *count)
 {
     struct preview_spot *spots;
     *marks = NULL;
-    preview_spots(x, shown, f, VIEW_MARKS_MAX, &spots, count);
+    preview_spots(x, shown, f, least_z, VIEW_MARKS_MAX, &spots, count);
     if (*count)
         *marks = mem_array(*count, sizeof **marks);
     for (size_t i = 0; i < *count; i++) {
@@ -392,6 +392,7 @@ struct view {
     pid_t player;  // process id of bragg-replay, which plays files; 0: no files
     struct view_names names;
     struct rings rings;  // resolution rings that the user chose
+    double least_z;      // value of --visible
 };
 
 enum { FILES_MAX = 100000 };
@@ -410,6 +411,9 @@ static const struct opt options[] = {
      OPT_TEXT, AT(title)},
     {"rings", "A,...", "Resolution rings of the page, 1 to 16 d spacings (round values)", OPT_TEXT,
      AT(ring_list)},
+    {"visible", "Z",
+     "Mark only true reflections whose photons exceed Z times the noise of their sum", OPT_REAL,
+     AT(least_z), .min = 0, .max = 1e6, .flags = OPT_OPEN_MIN | OPT_BARE, .usual = "5"},
     {.doc = "Frames:", .type = OPT_GROUP},
     {"geometry-from", "FILE",
      "Files: detector and beam of images in TIFF, EDF or CXI, see bragg-replay (their header)",
@@ -540,9 +544,10 @@ static enum status view_begin(void *state, struct experiment *x, struct error *e
 }
 
 /* Copies a frame, with its marks and facts, into the store from which the pages are served. */
-static enum status keep_frame(struct view *v, const struct frame *f, struct error *e)
+static enum status keep_frame(struct view *v, struct frame *f, struct error *e)
 {
     const struct image *image;
+    reflection_table_rate(&f->reflections, v->experiment);
     enum status s = preview_image(&v->preview, &f->image, &image, e);
     if (s)
         return s;
@@ -560,7 +565,8 @@ static enum status keep_frame(struct view *v, const struct frame *f, struct erro
     kept->brightness = frame_mean(&kept->image);
     history_add(&v->history,
                 (struct view_point){kept->time_s, v->frames, v->hits, kept->brightness});
-    view_marks(v->experiment, preview_panel(&v->preview), f, &kept->marks, &kept->nmarks);
+    view_marks(v->experiment, preview_panel(&v->preview), f,
+               opt_given(options, v, "visible") ? v->least_z : 0.0, &kept->marks, &kept->nmarks);
     if (!image_is_intact(&f->image)) {
         web_store_drop(store, kept);
         return s;

@@ -16,6 +16,7 @@
 #include "base/files.h"
 #include "base/hash.h"
 #include "base/history.h"
+#include "base/log.h"
 #include "base/opt.h"
 #include "base/program.h"
 #include "engine/cpu/threads.h"
@@ -77,8 +78,9 @@ static const struct opt write_options[] = {
      "number: one file per frame; without: one table of the run",
      OPT_TEXT, .offset = AT(reflections), .first = true},
     {"visible", "Z",
-     "Only visible reflections are peaks of .cxi and .stream files: their photons exceed Z times "
-     "the noise of their sum (all reflections)",
+     "Only visible reflections are peaks of .cxi and .stream files, are strong in .refl files and "
+     "have circles of --preview-truth: their photons exceed Z times the noise of their sum (all "
+     "reflections)",
      OPT_REAL, AT(visible_z), .min = 0, .max = 1e6, .flags = OPT_OPEN_MIN | OPT_BARE, .usual = "5"},
     {.doc = "Pictures:", .type = OPT_GROUP},
     {"preview", "TEMPLATE", "Also write a small PNG picture of each frame", OPT_TEXT,
@@ -159,8 +161,9 @@ static enum status check_unused(const struct write_options *o, const struct outp
 {
     const bool cbf = outputs_have(outputs, FORMAT_CBF) || outputs_have(sum, FORMAT_CBF);
     const bool series = outputs->series || sum->series;
-    const bool peaks =
-        outputs_have(outputs, FORMAT_STREAM) || (outputs->series && outputs->series->series.cxi);
+    const bool peaks = outputs_have(outputs, FORMAT_STREAM) ||
+                       (outputs->series && outputs->series->series.cxi) ||
+                       outputs_have(outputs, FORMAT_REFL) || o->settings.preview.truth;
     const bool pictures = outputs_have(outputs, FORMAT_PNG) || outputs_have(outputs, FORMAT_PGM) ||
                           outputs_have(sum, FORMAT_PNG) || outputs_have(sum, FORMAT_PGM);
     const struct {
@@ -171,7 +174,7 @@ static enum status check_unused(const struct write_options *o, const struct outp
                {"cbf-header", "CBF", "lyso_%04d.cbf", cbf},
                {"index", "image", "lyso_%04d.img", outputs->count > 0},
                {"format", "image", "lyso_%04d.img", outputs->count > 0},
-               {"visible", "CXI or stream", "run.cxi", peaks},
+               {"visible", "CXI, stream, .refl or --preview-truth", "run.cxi", peaks},
                {"log", "picture", "lyso_%04d.png", pictures}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (!all[i].used && opt_given(write_options, o, all[i].option))
@@ -206,6 +209,7 @@ static enum status write_options_settle(struct write_options *o, const char *con
     o->settings.preview.colors = (enum picture_colors)o->preview_colors;
     o->settings.cbf_header = (enum cbf_header)o->cbf_header;
     o->settings.least_z = opt_given(write_options, o, "visible") ? o->visible_z : 0.0;
+    o->settings.preview.least_z = o->settings.least_z;
     if (s == STATUS_OK)
         s = rings_parse(o->rings, &o->settings.preview.rings, e);
     if (s == STATUS_OK)
@@ -302,8 +306,19 @@ static bool begins_anew(void *writer)
     return w->options.settings.overwrite && !w->resume && frame_index_is_empty(&w->index);
 }
 
+/* Warns if recipes have amounts of matter that no stage has added to the images. */
+static void warn_of_matter(const struct experiment *x)
+{
+    if (x->matter_varies && strstr(x->history, "bragg-orient\t") &&
+        !strstr(x->history, "bragg-background\t"))
+        log_line(LOG_WARNING,
+                 "frames have amounts of matter (bragg-orient --vary), but images do not show it. "
+                 "Put bragg-background --water=0 after bragg-intensity");
+}
+
 static enum status writer_begin(void *state, struct experiment *x, struct error *e)
 {
+    warn_of_matter(x);
     struct writer *w = state;
     struct output_settings *settings = &w->options.settings;
     char path[TEMPLATE_PATH_MAX], history[EXPERIMENT_HISTORY_SIZE];

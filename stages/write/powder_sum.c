@@ -240,7 +240,7 @@ static void describe_sum(const struct powder_sum *p, const struct experiment *x,
     sum->beam.exposure_s = (double)n * beam_exposure_s(&x->beam);
     sum->beam.has_exposure = true;
     sum->beam.fluence_ph_m2 *= (double)n;
-    sum->detector_moves = sum->sample_moves = sum->has_pulse_ids = false;
+    sum->detector_moves = sum->sample_moves = sum->has_pulse_ids = sum->matter_varies = false;
     const uint64_t hash = hash_bytes(hash_text(hash_text(HASH_START, x->lineage), HISTORY_SUMMED),
                                      p->frames.ranges, p->frames.count * sizeof *p->frames.ranges);
     (void)snprintf(sum->lineage, sizeof sum->lineage, "%016" PRIx64, hash_finish(hash));

@@ -51,7 +51,7 @@ static enum status reflections_pack(enum format format, const struct experiment 
     *bytes = NULL;
     if (s)
         return s;
-    return is_dials(format) ? dials_pack(x, f, path, bytes, size, e)
+    return is_dials(format) ? dials_pack(x, f, least_z, path, bytes, size, e)
                             : pack_text(format, x, f, least_z, path, bytes, size, e);
 }
 

@@ -16,11 +16,11 @@ bragg-replay --quiet noisy.rec | bragg-write --quiet --visible=20 --reflections=
 read -r rows wrong seen bright calm <<END
 $(awk -F'\t' 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
 	{ p = $at["photons"]; z = p / sqrt(p + $at["background"] + $at["pixels"] * 144); n++
-	  wrong += !($at["z"] / z > 0.99999 && $at["z"] / z < 1.00001)
-	  seen += z > 5; bright += z > 20; calm += p / sqrt(p + $at["background"]) > 5 }
-	END { print n, wrong, seen, bright, calm }' all.tsv)
+	  wrong += !($at["z"] / z < 1.00001); alone += $at["z"] / z > 0.99999
+	  seen += $at["z"] > 5; bright += $at["z"] > 20; calm += p / sqrt(p + $at["background"]) > 5 }
+	END { print n, wrong || alone < 0.5 * n, seen, bright, calm }' all.tsv)
 END
-is 'z is photons / sqrt(photons + background + pixels x 12 photons squared)' "$wrong" 0
+is 'z is photons / sqrt(photons + background + pixels x 12 photons squared), or less for reflections that overlap' "$wrong" 0
 check 'the frames have visible reflections, faint ones, and some that readout noise hides' \
 	[ "$bright" -gt 3 -a "$bright" -lt "$seen" -a "$seen" -lt "$calm" -a "$calm" -lt "$rows" ]
 peaks() { # STREAM
@@ -46,9 +46,41 @@ done
 # --- computed again
 is 'NXmx with z is computed again' "$(bragg-replay --recompute all.nxs:1)" 'all.nxs: the same bytes, and reflections'
 
+# --- overlaps: two lattices of one orientation share all pixels, the second has a hundredth of the photons of the first
+printf '1 0 0 0 1 0 0 0 1\n1 0 0 0 1 0 0 0 1\n' >same.rot
+bragg-geometry --quiet --detpixels=256 --pixel=0.3 --distance=120 --ncells=12 --fluence=1e27 |
+	bragg-orient --quiet --orientations=same.rot --lattices=2 --shares=1,0.01 | bragg-intensity --quiet --threads=1 --reflections |
+	bragg-write --quiet --reflections=two.tsv two.raw
+is 'z of a faint reflection contains the photons of the bright one in its pixels' "$(awk -F'\t' '
+	NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
+	{ key = $at["h"] " " $at["k"] " " $at["l"]; P[$at["lattice"], key] = $at["photons"]; z[$at["lattice"], key] = $at["z"]
+	  if ($at["lattice"] == 1 && $at["photons"] > 3) keys[key] = 1 }
+	END { for (k in keys) { p = P[1, k]; q = P[0, k]; a = z[1, k] / (p / sqrt(p + q)); n++; near += a > 0.95; if (a < 0.5 || a > 1.02) bad++; b = z[0, k] / sqrt(q); if (b > 1.001) bad++ }
+	  print (n > 5 && near > 0.5 * n), bad + 0 }' two.tsv)" '1 0'
+
+# --- .refl: visible reflections are strong
+bragg-replay --quiet noisy.rec | bragg-write --quiet --visible --reflections=seen.refl no_%d.raw
+bragg-replay --quiet noisy.rec | bragg-write --quiet --overwrite --reflections=every.refl no_%d.raw
+if has python:msgpack; then
+	# strong FILE: number of rows, and of those with the flag strong
+	strong() {
+		/usr/bin/python3 -c '
+import msgpack, struct, sys
+table = msgpack.unpackb(open(sys.argv[1], "rb").read(), raw=True, strict_map_key=False)[2]
+kind, (rows, data) = table[b"data"][b"flags"]
+flags = struct.unpack(f"<{rows}Q", data)
+print(rows, sum(flag & 32 > 0 for flag in flags))' "$1"
+	}
+	is 'all reflections of .refl are strong' "$(strong every.refl)" "$rows $rows"
+	is '--visible: visible reflections of .refl are strong' "$(strong seen.refl)" "$rows $seen"
+fi
+bragg-replay --quiet noisy.rec | bragg-write --quiet --overwrite --preview='all_%d.png' --preview-truth no_%d.raw
+bragg-replay --quiet noisy.rec | bragg-write --quiet --overwrite --preview='seen_%d.png' --preview-truth --visible no_%d.raw
+check '--visible changes the circles of --preview-truth' [ "$(cmp all_0.png seen_0.png >ignored && echo same)" = "" ]
+
 # --- options that make no sense
 check_status '--visible without peaks' 2 sh -c 'bragg-replay --quiet noisy.rec 2>/dev/null | bragg-write --quiet --visible no.nxs 2>said'
-check '--visible without peaks: the message' grep -q -- '--visible has no effect: there is no CXI or stream output' said
+check '--visible without peaks: the message' grep -q -- '--visible has no effect: there is no CXI, stream, .refl or --preview-truth output' said
 
 if has python:h5py; then
 	cat >look.py <<'END'
@@ -58,7 +90,8 @@ cxi = {name: h5py.File(name + ".cxi") for name in ("all", "seen", "bright")}
 table = h5py.File("all.nxs")["entry/reflections"]
 z = table["z"][:]
 variance = table["photons"][:] + table["background"][:] + 144 * table["pixels"][:]
-assert abs(z * numpy.sqrt(variance) / table["photons"][:] - 1).max() < 1e-6
+part = z * numpy.sqrt(variance) / table["photons"][:]  # less for reflections that overlap
+assert part.max() < 1 + 1e-6 and (part > 1 - 1e-5).mean() > 0.5
 print(*(int(f["entry_1/result_1/nPeaks"][:].sum()) for f in cxi.values()))
 ratios = cxi["seen"]["entry_1/result_1/peakSNR"][:]
 assert ratios[ratios > 0].min() > 5 and abs(numpy.sort(ratios[ratios > 0]) - numpy.sort(z[z > 5])).max() == 0

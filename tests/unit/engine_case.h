@@ -39,6 +39,7 @@ struct engine_case {
     bool no_polarization, unpolarized;  // factor 1; K = 0 instead of 0.9
     int lattices, panels;               // 0 = 1
     bool shrinks;                       // lattice i has 1/(1 + i) of the cells along each axis
+    double b_factor_A2;                 // of lattice 0, lattice i has 1 + i times as much
     double dmin_A, water_um;
     double size_um[3];  // edges of the crystal; 0: a point
     double beam_um[2];  // width and height; 0 = 100
@@ -172,9 +173,11 @@ static inline enum status case_lattices(const struct engine_case *c, const struc
     r->lattices = mem_array(r->nlattices, sizeof *r->lattices);
     enum status s = r->lattices ? STATUS_OK : error_memory(e, "the lattices");
     o.has_cells = x->sizes_vary;
+    o.has_b_factor = x->b_factors_vary;
     for (size_t i = 0; i < r->nlattices && !s; i++) {
         for (int k = 0; k < 3; k++)
             o.cells[k] = fmax(1.0, floor(x->crystals[0].cells[k] / (1.0 + (double)i)));
+        o.b_factor_A2 = c->b_factor_A2 * (1.0 + (double)i);
         s = setup_lattice(x, 0, &o, &r->lattices[i], e);
         r->lattices[i].weight = 1.0 / (1.0 + (double)i);
         o.misset_rad[0] += 0.7;
@@ -201,6 +204,7 @@ static inline enum status case_build(const struct engine_case *c, struct experim
     q.water_m = um_to_m(c->water_um);
     enum status s = setup_experiment(&q, x, e);
     x->sizes_vary = c->shrinks;
+    x->b_factors_vary = c->b_factor_A2 > 0.0;
     if (s)
         return s;
     if (c->panels == 2)

@@ -84,6 +84,8 @@ static const struct engine_case cases[] = {
     {.name = "a crystal's size", .pixels = 64, .pixel_mm = 0.2, .cells = {10}, .table = TABLE_BOX, .size_um = {300, 500, 200}, .beam_um = {400}},
     {.name = "a crystal's size, gauss, panels", .pixels = 96, .pixel_mm = 0.2, .cells = {20}, .shape = SHAPE_GAUSS, .panels = 2, .size_um = {300, 500, 200}, .beam_um = {400}, .mask = true},
     {.name = "indices of few pixels are known before", .pixels = 100, .pixel_mm = 0.9, .cells = {20, 11, 7}, .table = TABLE_BOX, .mosaic_deg = 1.5, .domains = 12, .wavelengths = 5, .lattices = 2, .weights = true},
+    {.name = "B factors", .pixels = 100, .pixel_mm = 0.9, .cells = {12, 9, 7}, .table = TABLE_BOX, .mosaic_deg = 0.5, .domains = 7, .wavelengths = 3, .lattices = 2, .b_factor_A2 = 20},
+    {.name = "gauss, B factor", .pixels = 64, .cells = {10}, .shape = SHAPE_GAUSS, .table = TABLE_BOX, .oversample = 2, .b_factor_A2 = 30},
     {.name = "many indices a pixel", .pixels = 48, .cells = {25, 9, 7}, .phi_steps = 4, .table = TABLE_BOX, .mosaic_deg = 8, .domains = 30, .layers = 2},
 };
 // clang-format on

@@ -664,6 +664,58 @@ static void spreads_are_of_all_lattices_or_of_none(void **state)
     }
 }
 
+static void set_b_factors(struct recipe *r, bool has, double b_factor_A2)
+{
+    for (size_t i = 0; i < r->nlattices; i++) {
+        r->lattices[i].has_b_factor = has;
+        r->lattices[i].b_factor_A2 = b_factor_A2;
+    }
+}
+
+static void b_factors_are_of_all_lattices_or_of_none(void **state)
+{
+    (void)state;
+    for (int vary = 0; vary < 2; vary++) {
+        struct experiment x;
+        struct frame f;
+        draw_lattices(&x, &f);
+        x.b_factors_vary = vary;
+        set_b_factors(&f.recipe, true, 20.0);
+        send_frame(&x, &f, vary, "a lattice with a B factor of its own");
+        draw_lattices(&x, &f);
+        x.b_factors_vary = vary;
+        set_b_factors(&f.recipe, false, 0.0);
+        send_frame(&x, &f, !vary, "a lattice without a B factor of its own");
+        draw_lattices(&x, &f);
+        x.b_factors_vary = true;
+        set_b_factors(&f.recipe, true, vary ? 0.0 : -1.0);
+        send_frame(&x, &f, vary, "an impossible B factor");
+    }
+}
+
+static void matter_is_of_all_frames_or_of_none(void **state)
+{
+    (void)state;
+    for (int vary = 0; vary < 2; vary++) {
+        struct experiment x;
+        struct frame f;
+        draw_lattices(&x, &f);
+        x.matter_varies = vary;
+        f.recipe.has_matter = true;
+        f.recipe.matter = (struct matter){.has_water = true, .water_m = 1e-6};
+        send_frame(&x, &f, vary, "is with amounts of matter of its own");
+        draw_lattices(&x, &f);
+        x.matter_varies = vary;
+        f.recipe.has_matter = false;
+        f.recipe.matter = (struct matter){0};
+        send_frame(&x, &f, !vary, "is without amounts of matter of its own");
+        draw_lattices(&x, &f);
+        x.matter_varies = f.recipe.has_matter = true;
+        f.recipe.matter = (struct matter){.has_ice = true, .ice_m = vary ? 0.0 : -1e-6};
+        send_frame(&x, &f, vary, "an impossible amount of matter");
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -674,6 +726,8 @@ int main(void)
         cmocka_unit_test(what_stands_has_no_place),
         cmocka_unit_test(sizes_are_of_all_lattices_or_of_none),
         cmocka_unit_test(spreads_are_of_all_lattices_or_of_none),
+        cmocka_unit_test(b_factors_are_of_all_lattices_or_of_none),
+        cmocka_unit_test(matter_is_of_all_frames_or_of_none),
         cmocka_unit_test(reflections_that_contradict_themselves_are_refused),
         cmocka_unit_test(shorter_rows_are_read),
         cmocka_unit_test(experiments_survive),

@@ -124,6 +124,8 @@ static inline void random_experiment(struct experiment *x)
     x->sample_moves = draw(2);
     x->sizes_vary = draw(2);
     x->spreads_vary = draw(2);
+    x->b_factors_vary = draw(2);
+    x->matter_varies = draw(2);
     x->has_readout = draw(2);
     x->readout_adu = x->has_readout ? draw_real() : 0.0;
     if (x->pulse_ids.has_pump) {
@@ -204,6 +206,21 @@ static inline void random_refined(struct frame *f)
     fill(r->numbers, refined_numbers(r->count));
 }
 
+/* Some amounts of matter; those that a recipe does not say are 0. */
+static inline void draw_matter(struct matter *m)
+{
+    m->has_water = draw(2);
+    m->has_air = draw(2);
+    m->has_ice = draw(2);
+    m->has_ice_crystal = draw(2);
+    m->has_scale = draw(2);
+    m->water_m = m->has_water ? 1e-6 * (double)draw(9) : 0.0;
+    m->air_m = m->has_air ? 1e-3 * (double)draw(9) : 0.0;
+    m->ice_m = m->has_ice ? 1e-6 * (double)draw(9) : 0.0;
+    m->ice_crystal_A = m->has_ice_crystal ? 10.0 + (double)draw(99) : 0.0;
+    m->scale = m->has_scale ? (double)draw(9) : 0.0;
+}
+
 static inline void random_frame(struct frame *f, const struct experiment *x, bool image)
 {
     *f = (struct frame){
@@ -213,6 +230,9 @@ static inline void random_frame(struct frame *f, const struct experiment *x, boo
     r->has_sample = x->sample_moves && draw(2);
     if (r->has_sample)
         fill(r->sample_m, 2);
+    r->has_matter = x->matter_varies;
+    if (r->has_matter)
+        draw_matter(&r->matter);
     if (r->nlattices)
         r->lattices = mem_array(r->nlattices, sizeof *r->lattices);
     for (size_t i = 0; i < r->nlattices; i++) {
@@ -225,6 +245,8 @@ static inline void random_frame(struct frame *f, const struct experiment *x, boo
         for (int k = 0; k < 3 && l->has_cells; k++)
             l->cells[k] = 1.0 + (double)draw(99);
         l->has_spread = x->spreads_vary;
+        l->has_b_factor = x->b_factors_vary;
+        l->b_factor_A2 = l->has_b_factor ? (double)draw(90) : 0.0;
         l->spread_rad = l->has_spread ? 0.001 * (double)draw(9) : 0.0;
         l->is_aside = x->sample_moves && draw(2);
         if (l->is_aside)

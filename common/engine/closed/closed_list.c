@@ -326,6 +326,7 @@ static double absorb_of(const struct spot_search *l, const double centre[3])
 static void add_spot(const struct spot_search *l, const int hkl[3], struct spot_list *list)
 {
     const struct crystal *crystal = l->step->ensemble.crystal;
+    const struct lattice *lattice = &l->c->recipe->lattices[l->step->lattice];
     const double F = hkl_nearest(&crystal->table, (const double[3]){hkl[0], hkl[1], hkl[2]});
     struct closed_spot spot = {.step = (uint32_t)(l->step - l->c->steps),
                                .hkl = {hkl[0], hkl[1], hkl[2]},
@@ -333,6 +334,9 @@ static void add_spot(const struct spot_search *l, const int hkl[3], struct spot_
                                .absorb = 1.0};
     if (!(spot.scale > 0.0) || !ensemble_spot_open(&l->step->ensemble, hkl, &spot.spot))
         return;
+    if (lattice->has_b_factor)
+        spot.scale *=
+            exp(-0.5 * lattice->b_factor_A2 * vec_dot(spot.spot.centre, spot.spot.centre));
     if (l->c->absorbs)
         spot.absorb = absorb_of(l, spot.spot.centre);
     struct closed_spot *items =

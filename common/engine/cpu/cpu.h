@@ -47,6 +47,7 @@ struct cpu_job {
     double steps;               // for the trace: what the reference divides by
     double water;               // photons of one source and subpixel; 0: no water
     bool absorbs;        // whether a sensor absorbs the sources differently, see struct cpu_source
+    bool damps;          // some lattice has a B factor
     bool lean;           // all lattices are scattered, and nothing else is in the sum
     const double *sums;  // of scattered lattices, one per pixel of the frame; NULL: none
     const struct pixel_trace *trace;  // NULL: no trace is wanted

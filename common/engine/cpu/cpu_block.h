@@ -150,6 +150,16 @@ static void factors(const struct cpu_source *source, const struct sampling *each
             s->factor[i] *= s->solid_angle[i];
 }
 
+/* Multiplies the factors by those of the B factor of a lattice. */
+static void damp(const struct cpu_lattice *l, int n, struct cpu_scratch *s)
+{
+    const double damping = l->damping_m2 * (1.0 / INDEX_SCALE) * (1.0 / INDEX_SCALE);
+    for (int i = 0; i < CPU_LANES * n; i++) {  // vectorised
+        const double qx = s->qx[i], qy = s->qy[i], qz = s->qz[i];
+        s->factor[i] *= exp_fast(-damping * fused(qx, qx, fused(qy, qy, qz * qz)));
+    }
+}
+
 /* ---- tricubic structure factors -------------------------------------------------------------
  *
  * CPU_LANES pixels at a time: the nodes, limits and polynomial of hkl_tricubic, with the weights of
@@ -263,9 +273,16 @@ static void add_source(const struct cpu_job *job, const struct panel *p, int lay
     if (water > 0.0)
         for (int i = 0; i < CPU_LANES * n; i++)  // vectorised
             s->total[i] = fused(s->factor[i], water, s->total[i]);
-    for (size_t l = 0; l < job->nlattices; l++)
-        if (!job->lattices[l].scattered)
-            add_lattice(job, l, n, s);
+    for (size_t l = 0; l < job->nlattices; l++) {
+        const struct cpu_lattice *lattice = &job->lattices[l];
+        if (lattice->scattered)
+            continue;
+        if (lattice->damping_m2 > 0.0)
+            damp(lattice, n, s);
+        add_lattice(job, l, n, s);
+        if (lattice->damping_m2 > 0.0)
+            factors(source, &x->sampling, n, s);
+    }
 }
 
 /* Adds one subpixel of one layer.  Where the options do not ask for the solid angle, the capture

@@ -180,6 +180,8 @@ static enum status lattice_open(struct cpu_job *job, struct cpu_lattice *to,
     to->shape = to->crystal->shape;
     to->table = &tables[l->crystal];
     to->scale = photons * l->weight * to->table->F_max * to->table->F_max;
+    to->damping_m2 = lattice_damping_m2(l);
+    job->damps = job->damps || to->damping_m2 > 0.0;
     if (!size_multiply(l->nphi, l->ndomains, &to->nsteps) || !size_multiply(to->nsteps, 9, &items))
         return error_set(e, STATUS_INPUT,
                          "%zu phi steps x %zu mosaic domains are too many for this engine. Reduce "

@@ -266,6 +266,7 @@ static void set_lattice(struct dense_lattice *to, const struct cpu_lattice *l,
     *to = (struct dense_lattice){.cells = l->cells, .nsteps = l->nsteps};
     to->shape = l->shape;
     to->scale = shape_is_grating(l->shape) ? l->scale / l->shape_unit : l->scale;
+    to->damping_m2 = l->damping_m2;
     memcpy(to->form, l->form, sizeof to->form);
     if (shape_is_ellipsoid(l->shape))
         vec_copy(to->form, l->cells_fudge);

@@ -620,6 +620,15 @@ static void fill_term_factors(const struct panel *p, const struct sampling *each
             s->term_factor[i] *= solid_angle_of(p, s->inverse_airpath[i]);
 }
 
+/* Multiplies term_factor[] by the factors of the B factor of a lattice, for one source. */
+static void damp_term_factors(const struct dense_lattice *l, const struct cpu_source *w,
+                              const struct dense_row *row, int n, struct dense_scratch *s)
+{
+    const struct dense_damp d = dense_damp(l->damping_m2, w, row);
+    for (int i = 0; i < n; i++)  // vectorised
+        s->term_factor[i] *= dense_damping(d, s->j[i], s->inverse_airpath[i]);
+}
+
 /* ---- a block ----------------------------------------------------------------------- */
 
 /* Adds the terms of all steps of one lattice and of the sources `from` to s->total. */
@@ -676,15 +685,21 @@ static void add_sources(const struct cpu_job *job, const struct panel *p, int la
     if (water > 0.0)
         for (int i = 0; i < n; i++)  // vectorised
             s->total[i] = fused(s->has_term_factor ? s->term_factor[i] : 1.0, water, s->total[i]);
-    for (size_t i = 0; i < job->ndense; i++)
+    for (size_t i = 0; i < job->ndense; i++) {
+        const bool damps = job->dense[i].damping_m2 > 0.0;
+        if (damps)
+            damp_term_factors(&job->dense[i], sources, row, n, s);
         add_lattice(job, &job->dense[i], from, row, n, s);
+        if (damps)
+            fill_term_factors(p, &x->sampling, culled, n, s);
+    }
 }
 
 /* Adds the terms of one subpixel of one layer. The solid angle, the capture fraction and the
  * polarization are those of the first subpixel, unless the options ask for the value of each
  * subpixel, as in the reference engine. If the capture fraction differs between sources, it is
  * computed for each subpixel. If factors differ between sources (dmin, polarization of each
- * source), the sources are added one by one. */
+ * source, B factors), the sources are added one by one. */
 static void add_subpixel(const struct cpu_job *job, const struct cpu_where *w, struct subpixel sub,
                          int n, struct dense_scratch *s)
 {
@@ -703,7 +718,7 @@ static void add_subpixel(const struct cpu_job *job, const struct cpu_where *w, s
                            s->one_short_sum ? job->dense[0].scale : 1.0, n, s);
     if (!job->absorbs && w->panel->thickness_m > 0.0 && (each->each_thickness || first))
         fill_captures(w->panel, sub.layer, 1.0, &row, n, s);
-    const size_t most = alike ? DENSE_TERMS : 1;
+    const size_t most = alike && !job->damps ? DENSE_TERMS : 1;
     for (size_t i = 0; i < job->nsources;) {
         const struct source_range from = {i,
                                           cpu_sources_alike(job->sources, i, job->nsources, most)};
@@ -718,7 +733,7 @@ static void start_block(const struct cpu_job *job, const struct cpu_where *w, in
 {
     const struct experiment *x = job->x;
     const double polarization = x->beam.no_polarization ? 1.0 : 0.0;
-    s->has_term_factor = dense_is_varied(&x->sampling, w->panel, x->dmin_m > 0.0);
+    s->has_term_factor = job->damps || dense_is_varied(&x->sampling, w->panel, x->dmin_m > 0.0);
     s->one_short_sum = !s->has_term_factor && job->ndense == 1 && !job->sums && job->water == 0.0 &&
                        dense_is_alone(job->dense, w->panel, job->nsources, x->sampling.oversample);
     fill_columns(w, n, s);

@@ -211,6 +211,27 @@ INLINE double dense_kept(struct dense_cull c, double j, double inverse)
     return fused(c.step, j, c.start) * inverse < c.limit ? 0.0 : 1.0;
 }
 
+/* The constants of the factor exp(-damping q^2) of a lattice for one source: q^2 is
+ * (|s|^2 + 1 - 2 s . d) / wavelength^2 in the direction d, s being the direction of the source. */
+struct dense_damp {
+    double start, step, alone, twice;
+};
+
+INLINE struct dense_damp dense_damp(double damping_m2, const struct cpu_source *w,
+                                    const struct dense_row *row)
+{
+    const double per_m = w->index_per_m * (1.0 / INDEX_SCALE), k = damping_m2 * per_m * per_m;
+    const struct dense_damp d = {vec_dot(w->incident, row->start), vec_dot(w->incident, row->step),
+                                 -k * (1.0 + vec_dot(w->incident, w->incident)), 2.0 * k};
+    return d;
+}
+
+/* Returns the factor in column j. */
+INLINE double dense_damping(struct dense_damp d, double j, double inverse)
+{
+    return exp_fast(fused(d.twice, fused(d.step, j, d.start) * inverse, d.alone));
+}
+
 INLINE double dense_polarization(struct quadratic kahn, double j, double inverse)
 {
     return fused(inverse * inverse, quadratic_at(kahn, j), 0.5);

@@ -265,6 +265,10 @@ enum status parameters_parse(const char *names, const struct experiment *x, stru
         if (!shape_has_slopes(x->crystals[i].shape))
             return error_set(e, STATUS_INPUT,
                              "derivatives do not support --shape=tophat. Use --shape=gauss");
+    if (x->b_factors_vary)
+        return error_set(e, STATUS_INPUT,
+                         "derivatives do not support lattices with B factors of their own. Remove "
+                         "bragg-orient --vary of b-factor or resolution, or --derivatives");
     enum status s = STATUS_OK;
     for (const char *at = names; !s; at++) {
         char name[PARAMETER_NAME_SIZE];

@@ -104,6 +104,22 @@ static enum status check_spread(const struct crystal *c, const struct lattice *l
                             index, l->spread_rad, c->has_ensemble ? c->mosaic_rms_rad[0] : 0.0);
 }
 
+/* Checks the B factor that only this lattice has. */
+static enum status check_b_factor(const struct experiment *x, const struct lattice *l, size_t index,
+                                  struct error *e)
+{
+    if (l->has_b_factor && !(isfinite(l->b_factor_A2) && l->b_factor_A2 >= 0.0))
+        return error_set(e, STATUS_INPUT,
+                         "lattice %zu has a B factor of %g A^2; expected at least 0", index,
+                         l->b_factor_A2);
+    if (l->has_b_factor && (x->physics == PHYSICS_FAITHFUL || x->crystals[l->crystal].has_diffuse))
+        return error_set(e, STATUS_INPUT,
+                         "lattice %zu has a B factor of its own; expected none with "
+                         "--physics=faithful or --diffuse-sigma",
+                         index);
+    return STATUS_OK;
+}
+
 /* Checks the panels of *x that the recipe moves. They have been moved already. */
 static enum status check_shift(const struct experiment *x, const struct recipe *r, struct error *e)
 {
@@ -135,6 +151,8 @@ enum status recipe_check(const struct experiment *x, const struct recipe *r, str
         s = check_cells(&x->crystals[r->lattices[i].crystal], &r->lattices[i], i, e);
     for (size_t i = 0; i < r->nlattices && !s; i++)
         s = check_spread(&x->crystals[r->lattices[i].crystal], &r->lattices[i], i, e);
+    for (size_t i = 0; i < r->nlattices && !s; i++)
+        s = check_b_factor(x, &r->lattices[i], i, e);
     const struct source *sources = r->nsources ? r->sources : x->beam.sources;
     const size_t nsources = r->nsources ? r->nsources : x->beam.nsources;
     if (!s && !nsources)

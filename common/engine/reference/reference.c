@@ -254,7 +254,9 @@ static void add_lattice(struct pixel *p, size_t index, const double q[3], double
     const struct reference_scene *s = p->scene;
     const struct lattice *l = &s->recipe->lattices[index];
     struct reference_carry *carry = &s->carry[index];
-    const double weight = source_weight * recipe_lattice_scale(s->recipe, index);
+    double weight = source_weight * recipe_lattice_scale(s->recipe, index);
+    if (l->has_b_factor)
+        weight *= exp(-lattice_damping_m2(l) * vec_dot(q, q));
     for (size_t t = 0; t < l->nphi; t++) {
         const double *turned = l->cells_m + 9 * t;
         if (s->faithful) {

@@ -101,6 +101,17 @@ INLINE double shape_at(const struct site *at, const double d[3])
     return form <= EXP2_LIMIT ? exp2_negative(form) : 0.0;
 }
 
+/* Returns the factor of the B factor of a lattice, as damp() of cpu_block.h. */
+INLINE double damping_at(const struct site *at, double damping, const double d[3])
+{
+    double q_sqr = 0.0;
+    for (int i = 0; i < 3; i++) {
+        const double q = (d[i] - at->incident[i]) * at->index_per_m * (1.0 / INDEX_SCALE);
+        q_sqr = fused(q, q, q_sqr);
+    }
+    return exp_fast(-damping * q_sqr);
+}
+
 /* Returns the product of the other factors of the term, as factors() of cpu_block.h. */
 INLINE double factor_at(const struct site *at, int64_t fast, int64_t slow, const double d[3],
                         double inverse_airpath)
@@ -121,7 +132,8 @@ INLINE double factor_at(const struct site *at, int64_t fast, int64_t slow, const
         factor *= kahn_factor(source, x->beam.kahn, d[0], d[1], d[2]);
     if (each->each_solid_angle)
         factor *= solid_angle_of(at->panel, inverse_airpath);
-    return factor;
+    const double damping = at->job->lattices[at->spot->lattice].damping_m2;
+    return damping > 0.0 ? factor * damping_at(at, damping, d) : factor;
 }
 
 /* Sets out[] to the smallest and largest pixel whose subpixel `sub` of `n` is between two

@@ -60,7 +60,8 @@ static enum status read_frame(const struct text_file *text, const struct vary_co
         const struct vary_column *c = &columns[order[i]];
         double *value = &t->values[order[i]][t->frames];
         char what[64];
-        (void)snprintf(what, sizeof what, "%s in %s", c->name, c->unit);
+        (void)snprintf(what, sizeof what, "%s%s%s", c->name, c->unit ? " in " : "",
+                       c->unit ? c->unit : "");
         *value = (double)NAN;
         if (strcmp(text->word[i], "-") != 0)
             s = text_real(text, i, what, c->min, c->max, value, e);

@@ -19,7 +19,7 @@ enum { VARY_TABLE_COLUMNS = 32 };
 
 /* A quantity that a table may have, and its limits. */
 struct vary_column {
-    const char *name, *unit;
+    const char *name, *unit;  // unit NULL: it has none
     double min, max;
 };
 

@@ -25,6 +25,8 @@ struct dials_spot {
     double fast, slow, image;  // centroid weighted by photons: pixels, pixels, images
     double phi_rad, osc_rad;   // rotation angle of the centroid, and rotation of one image
     double photons, background;
+    double noise_sqr;  // variance of the sum of its photons, from z; 0: z is not known
+    double least_z;    // it is strong if its z is above this number; 0: all are
     double wavelength_A, d_A;
     int32_t id;  // number of the experiment; in a packed frame, that of the lattice
     int32_t hkl[3];
@@ -57,8 +59,8 @@ struct dials_frame {
 
 /* Packs a frame into *bytes, which the caller frees with mem_free.  `path` is the name of the file
  * in errors.  STATUS_INPUT: the frame has no reflections, or a panel is curved. */
-enum status dials_pack(const struct experiment *x, const struct frame *f, const char *path,
-                       void **bytes, size_t *size, struct error *e);
+enum status dials_pack(const struct experiment *x, const struct frame *f, double least_z,
+                       const char *path, void **bytes, size_t *size, struct error *e);
 
 /* The image files of the frames: one numbered file per frame, or one file for all frames.  Images
  * have the numbers of their files; with one file, they are numbered from 1. */

@@ -89,6 +89,13 @@ static int32_t side_of(const struct experiment *x, const double shift_m[3],
     return vec_dot(at, across) < 0.0 ? -1 : 1;
 }
 
+/* Returns the variance of the photons of a reflection, which is in its z. */
+static double noise_sqr(const struct reflection_row *row)
+{
+    const double noise = row->z > 0.0F ? row->photons / (double)row->z : 0.0;
+    return noise * noise;
+}
+
 /* Returns the reflection of a row of the frame.  `pixels` are those that the row lists, and
  * `mean_A` is the mean wavelength of the frame, which a row without a wavelength has.  The
  * image number of a rotation is the id of its frame.  A still is alone in its sweep and has
@@ -111,6 +118,7 @@ static struct dials_spot spot_of(const struct experiment *x, const struct frame 
                            .wavelength_A = own ? row_A : mean_A,
                            .photons = row->photons,
                            .background = (double)row->background,
+                           .noise_sqr = noise_sqr(row),
                            .d_A = dials_spacing_A(&r->lattices[row->lattice], row->hkl),
                            .id = row->lattice,
                            .panel = row->panel,
@@ -178,8 +186,8 @@ static enum status check_frame(const struct experiment *x, const struct frame *f
     return reflections_check(f, path, e);
 }
 
-enum status dials_pack(const struct experiment *x, const struct frame *f, const char *path,
-                       void **bytes, size_t *size, struct error *e)
+enum status dials_pack(const struct experiment *x, const struct frame *f, double least_z,
+                       const char *path, void **bytes, size_t *size, struct error *e)
 {
     const struct recipe *r = &f->recipe;
     const struct reflection_table *t = &f->reflections;
@@ -206,8 +214,10 @@ enum status dials_pack(const struct experiment *x, const struct frame *f, const 
     struct dials_spot *spots = first;
     const uint32_t *pixels = t->pixels;
     for (size_t i = 0; i < t->count; pixels += t->rows[i++].pixels)
-        if (!wide || !(is_outside(&t->rows[i]) || is_outshone(t, i)))
-            *spots++ = spot_of(x, f, &t->rows[i], pixels, head.wavelength_A);
+        if (!wide || !(is_outside(&t->rows[i]) || is_outshone(t, i))) {
+            *spots = spot_of(x, f, &t->rows[i], pixels, head.wavelength_A);
+            spots++->least_z = least_z;
+        }
     packed->nspots = (uint64_t)(spots - first);
     *size = (size_t)((char *)spots - (char *)packed);
     return STATUS_OK;
@@ -282,6 +292,7 @@ static struct dials_spot join_spots(const struct dials_spot *a, const struct dia
     s.phi_rad = weighted_mean(a->phi_rad, a->photons, b->phi_rad, b->photons);
     s.photons += b->photons;
     s.background += b->background;
+    s.noise_sqr += b->noise_sqr;
     s.pixels += b->pixels;
     for (int i = 0; i < 6; i += 2) {
         s.box[i] = b->box[i] < s.box[i] ? b->box[i] : s.box[i];

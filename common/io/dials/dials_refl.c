@@ -20,8 +20,8 @@ struct column {
     bool scaled;  // only written with scaled intensities
 };
 
-/* Flags of DIALS.  SEEN: predicted, observed, indexed and strong.  INTEGRATED: by summation. */
-enum { SEEN = 1 | 2 | 4 | 32, INTEGRATED = 256, SCALED = 1 << 26 };
+/* Flags of DIALS.  SEEN: predicted, observed and indexed.  INTEGRATED: by summation. */
+enum { SEEN = 1 | 2 | 4, STRONG = 32, INTEGRATED = 256, SCALED = 1 << 26 };
 
 static void put_real(void *to, double value)
 {
@@ -60,7 +60,9 @@ static void put_panel(const struct experiment *x, const struct dials_spot *s, vo
 static void put_flags(const struct experiment *x, const struct dials_spot *s, void *to)
 {
     (void)x;
-    put_size_t(to, (uint64_t)(SEEN | (s->cut ? 0 : INTEGRATED) | (s->scaled ? SCALED : 0)));
+    const bool strong = !(s->least_z > 0.0) || s->photons > s->least_z * sqrt(s->noise_sqr);
+    put_size_t(to, (uint64_t)(SEEN | (strong ? STRONG : 0) | (s->cut ? 0 : INTEGRATED) |
+                              (s->scaled ? SCALED : 0)));
 }
 
 static void put_photons(const struct experiment *x, const struct dials_spot *s, void *to)

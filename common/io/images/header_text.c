@@ -76,6 +76,8 @@ static void append_lattice(const struct writer *w, const struct experiment *x,
         const double spread_deg = rad_to_deg(l->spread_rad);
         if (l->has_spread)
             append_list(w, "BRAGG_MOSAIC_SPREAD", &spread_deg, 1);
+        if (l->has_b_factor)
+            append_list(w, "BRAGG_B_FACTOR", &l->b_factor_A2, 1);
         const double size_mm[3] = {m_to_mm(c->size_m[0]), m_to_mm(c->size_m[1]),
                                    m_to_mm(c->size_m[2])};
         if (c->has_size)
@@ -143,6 +145,31 @@ static void append_sample(const struct writer *w, const struct recipe *r)
         append_list(w, "BRAGG_SAMPLE_UM", um, 2);
 }
 
+/* Appends the amounts of matter that the recipe says, each after its name. */
+static void append_matter(const struct writer *w, const struct recipe *r)
+{
+    const struct matter *m = &r->matter;
+    const struct {
+        const char *name;
+        bool has;
+        double amount;
+    } all[] = {{"water_um", m->has_water, 1e6 * m->water_m},
+               {"air_mm", m->has_air, m_to_mm(m->air_m)},
+               {"ice_um", m->has_ice, 1e6 * m->ice_m},
+               {"ice_crystal_A", m->has_ice_crystal, m->ice_crystal_A},
+               {"scale", m->has_scale, m->scale}};
+    if (!r->has_matter)
+        return;
+    append_key(w, "BRAGG_MATTER");
+    const char *between = "";
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i].has) {
+            header_append(w->h, "%s%s %.9g", between, all[i].name, all[i].amount);
+            between = " ";
+        }
+    header_append(w->h, "%s", w->style->behind);
+}
+
 /* Appends a line for each stage in the history.  If the header would become longer than `most`
  * bytes, or if a line cannot be shortened, appends no lines of stages at all. */
 static void append_stages(const struct writer *w, const char *history, size_t most)
@@ -180,6 +207,7 @@ void header_append_truth(struct header_text *h, const struct experiment *x, cons
         append_sensor(&w, x);
     append_shift(&w, r);
     append_sample(&w, r);
+    append_matter(&w, r);
     append_whole(&w, "BRAGG_LATTICES", r->nlattices);
     append_stages(&w, x->history, most);
     size_t whole = h->length;

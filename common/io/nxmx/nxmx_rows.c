@@ -256,6 +256,8 @@ static struct nxmx_lattice lattice_row(const double axes[9], const struct experi
         row.cells[i] = l->cells[i];
     row.has_spread = l->has_spread;
     row.spread = l->has_spread ? rad_to_deg(l->spread_rad) : 0.0;
+    row.has_b_factor = l->has_b_factor;
+    row.b_factor = l->has_b_factor ? l->b_factor_A2 : 0.0;
     for (int column = 0; column < 3; column++) {
         const double u[3] = {l->rotation[column], l->rotation[3 + column], l->rotation[6 + column]};
         double turned[3];
@@ -267,6 +269,20 @@ static struct nxmx_lattice lattice_row(const double axes[9], const struct experi
             row.a_matrix[3 * i + column] = turned[i];
     }
     return row;
+}
+
+/* Sets the amounts of a frame: NaN for those that its recipe does not say. */
+static void set_matter(const struct recipe *r, double amounts[NXMX_MATTER])
+{
+    const struct matter *m = &r->matter;
+    const double none = (double)NAN;
+    if (!r->has_matter)
+        return;
+    amounts[0] = m->has_water ? m->water_m : none;
+    amounts[1] = m->has_air ? m->air_m : none;
+    amounts[2] = m->has_ice ? m->ice_m : none;
+    amounts[3] = m->has_ice_crystal ? m->ice_crystal_A : none;
+    amounts[4] = m->has_scale ? m->scale : none;
 }
 
 void nxmx_rows_add(struct nxmx_rows *rows, const struct experiment *x, const struct recipe *r,
@@ -285,6 +301,7 @@ void nxmx_rows_add(struct nxmx_rows *rows, const struct experiment *x, const str
     nxmx_axes(x, axes);
     mat_apply(axes, r->shift_m, frame.shift_m);
     memcpy(frame.sample_m, r->sample_m, sizeof frame.sample_m);
+    set_matter(r, frame.matter);
     nxmx_rows_remove(rows, r->id);
     struct nxmx_lattice *lattices = insert_frame(rows, &frame);
     for (size_t i = 0; i < r->nlattices; i++)
@@ -358,9 +375,30 @@ uint32_t nxmx_rows_sum(const struct nxmx_rows *rows, size_t place, const struct 
             sum = crc32c(sum, l->cells, sizeof l->cells);
         if (l->has_spread)
             sum = crc32c(sum, &l->spread, sizeof l->spread);
+        if (l->has_b_factor)
+            sum = crc32c(sum, &l->b_factor, sizeof l->b_factor);
     }
     sum = nxmx_reflections_sum(sum, t->rows, t->count);
     return crc32c(sum, t->pixels, t->npixels * sizeof *t->pixels);
+}
+
+/* Sets *to to an amount.  Returns false, and sets it to 0, if the amount is NaN. */
+static bool take_amount(double amount, double *to)
+{
+    *to = isnan(amount) ? 0.0 : amount;
+    return !isnan(amount);
+}
+
+void nxmx_take_matter(const struct nxmx_frame *frame, struct recipe *r)
+{
+    const double *a = frame->matter;
+    struct matter *m = &r->matter;
+    r->has_matter = true;
+    m->has_water = take_amount(a[0], &m->water_m);
+    m->has_air = take_amount(a[1], &m->air_m);
+    m->has_ice = take_amount(a[2], &m->ice_m);
+    m->has_ice_crystal = take_amount(a[3], &m->ice_crystal_A);
+    m->has_scale = take_amount(a[4], &m->scale);
 }
 
 void nxmx_rows_free(struct nxmx_rows *rows)
@@ -379,8 +417,10 @@ void nxmx_rows_free(struct nxmx_rows *rows)
 #define REFLECTIONS NXMX_TRUTH "/reflections"
 #define SHIFTS NXMX_TRUTH "/detector_shift"
 #define SAMPLES NXMX_TRUTH "/sample_place"
+#define MATTER NXMX_TRUTH "/matter"
 #define SIZES NXMX_TRUTH "/lattice_cells_along_axes"
 #define SPREADS NXMX_TRUTH "/lattice_mosaic_spread"
+#define B_FACTORS NXMX_TRUTH "/lattice_b_factor"
 #define SUMS NXMX_TRUTH "/checksums"
 /* Offset and number of the doubles of a member of struct nxmx_frame. */
 #define PLACE(member) \
@@ -486,31 +526,31 @@ static void put_sizes(struct hdf5_file *f, const struct nxmx_rows *rows)
     mem_free(cells);
 }
 
-/* Writes the mosaic spread of each lattice. */
-static void put_spreads(struct hdf5_file *f, const struct nxmx_rows *rows)
+/* Writes a number of each lattice, which is at `offset` in struct nxmx_lattice. */
+static void put_each(struct hdf5_file *f, const struct nxmx_rows *rows, const char *path,
+                     size_t offset, const char *units)
 {
-    double *spreads = mem_array(rows->nlattices, sizeof *spreads);
+    double *values = mem_array(rows->nlattices, sizeof *values);
     for (size_t i = 0; i < rows->nlattices; i++)
-        spreads[i] = rows->lattices[i].spread;
-    const hid_t data =
-        hdf5_data(f, SPREADS, H5T_NATIVE_DOUBLE, 1, (const hsize_t[]){rows->nlattices}, H5P_DEFAULT,
-                  rows->nlattices ? spreads : NULL);
+        memcpy(&values[i], (const char *)&rows->lattices[i] + offset, sizeof *values);
+    const hid_t data = hdf5_data(f, path, H5T_NATIVE_DOUBLE, 1, (const hsize_t[]){rows->nlattices},
+                                 H5P_DEFAULT, rows->nlattices ? values : NULL);
     if (data >= 0)
         (void)hdf5_good(f, H5Dclose(data));
-    hdf5_note_text(f, SPREADS, "units", "deg");
-    mem_free(spreads);
+    hdf5_note_text(f, path, "units", units);
+    mem_free(values);
 }
 
 /* Writes a table with `count` numbers of each frame, which are at `offset` in struct nxmx_frame. */
 static void put_places(struct hdf5_file *f, const struct nxmx_rows *rows, const char *path,
-                       size_t offset, size_t count)
+                       size_t offset, size_t count, const char *units)
 {
     double *values_m = mem_array(count * rows->nframes, sizeof *values_m);
     for (size_t i = 0; i < rows->nframes; i++)
         memcpy(values_m + count * i, (const char *)&rows->frames[i] + offset,
                count * sizeof *values_m);
     hdf5_reals(f, path, 2, (const hsize_t[]){rows->nframes, count}, values_m);
-    hdf5_note_text(f, path, "units", "m");
+    hdf5_note_text(f, path, "units", units);
     mem_free(values_m);
 }
 
@@ -535,14 +575,18 @@ void nxmx_put_rows(struct hdf5_file *f, const struct nxmx_rows *rows, const stru
 {
     put_frames(f, rows);
     if (x->detector_moves)
-        put_places(f, rows, SHIFTS, PLACE(shift_m));
+        put_places(f, rows, SHIFTS, PLACE(shift_m), "m");
     if (x->sample_moves)
-        put_places(f, rows, SAMPLES, PLACE(sample_m));
+        put_places(f, rows, SAMPLES, PLACE(sample_m), "m");
+    if (x->matter_varies)
+        put_places(f, rows, MATTER, PLACE(matter), "m, m, m, angstrom, 1");
     put_lattices(f, rows);
     if (x->sizes_vary)
         put_sizes(f, rows);
     if (x->spreads_vary)
-        put_spreads(f, rows);
+        put_each(f, rows, SPREADS, offsetof(struct nxmx_lattice, spread), "deg");
+    if (x->b_factors_vary)
+        put_each(f, rows, B_FACTORS, offsetof(struct nxmx_lattice, b_factor), "angstrom^2");
     if (rows->has_reflections)
         put_table(f, REFLECTIONS, counts_type(), rows->nframes, rows->reflections);
     put_sums(f, rows);
@@ -623,6 +667,7 @@ static bool get_reflections(struct hdf5_file *f, struct nxmx_rows *rows)
 {
     size_t count = rows->nframes;
     rows->has_samples = H5Lexists(f->id, SAMPLES, hdf5_links()) > 0;
+    rows->has_matter = H5Lexists(f->id, MATTER, hdf5_links()) > 0;
     rows->has_reflections = H5Lexists(f->id, REFLECTIONS, hdf5_links()) > 0;
     if (rows->has_reflections)
         return (get_table(f, REFLECTIONS, counts_type(), sizeof *rows->reflections, &count,
@@ -674,23 +719,36 @@ static bool get_sizes(struct hdf5_file *f, struct nxmx_rows *rows)
     return good;
 }
 
-/* Reads the table that put_spreads writes, if the file has it. */
-static bool get_spreads(struct hdf5_file *f, struct nxmx_rows *rows)
+/* Reads a table that put_each writes, if the file has it: numbers from 0 to `most`.  `offset` and
+ * `marks` are the places of the number and of the mark that it exists. */
+static bool get_each(struct hdf5_file *f, struct nxmx_rows *rows, const char *path, size_t offset,
+                     size_t marks, double most)
 {
-    double *spreads = NULL;
+    static const uint64_t HAS = 1;
+    double *values = NULL;
     size_t count = 0;
-    if (H5Lexists(f->id, SPREADS, hdf5_links()) <= 0)
+    if (H5Lexists(f->id, path, hdf5_links()) <= 0)
         return true;
-    bool good =
-        get_table(f, SPREADS, H5Tcopy(H5T_NATIVE_DOUBLE), sizeof *spreads, &count, &spreads) &&
-        count == rows->nlattices;
+    bool good = get_table(f, path, H5Tcopy(H5T_NATIVE_DOUBLE), sizeof *values, &count, &values) &&
+                count == rows->nlattices;
     for (size_t i = 0; i < count && good; i++) {
-        rows->lattices[i].spread = spreads[i];
-        rows->lattices[i].has_spread = 1;
-        good = spreads[i] >= 0.0 && spreads[i] <= 360.0;
+        char *row = (char *)&rows->lattices[i];
+        memcpy(row + offset, &values[i], sizeof *values);
+        memcpy(row + marks, &HAS, sizeof HAS);
+        good = values[i] >= 0.0 && values[i] <= most;
     }
-    free(spreads);
+    free(values);
     return good;
+}
+
+/* Reads the numbers that only some files have of each lattice. */
+static bool get_own(struct hdf5_file *f, struct nxmx_rows *rows)
+{
+    static const double MOST_DEG = 360.0, MOST_A2 = 1e4;
+    return get_each(f, rows, SPREADS, offsetof(struct nxmx_lattice, spread),
+                    offsetof(struct nxmx_lattice, has_spread), MOST_DEG) &&
+           get_each(f, rows, B_FACTORS, offsetof(struct nxmx_lattice, b_factor),
+                    offsetof(struct nxmx_lattice, has_b_factor), MOST_A2);
 }
 
 /* Reads a table that put_places writes, if the file has it. */
@@ -777,8 +835,9 @@ bool nxmx_get_rows(struct hdf5_file *f, struct nxmx_rows *rows)
 {
     *rows = (struct nxmx_rows){0};
     bool good = get_frames(f, rows) && get_places(f, rows, SHIFTS, PLACE(shift_m)) &&
-                get_places(f, rows, SAMPLES, PLACE(sample_m));
-    good = good && get_lattices(f, rows) && get_sizes(f, rows) && get_spreads(f, rows);
+                get_places(f, rows, SAMPLES, PLACE(sample_m)) &&
+                get_places(f, rows, MATTER, PLACE(matter));
+    good = good && get_lattices(f, rows) && get_sizes(f, rows) && get_own(f, rows);
     good = good && get_reflections(f, rows) && get_sums(f, rows);
     rows->frames_room = rows->reflections_room = rows->nframes;
     rows->lattices_room = rows->nlattices;

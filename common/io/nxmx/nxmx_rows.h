@@ -15,17 +15,22 @@
 #include "model/frame.h"
 #include "model/recipe.h"
 
+/* The amounts of matter of a frame: thicknesses of water, air and ice in m, size of the ice
+ * crystals in A, factor on all matter. */
+enum { NXMX_MATTER = 5 };
+
 struct nxmx_frame {
-    uint64_t number;        // id
-    uint64_t seed;          // of its random numbers
-    uint64_t file;          // number of the data file that holds it
-    double rotation_start;  // degrees
-    double rotation_width;  // degrees, 0 for a still
-    double wavelength;      // A, mean of its sources
-    double fluence;         // photons per m^2
-    uint64_t lattices;      // 0: a blank, else a hit
-    double shift_m[3];      // of the detector; files store it in a table of its own
-    double sample_m[2];     // where the beam meets the sample holder; in a table of its own
+    uint64_t number;             // id
+    uint64_t seed;               // of its random numbers
+    uint64_t file;               // number of the data file that holds it
+    double rotation_start;       // degrees
+    double rotation_width;       // degrees, 0 for a still
+    double wavelength;           // A, mean of its sources
+    double fluence;              // photons per m^2
+    uint64_t lattices;           // 0: a blank, else a hit
+    double shift_m[3];           // of the detector; files store it in a table of its own
+    double sample_m[2];          // where the beam meets the sample holder; in a table of its own
+    double matter[NXMX_MATTER];  // amounts of matter of its own, NaN: none; in a table of its own
     /* Checksums of the frame, in a table of their own: of its images, and of its truth, see
      * nxmx_rows_sum. */
     uint32_t images_sum, truth_sum;
@@ -46,6 +51,8 @@ struct nxmx_lattice {
                             // store them in a table of their own
     double spread;          // its own mosaic spread in degrees, in a table of its own
     uint64_t has_spread;    // 1: it has one, else 0
+    double b_factor;        // its own B factor in A^2, in a table of its own
+    uint64_t has_b_factor;  // 1: it has one, else 0
 };
 
 /* A wavelength of the spectrum of a frame that has a spectrum of its own. */
@@ -71,6 +78,7 @@ struct nxmx_rows {
     size_t nchannels, channels_room;
     struct nxmx_channel *channels;  // owned
     bool has_samples;               // read from a file: frames have places on a sample holder
+    bool has_matter;                // likewise: frames have amounts of matter of their own
     bool has_reflections;           // one frame or more carries reflections
     size_t reflections_room;
     struct nxmx_reflection_counts *reflections;  // owned: [nframes]
@@ -127,6 +135,9 @@ int64_t nxmx_rows_find(const struct nxmx_rows *rows, uint64_t number);
 /* Returns true if both have the frame and store the same values for it.  The data file of the frame
  * and the shape of its spectrum may differ. */
 bool nxmx_rows_agree(const struct nxmx_rows *a, const struct nxmx_rows *b, uint64_t number);
+
+/* Sets the amounts of matter of a recipe to those of a frame. */
+void nxmx_take_matter(const struct nxmx_frame *frame, struct recipe *r);
 
 void nxmx_rows_free(struct nxmx_rows *rows);
 

@@ -53,6 +53,13 @@ const struct column column_list[] = {
     {COLUMNS_SIZE, "cells_b", "-", "unit cells of this lattice along b"},
     {COLUMNS_SIZE, "cells_c", "-", "unit cells of this lattice along c"},
     {COLUMNS_SPREAD, "mosaic_deg", "deg", "mosaic spread of this lattice: half-width or rms"},
+    {COLUMNS_B_FACTOR, "b_factor_A2", "A^2",
+     "B factor of this lattice beyond the structure factors"},
+    {COLUMNS_MATTER, "water_um", "um", "water in the beam; -: as bragg-background says"},
+    {COLUMNS_MATTER, "air_mm", "mm", "air that the beam crosses; -: as bragg-background says"},
+    {COLUMNS_MATTER, "ice_um", "um", "ice in the beam; -: as bragg-background says"},
+    {COLUMNS_MATTER, "ice_crystal_A", "A", "size of ice crystals; -: as bragg-background says"},
+    {COLUMNS_MATTER, "matter_scale", "-", "factor on the photons of all matter"},
     {COLUMNS_HARMONIC, "third_harmonic", "-", "its photons / photons of the beam"},
     {COLUMNS_RUN, "run", "-", "number of the run, from 0"},
     {COLUMNS_RUN, "label", "-", "label of the run"},
@@ -150,6 +157,10 @@ void truth_write_title(FILE *out, const struct experiment *x, const char *more)
         columns_write_names(out, COLUMNS_SIZE, "\t");
     if (x->spreads_vary)
         columns_write_names(out, COLUMNS_SPREAD, "\t");
+    if (x->b_factors_vary)
+        columns_write_names(out, COLUMNS_B_FACTOR, "\t");
+    if (x->matter_varies)
+        columns_write_names(out, COLUMNS_MATTER, "\t");
     if (x->beam.harmonic_share > 0)
         columns_write_names(out, COLUMNS_HARMONIC, "\t");
     fputs(more, out);
@@ -195,6 +206,23 @@ void truth_direction(const struct experiment *x, const struct recipe *r, const d
         xy_rad[k] = atan2(to[k], to[2]);
 }
 
+static void write_amount(FILE *out, bool has, double amount)
+{
+    if (has)
+        fprintf(out, "\t%.9g", amount);
+    else
+        fputs("\t-", out);
+}
+
+static void write_matter(FILE *out, const struct matter *m)
+{
+    write_amount(out, m->has_water, 1e6 * m->water_m);
+    write_amount(out, m->has_air, m_to_mm(m->air_m));
+    write_amount(out, m->has_ice, 1e6 * m->ice_m);
+    write_amount(out, m->has_ice_crystal, m->ice_crystal_A);
+    write_amount(out, true, m->has_scale ? m->scale : 1.0);
+}
+
 void truth_write(FILE *out, const struct experiment *x, const struct recipe *r,
                  const double frame[9], const char *more)
 {
@@ -222,6 +250,12 @@ void truth_write(FILE *out, const struct experiment *x, const struct recipe *r,
             fprintf(out, "\t%.9g", rad_to_deg(r->lattices[i].spread_rad));
         else if (x->spreads_vary)
             fputs("\t-", out);
+        if (x->b_factors_vary && r->nlattices)
+            fprintf(out, "\t%.9g", r->lattices[i].b_factor_A2);
+        else if (x->b_factors_vary)
+            fputs("\t-", out);
+        if (x->matter_varies)
+            write_matter(out, &r->matter);
         if (x->beam.harmonic_share > 0)
             write_reals(out, &x->beam.harmonic_share, 1);
         fputs(more, out);

@@ -83,6 +83,8 @@ enum column_group {
     COLUMNS_SAMPLE,      // the beam meets a sample holder at different places
     COLUMNS_SIZE,        // lattices have numbers of cells of their own
     COLUMNS_SPREAD,      // lattices have mosaic spreads of their own
+    COLUMNS_B_FACTOR,    // lattices have B factors of their own
+    COLUMNS_MATTER,      // frames have amounts of matter of their own
     COLUMNS_HARMONIC,    // the beam has a third harmonic
     COLUMNS_RUN,         // bragg-orient has --runs
     COLUMNS_BEAM,        // bragg-orient has --beam-jitter

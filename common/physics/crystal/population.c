@@ -29,150 +29,27 @@ static enum status normalize_mixture(struct population *p, struct error *e)
 
 /* --- quantities that each lattice draws between limits --------------------------------------- */
 
-const struct vary_quantity vary_quantities[VARY_NAMES] = {
-    [VARY_SIZE] = {"size", "nm", 1e-9, 0.1, 1e6},
-    [VARY_A] = {"a", "A", 1e-10, 1.0, 1e4},
-    [VARY_B] = {"b", "A", 1e-10, 1.0, 1e4},
-    [VARY_C] = {"c", "A", 1e-10, 1.0, 1e4},
-    [VARY_MOSAIC] = {"mosaic", "deg", 0.0, 0.0, 90.0},
-    [VARY_MOSAIC_RMS] = {"mosaic-rms", "deg", 0.0, 0.0, 10.0},
-};
-
-static const char *const vary_kinds[] = {
-    [VARY_UNIFORM] = "uniform", [VARY_LOG_UNIFORM] = "log-uniform", [VARY_CHOICE] = "choice"};
-
-/* Finds the name and the kind at the begin of `text`.  STATUS_USAGE: one of them is unknown. */
-static enum status vary_find(const char *text, int *name, int *kind, const char **values,
-                             struct error *e)
+static bool has_spread(const struct population *p)
 {
-    const size_t named = strcspn(text, "=");
-    const char *rest = text + named + (text[named] != '\0');
-    const size_t length = strcspn(rest, ":");
-    for (*name = 0; *name < VARY_NAMES; ++*name)
-        if (strlen(vary_quantities[*name].name) == named &&
-            strncmp(text, vary_quantities[*name].name, named) == 0)
-            break;
-    if (*name == VARY_NAMES)
-        return error_set(e, STATUS_USAGE,
-                         "--vary=%s: '%.*s' cannot vary; expected size, a, b, c, mosaic or "
-                         "mosaic-rms, as in --vary=size=uniform:30,100. --mixture draws among "
-                         "several crystals",
-                         text, (int)named, text);
-    for (*kind = VARY_UNIFORM; *kind <= VARY_CHOICE; ++*kind)
-        if (strlen(vary_kinds[*kind]) == length && strncmp(rest, vary_kinds[*kind], length) == 0)
-            break;
-    if (*kind > VARY_CHOICE || rest[length] != ':')
-        return error_set(e, STATUS_USAGE,
-                         "--vary=%s: '%.*s' is not a kind; expected uniform:MIN,MAX, "
-                         "log-uniform:MIN,MAX or choice:VALUE,VALUE,...",
-                         text, (int)length, rest);
-    *values = rest + length + 1;
-    return STATUS_OK;
-}
-
-/* Returns a value that a user gives, in SI units. */
-static double vary_SI(int name, double value)
-{
-    const double unit_SI = vary_quantities[name].unit_SI;
-    return unit_SI > 0.0 ? value * unit_SI : deg_to_rad(value);
-}
-
-/* Reads one text of --vary.  STATUS_USAGE: it is malformed, or a value is out of range. */
-static enum status vary_read(struct population *p, const char *text, struct error *e)
-{
-    int name = 0, kind = VARY_NOT;
-    const char *values = text;
-    char what[64];
-    enum status s = vary_find(text, &name, &kind, &values, e);
-    if (s)
-        return s;
-    struct varied *v = &p->varied[name];
-    (void)snprintf(what, sizeof what, "--vary=%s", vary_quantities[name].name);
-    if (v->kind)
-        return error_set(e, STATUS_USAGE, "%s: given twice; expected once", what);
-    s = parse_list(values, VARY_CHOICES_MAX, vary_quantities[name].min, vary_quantities[name].max,
-                   vary_quantities[name].unit, what, v->values, &v->count, e);
-    if (s)
-        return s;
-    v->kind = (enum vary_kind)kind;
-    if (kind != VARY_CHOICE && (v->count != 2 || !(v->values[0] <= v->values[1])))
-        return error_set(e, STATUS_USAGE,
-                         "%s: got '%s'; expected two limits, the smaller one first", what, values);
-    if (kind == VARY_LOG_UNIFORM && !(v->values[0] > 0.0))
-        return error_set(e, STATUS_USAGE, "%s: got '%s'; expected limits above 0 for log-uniform",
-                         what, values);
-    for (int i = 0; i < v->count; i++)
-        v->values[i] = vary_SI(name, v->values[i]);
-    return STATUS_OK;
-}
-
-static enum status vary_open(struct population *p, struct error *e)
-{
-    enum status s = STATUS_OK;
-    for (int i = 0; i < VARY_NAMES; i++)  // a run begins with the tables of its population
-        if (p->varied[i].kind != VARY_LISTED)
-            p->varied[i].kind = VARY_NOT;
-    for (size_t i = 0; i < p->vary.count && !s; i++)
-        s = vary_read(p, p->vary.text[i], e);
-    const bool cells = p->varied[VARY_A].kind || p->varied[VARY_B].kind || p->varied[VARY_C].kind;
-    if (!s && cells &&
-        (p->cell_spread[0] > 0.0 || p->cell_spread[1] > 0.0 || p->cell_spread[2] > 0.0))
-        s = error_set(e, STATUS_USAGE,
-                      "--cell-spread and --vary of a, b or c cannot be used together");
-    return s;
+    return p->cell_spread[0] > 0.0 || p->cell_spread[1] > 0.0 || p->cell_spread[2] > 0.0;
 }
 
 enum status population_list(struct population *p, enum vary_name name, const double *values,
                             size_t count, struct error *e)
 {
-    struct varied *v = &p->varied[name];
     const bool edge = name == VARY_A || name == VARY_B || name == VARY_C;
-    const char *text = vary_quantities[name].name;
-    if (v->kind)
-        return error_set(e, STATUS_USAGE,
-                         "--vary=%s and the column %s of --vary-file cannot be used together", text,
-                         text);
-    if (edge && (p->cell_spread[0] > 0.0 || p->cell_spread[1] > 0.0 || p->cell_spread[2] > 0.0))
+    if (edge && has_spread(p))
         return error_set(e, STATUS_USAGE,
                          "--cell-spread and the column %s of --vary-file cannot be used together",
-                         text);
-    *v = (struct varied){.kind = VARY_LISTED, .count = 2, .listed = values, .nlisted = count};
-    v->values[0] = INFINITY;
-    v->values[1] = -INFINITY;
-    for (size_t i = 0; i < count; i++) {
-        v->gaps = v->gaps || isnan(values[i]);
-        v->values[0] = fmin(v->values[0], vary_SI((int)name, values[i]));  // fmin ignores NaN
-        v->values[1] = fmax(v->values[1], vary_SI((int)name, values[i]));
-    }
-    return STATUS_OK;
+                         vary_quantities[name].name);
+    return vary_list(p->varied, name, values, count, e);
 }
 
-/* Draws a quantity of a lattice.  NaN: a table says that it is that of the crystal. */
-static double vary_draw(const struct population *p, int name, uint64_t seed, uint64_t frame,
-                        uint32_t lattice)
+/* Returns the B factor of a crystal that diffracts to the resolution d.  Rule of thumb of J.
+ * Holton: B = 4 d^2 + 12. */
+static double b_factor_of(double d_A)
 {
-    enum { NAMES_ROOM = 64 };
-    const struct varied *v = &p->varied[name];
-    if (v->kind == VARY_LISTED)
-        return frame < v->nlisted ? vary_SI(name, v->listed[frame]) : (double)NAN;
-    struct rng random = rng_stream(seed, RNG_VARY, frame, lattice * NAMES_ROOM + (uint32_t)name);
-    const double u = rng_uniform(&random), low = v->values[0], high = v->values[1];
-    if (v->kind == VARY_CHOICE)
-        return v->values[(int)(u * v->count)];
-    if (v->kind == VARY_LOG_UNIFORM)
-        return low * portable_exp(u * portable_log(high / low));
-    return low + u * (high - low);
-}
-
-bool population_limits(const struct population *p, enum vary_name name, double limits[2])
-{
-    const struct varied *v = &p->varied[name];
-    limits[0] = limits[1] = v->values[0];
-    for (int i = 1; i < v->count; i++) {
-        limits[0] = fmin(limits[0], v->values[i]);
-        limits[1] = fmax(limits[1], v->values[i]);
-    }
-    return v->kind != VARY_NOT;
+    return 4.0 * d_A * d_A + 12.0;
 }
 
 /* Returns how many cells with an edge of edge_A fit into a size; a rounding error does not count.
@@ -189,7 +66,7 @@ bool population_cells(const struct population *p, const double cell_A[3], uint64
 {
     if (!p->varied[VARY_SIZE].kind)
         return false;
-    const double size_m = vary_draw(p, VARY_SIZE, seed, frame, lattice);
+    const double size_m = vary_draw(p->varied, VARY_SIZE, seed, frame, lattice);
     if (isnan(size_m))
         return false;
     for (int i = 0; i < 3; i++)
@@ -203,9 +80,21 @@ bool population_spread(const struct population *p, uint64_t seed, uint64_t frame
     const enum vary_name name = p->varied[VARY_MOSAIC].kind ? VARY_MOSAIC : VARY_MOSAIC_RMS;
     if (!p->varied[name].kind)
         return false;
-    const double drawn_rad = vary_draw(p, (int)name, seed, frame, lattice);
+    const double drawn_rad = vary_draw(p->varied, name, seed, frame, lattice);
     *spread_rad = isnan(drawn_rad) ? *spread_rad : drawn_rad;
     return !isnan(drawn_rad);
+}
+
+bool population_b_factor(const struct population *p, uint64_t seed, uint64_t frame,
+                         uint32_t lattice, double *b_factor_A2)
+{
+    const bool resolution = p->varied[VARY_RESOLUTION].kind;
+    if (!resolution && !p->varied[VARY_B_FACTOR].kind)
+        return false;
+    const double drawn =
+        vary_draw(p->varied, resolution ? VARY_RESOLUTION : VARY_B_FACTOR, seed, frame, lattice);
+    *b_factor_A2 = isnan(drawn) ? 0.0 : resolution ? b_factor_of(drawn) : drawn;
+    return true;
 }
 
 /* Returns the first edge that has the length of edge `edge`. */
@@ -301,6 +190,16 @@ static enum status check_vary_mosaic(const struct crystal *c, enum vary_name nam
                : STATUS_OK;
 }
 
+/* Refuses B factors where the engines have none. */
+static enum status check_vary_b_factor(const struct crystal *c, struct error *e)
+{
+    return c->has_diffuse
+               ? error_set(e, STATUS_USAGE,
+                           "--vary of b-factor or resolution does not support bragg-geometry "
+                           "--diffuse-sigma. Remove one of them")
+               : STATUS_OK;
+}
+
 enum status population_check(const struct population *p, const struct experiment *x,
                              struct error *e)
 {
@@ -308,15 +207,17 @@ enum status population_check(const struct population *p, const struct experiment
     for (size_t i = 0; i < x->ncrystals && !s; i++) {
         double limits_m[2], limits_rad[2];
         for (int k = VARY_MOSAIC; k <= VARY_MOSAIC_RMS && !s; k++)
-            if (population_limits(p, (enum vary_name)k, limits_rad))
+            if (vary_limits(p->varied, (enum vary_name)k, limits_rad))
                 s = check_vary_mosaic(&x->crystals[i], (enum vary_name)k, p->varied[k].gaps,
                                       limits_rad[0], e);
+        if (!s && (p->varied[VARY_B_FACTOR].kind || p->varied[VARY_RESOLUTION].kind))
+            s = check_vary_b_factor(&x->crystals[i], e);
         if (s)
             return s;
-        if (population_limits(p, VARY_SIZE, limits_m))
+        if (vary_limits(p->varied, VARY_SIZE, limits_m))
             s = check_vary_size(&x->crystals[i], limits_m[1], e);
         for (int k = 0; k < 3 && !s; k++)
-            if (population_limits(p, (enum vary_name)(VARY_A + k), limits_m))
+            if (vary_limits(p->varied, (enum vary_name)(VARY_A + k), limits_m))
                 s = check_vary_edge(&x->crystals[i], k, limits_m, e);
     }
     return s;
@@ -334,7 +235,8 @@ static bool vary_strain(const struct population *p, const double cell_A[3], uint
         if (!p->varied[VARY_A + i].kind)
             continue;
         any = true;
-        const double edge_m = vary_draw(p, VARY_A + i, seed, frame, lattice);
+        const double edge_m =
+            vary_draw(p->varied, (enum vary_name)(VARY_A + i), seed, frame, lattice);
         strain[i] = isnan(edge_m) ? 0.0 : edge_m / angstrom_to_m(cell_A[i]) - 1.0;
     }
     return any;
@@ -354,7 +256,15 @@ enum status population_open(struct population *p, struct error *e)
     enum status s = STATUS_OK;
     if (p->shares)
         s = parse_list(p->shares, LATTICES_MAX, 0, 1e9, NULL, "--shares", p->share, &p->nshares, e);
-    s = s ? s : vary_open(p, e);
+    s = s ? s : vary_open(p->varied, &p->vary, e);
+    if (!s && (p->varied[VARY_A].kind || p->varied[VARY_B].kind || p->varied[VARY_C].kind) &&
+        has_spread(p))
+        s = error_set(e, STATUS_USAGE,
+                      "--cell-spread and --vary of a, b or c cannot be used together");
+    if (!s && p->varied[VARY_B_FACTOR].kind && p->varied[VARY_RESOLUTION].kind)
+        s = error_set(e, STATUS_USAGE,
+                      "--vary=b-factor and --vary=resolution both give the B factor; expected one "
+                      "of them");
     bool dark = p->shares && !s;
     for (int i = 0; i < p->nshares; i++)
         dark = dark && p->share[i] == 0.0;
@@ -377,8 +287,15 @@ enum status population_begin(struct population *p, size_t ncrystals, bool turned
         return error_set(e, STATUS_USAGE,
                          "--mixture: %d weights; expected %zu, one for each crystal", p->nmixture,
                          ncrystals);
+    double limits[2];
     p->lattices = p->asked ? p->asked : p->mixture ? 1 : (int64_t)ncrystals;
-    const bool mean = !isnan(p->mean_lattices);
+    const bool drawn = vary_limits(p->varied, VARY_LATTICES, limits);
+    const bool mean = !isnan(p->mean_lattices) || (drawn && limits[1] > (double)ncrystals);
+    if (drawn && ncrystals > 1 && !p->mixture)
+        return error_set(e, STATUS_USAGE,
+                         "--vary=lattices with %zu crystals needs --mixture=W,W (relative "
+                         "frequency of each crystal)",
+                         ncrystals);
     if (!p->mixture && ncrystals > 1 && (mean || (uint64_t)p->lattices < ncrystals))
         return error_set(e, STATUS_USAGE,
                          "with %zu crystals and fewer lattices per frame, give --mixture=W,W "
@@ -410,7 +327,10 @@ size_t population_count(const struct population *p, uint64_t seed, uint64_t fram
     if (!isnan(p->mean_lattices))
         return arrivals(p->mean_lattices, rng_stream(seed, RNG_LATTICES, frame, 0));
     struct rng random = rng_stream(seed, RNG_HIT, frame, 0);
-    return rng_uniform(&random) >= p->hit_rate ? 0 : (size_t)p->lattices;
+    if (rng_uniform(&random) >= p->hit_rate)
+        return 0;
+    const double drawn = vary_draw(p->varied, VARY_LATTICES, seed, frame, 0);
+    return isnan(drawn) ? (size_t)p->lattices : (size_t)drawn;
 }
 
 uint32_t population_crystal(const struct population *p, uint64_t seed, uint64_t frame,
@@ -430,6 +350,9 @@ double population_share(const struct population *p, uint64_t seed, uint64_t fram
 {
     const int last = p->nshares - 1;
     double share = p->shares ? p->share[(int)lattice < last ? (int)lattice : last] : 1.0;
+    const double drawn = vary_draw(p->varied, VARY_SHARE, seed, frame, lattice);
+    if (!isnan(drawn))
+        share *= drawn;
     if (p->share_beam > 0.0) {
         /* The crystals are anywhere in the plane, so r^2 is uniform up to the r^2 of the
          * smallest weight, and the weight is exp(-r^2/2). */
@@ -448,7 +371,7 @@ bool population_strain(const struct population *p, const double cell_A[3], uint6
     const double *spread = p->cell_spread;
     if (vary_strain(p, cell_A, seed, frame, lattice, strain))
         return true;
-    if (!(spread[0] > 0.0 || spread[1] > 0.0 || spread[2] > 0.0))
+    if (!has_spread(p))
         return false;
     struct rng random = rng_stream(seed, RNG_CELL, frame, lattice);
     const double together = rng_normal(&random);

@@ -14,44 +14,11 @@
 #include "base/error.h"
 #include "base/opt.h"
 #include "model/experiment.h"
+#include "physics/vary.h"
 
 /* Largest numbers of lattices of a frame and of crystals in a mixture.  The matrices of
  * LATTICES_MAX lattices fit into the metadata of a message. */
 enum { LATTICES_MAX = 200, MIXTURE_MAX = 64 };
-
-/* Quantities that each lattice draws between limits.  A number is part of the random numbers of its
- * quantity, so that it must never change. */
-enum vary_name {
-    VARY_SIZE,
-    VARY_A,
-    VARY_B,
-    VARY_C,
-    VARY_MOSAIC,      // half-width of mosaic domains
-    VARY_MOSAIC_RMS,  // rms of the mosaic spread in closed form
-    VARY_NAMES
-};
-
-/* How a quantity is drawn: uniform in the value, uniform in its logarithm, or one of a list.
- * VARY_LISTED: a table has its value in each frame. */
-enum vary_kind { VARY_NOT, VARY_UNIFORM, VARY_LOG_UNIFORM, VARY_CHOICE, VARY_LISTED };
-
-enum { VARY_CHOICES_MAX = 32 };  // values of a list
-
-struct varied {
-    enum vary_kind kind;
-    int count;                        // of values[]
-    double values[VARY_CHOICES_MAX];  // the limits, or the list, in SI units
-    bool gaps;                        // VARY_LISTED: some frames have the value of the crystal
-    const double *listed;             // borrowed: for each frame, in the unit of users; NaN: a gap
-    size_t nlisted;
-};
-
-/* A quantity that can vary, its unit and its limits for users. */
-struct vary_quantity {
-    const char *name, *unit;
-    double unit_SI, min, max;  // unit_SI 0: the unit is a degree
-};
-extern const struct vary_quantity vary_quantities[VARY_NAMES];
 
 struct population {
     /* options */
@@ -115,13 +82,15 @@ bool population_cells(const struct population *p, const double cell_A[3], uint64
 bool population_spread(const struct population *p, uint64_t seed, uint64_t frame, uint32_t lattice,
                        double *spread_rad);
 
-/* Returns true if a quantity varies, and sets limits[] to its smallest and largest value. */
-bool population_limits(const struct population *p, enum vary_name name, double limits[2]);
+/* Sets *b_factor_A2 to the B factor of a lattice that draws it, 0 where a table does not say it.
+ * Returns false if B factors do not vary. */
+bool population_b_factor(const struct population *p, uint64_t seed, uint64_t frame,
+                         uint32_t lattice, double *b_factor_A2);
 
 /* Checks that the limits suit the crystals of *x.  STATUS_USAGE: a crystal cannot have a size of
  * its own, is smaller than the largest size, has edges of one length that would vary apart, has an
- * edge that is far from the limits of its length, has its mosaic spread in the other form, or has
- * a larger spread than the smallest one. */
+ * edge that is far from the limits of its length, has its mosaic spread in the other form, has a
+ * larger spread than the smallest one, or has diffuse scattering and a B factor. */
 enum status population_check(const struct population *p, const struct experiment *x,
                              struct error *e);
 

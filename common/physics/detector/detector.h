@@ -123,6 +123,7 @@ void preset_places(const struct preset_detector *d, double distance_m, struct pl
  * up. */
 struct shift {
     double coffset_m;         // along the beam, away from the sample
+    double across_m[2];       // along x and y of the frame of the beam
     double coffset_jitter_m;  // rms along the beam, normal
     double jitter_m;          // rms along x and y of the frame of the beam, normal
     double (*listed_m)[3];    // owned by the caller: of frame 0, 1, ... in turn, in that frame

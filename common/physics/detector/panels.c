@@ -214,7 +214,8 @@ enum status panels_cut(const struct layout *l, struct experiment *x, struct erro
 
 bool shift_moves(const struct shift *s)
 {
-    return s->coffset_m != 0.0 || s->coffset_jitter_m > 0.0 || s->jitter_m > 0.0 || s->nlisted;
+    return s->coffset_m != 0.0 || s->across_m[0] != 0.0 || s->across_m[1] != 0.0 ||
+           s->coffset_jitter_m > 0.0 || s->jitter_m > 0.0 || s->nlisted;
 }
 
 /* Computes the shift without jitter, in the coordinate system of the beam. */
@@ -222,6 +223,8 @@ static void listed_shift(const struct shift *s, uint64_t frame, double by_m[3])
 {
     for (int i = 0; i < 3; i++)
         by_m[i] = s->nlisted ? s->listed_m[frame % s->nlisted][i] : 0.0;
+    for (int i = 0; i < 2; i++)
+        by_m[i] += s->across_m[i];
     by_m[2] += s->coffset_m;
 }
 
