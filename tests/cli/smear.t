@@ -74,8 +74,9 @@ narrow() { # STAGE...: a small pipe through this stage
 	bragg-geometry --quiet --detpixels=16 --ncells=5 --sensor=smear --thickness=450 2>/dev/null |
 		bragg-orient --quiet 2>/dev/null | "$@" | bragg-write --quiet --overwrite narrow.raw 2>/dev/null
 }
-refused 'reflections of the reference engine do not support --sensor=smear' narrow bragg-intensity --quiet --reflections --engine=reference
-refused "no derivative by 'distance' with --sensor=smear" narrow bragg-intensity --quiet --derivatives=scale,distance
-refused 'derivatives of the reference engine do not support' narrow bragg-intensity --quiet --derivatives=scale --engine=reference
+for engine in cpu reference; do
+	narrow bragg-intensity --quiet --engine=$engine --reflections --derivatives=scale,distance,thickness >out 2>err
+	is "reflections and derivatives by the detector: $engine" "$? $(wc -l <err)" '0 0'
+done
 refused 'trace-pixel does not support --sensor=smear' narrow bragg-intensity --quiet --trace-pixel=3,3
 finish
