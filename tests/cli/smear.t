@@ -19,7 +19,7 @@ done
 pipe '' '' bragg-write --quiet 'usual_%d.raw'
 pipe '--layers=40 --oversample-each-thickness --oversample-each-polarization --oversample-each-solid-angle' '' \
 	bragg-write --quiet 'many_%d.raw'
-check 'layers are what it was' cmp layers_1.raw usual_1.raw
+check 'a sensor that needs several layers is smeared if nothing else is asked for' cmp smear_1.raw usual_1.raw
 check 'the smear is the image of many layers' bragg-compare smear_1.raw many_1.raw --max-error=0.03 --floor=0.3
 check 'few layers do not give the image of the smear' sh -c '! bragg-compare layers_1.raw many_1.raw --max-error=0.03 --floor=0.3'
 pipe '--sensor=smear --cut=1,3' '' bragg-write --quiet 'slabs_%d.raw'
@@ -52,6 +52,44 @@ agree() {
 check 'tables of reflections: as of 40 layers' agree by1-1.tsv many-1.tsv
 is 'the header has 0 layers' "$(head -c 8192 smear_1.img | sed -n 's/^BRAGG_SENSOR=\(Si\) .* \([0-9]*\);.*/\1 \2/p')" 'Si 0'
 check 'a frame is computed again from its header' bragg-replay --recompute smear_1.img
+
+# --- what is not smeared unless it is asked for: --sensor=auto has the bytes of --sensor=layers
+# whole WAY OPTION...: the first frame of a scene
+whole() {
+	way=$1
+	shift
+	bragg-geometry --quiet --detpixels=60,40 --pixel=0.1 --distance=40 --twotheta=30 ${cells:---ncells=8} ${thick:---thickness=450} --fluence=1e26 --sensor=$way "$@" |
+		bragg-orient --quiet --frames=1 --random --seed=3 | bragg-intensity --quiet --threads=1 | bragg-write --quiet --overwrite "way_$way.raw"
+}
+# layered TEXT OPTION...: the scene is computed in layers
+layered() {
+	text=$1
+	shift
+	rm -f way_*.raw*
+	whole auto "$@"
+	whole layers "$@"
+	check "layers: $text" cmp way_auto.raw way_layers.raw
+}
+layered 'as --layers says' --layers=3
+layered 'a curved detector' --curved
+layered 'spots with sharp edges' --shape=tophat
+cells=--ncells=80 layered 'fewer subpixels than spots need' --oversample=1
+thick=--thickness=20 layered 'a thin sensor'
+layered 'a wide band of wavelengths' --dispersion=6 --dispersion-steps=3
+whole auto
+whole layers
+check 'otherwise layers and the smear differ' sh -c '! cmp -s way_auto.raw way_layers.raw'
+
+# beside OPTION...: the image with more requests to bragg-intensity
+beside() {
+	bragg-geometry --quiet $geometry | bragg-orient --quiet --frames=2 --random --seed=3 |
+		bragg-intensity --threads=2 "$@" 2>beside.err | bragg-write --quiet --overwrite 'beside_%d.raw'
+	check "the same bytes with $*" cmp usual_1.raw beside_1.raw
+}
+beside --reflections
+beside --derivatives=distance,rot,thickness
+beside --trace-pixel=3,3
+check 'the trace says that it shows layers' grep -q 'trace: the layers of the sensor' beside.err
 
 # refused TEXT COMMAND...: ends with status 1 or 2 and one line that has the text
 refused() {

@@ -47,6 +47,20 @@ enum status smear_check_experiment(const struct experiment *x, struct error *e)
     return status;
 }
 
+void smear_choose(const struct detector_request *d, double wanted, struct experiment *x)
+{
+    bool smears = d->may_smear && x->physics == PHYSICS_PHYSICAL && d->thickness.count <= 0 &&
+                  d->thickness.step == 0.0 && smear_has_layers(x) &&
+                  x->sampling.oversample >= wanted;
+    struct smear s;
+    CRYSTAL_SHAPES_ARE(4);
+    for (size_t i = 0; i < x->ncrystals && smears; i++)
+        smears = x->crystals[i].shape != SHAPE_TOPHAT;
+    for (size_t i = 0; i < x->npanels && smears; i++)
+        smears = !x->panels[i].curved && !smear_open(&s, x, &x->panels[i], NULL);
+    x->sampling.smears = x->sampling.smears || smears;
+}
+
 bool smear_has_layers(const struct experiment *x)
 {
     int most = 1;

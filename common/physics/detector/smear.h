@@ -48,6 +48,13 @@ struct smear_kernel {
 enum status smear_check(const struct detector_request *d, const struct experiment *x,
                         struct error *e);
 
+/* Sets sampling.smears of a complete experiment, whose panels have the layers of sensor_divide, if
+ * the request leaves the choice.  The sensor is smeared if the request has no number of layers, a
+ * panel needs more than one, panels are flat and face the sample, spots have no sharp edges and are
+ * at least three subpixels wide (`wanted` subpixels along the edge of a pixel), and the image is
+ * not faithful. */
+void smear_choose(const struct detector_request *d, double wanted, struct experiment *x);
+
 /* Checks a complete experiment; does nothing if its sensor is not smeared.  STATUS_INPUT: the spots
  * of a crystal have sharp edges (TOPHAT), between which no weights can interpolate, or smear_open
  * refuses a panel. */
