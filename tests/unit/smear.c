@@ -602,6 +602,50 @@ static void a_small_gpu_smears_in_parts(void **state)
     experiment_free(&x);
 }
 
+/* ---- layers of a smeared sensor -------------------------------------------------------------- */
+
+/* A frame whose wavelengths the sensor absorbs differently has the bytes of the layers, if there
+ * are any, and so have its derivatives.  A trace shows the layers. */
+static void a_wide_band_is_computed_in_layers(void **state)
+{
+    (void)state;
+    const struct engine *const engines[] = {&engine_cpu, &engine_reference, &engine_cuda_host};
+    const struct engine_case scene = {.name = "a wide band", .twotheta_deg = 40};
+    struct experiment x;
+    struct recipe r;
+    build(&scene, false, &x, &r);
+    for (size_t i = 0; i < sizeof engines / sizeof *engines; i++) {
+        float *images[4];
+        for (int n = 0; n < 4; n++) {  // narrow and wide, in layers and smeared
+            x.sampling.smears = n % 2;
+            x.beam.sources[0].wavelength_m = x.beam.wavelength_m * (n < 2 ? 1.0 : 1.02);
+            images[n] = run_engine(engines[i], &x, &r, NULL, 2);
+        }
+        assert_memory_not_equal(images[0], images[1], SIDE * SIDE * sizeof(float));
+        assert_memory_equal(images[2], images[3], SIDE * SIDE * sizeof(float));
+        struct plan *plan;
+        struct error e = {0};
+        struct parameters set;
+        float planes[2][SIDE * SIDE];
+        assert_int_equal(parameters_parse("distance", &x, &set, &e), STATUS_OK);
+        for (int n = 0; n < 2; n++) {
+            x.sampling.smears = n;
+            const struct derive_request request = {
+                .set = &set, .npixels = SIDE * SIDE, .planes = planes[n]};
+            assert_int_equal(
+                engines[i]->create(&plan, &x, &(struct engine_options){.threads = 2}, &e),
+                STATUS_OK);
+            assert_int_equal(engines[i]->derive(plan, &r, &request, &e), STATUS_OK);
+            engines[i]->destroy(&plan);
+        }
+        assert_memory_equal(planes[0], planes[1], sizeof planes[0]);
+        for (int n = 0; n < 4; n++)
+            mem_free(images[n]);
+    }
+    recipe_free(&r);
+    experiment_free(&x);
+}
+
 /* ---- what is refused ------------------------------------------------------------------------ */
 
 static void refused(const struct engine_case *c, const char *text)
@@ -657,6 +701,7 @@ int main(void)
         cmocka_unit_test(all_engines_have_the_same_derivatives),
         cmocka_unit_test(the_gpu_smears_alike),
         cmocka_unit_test(a_small_gpu_smears_in_parts),
+        cmocka_unit_test(a_wide_band_is_computed_in_layers),
         cmocka_unit_test(what_the_smear_cannot_do_is_refused),
     };
     return unit_run(tests);
