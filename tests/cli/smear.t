@@ -19,7 +19,9 @@ done
 pipe '' '' bragg-write --quiet 'usual_%d.raw'
 pipe '--layers=40 --oversample-each-thickness --oversample-each-polarization --oversample-each-solid-angle' '' \
 	bragg-write --quiet 'many_%d.raw'
-check 'a sensor that needs several layers is smeared if nothing else is asked for' cmp smear_1.raw usual_1.raw
+check 'layers are what it was' cmp layers_1.raw usual_1.raw
+pipe --sensor=auto '' bragg-write --quiet 'auto_%d.raw'
+check 'auto: a sensor that needs several layers is smeared' cmp smear_1.raw auto_1.raw
 check 'the smear is the image of many layers' bragg-compare smear_1.raw many_1.raw --max-error=0.03 --floor=0.3
 check 'few layers do not give the image of the smear' sh -c '! bragg-compare layers_1.raw many_1.raw --max-error=0.03 --floor=0.3'
 pipe '--sensor=smear --cut=1,3' '' bragg-write --quiet 'slabs_%d.raw'
@@ -53,7 +55,7 @@ check 'tables of reflections: as of 40 layers' agree by1-1.tsv many-1.tsv
 is 'the header has 0 layers' "$(head -c 8192 smear_1.img | sed -n 's/^BRAGG_SENSOR=\(Si\) .* \([0-9]*\);.*/\1 \2/p')" 'Si 0'
 check 'a frame is computed again from its header' bragg-replay --recompute smear_1.img
 
-# --- what is not smeared unless it is asked for: --sensor=auto has the bytes of --sensor=layers
+# --- what --sensor=auto does not smear: it has the bytes of --sensor=layers
 # whole WAY OPTION...: the first frame of a scene
 whole() {
 	way=$1
@@ -82,9 +84,9 @@ check 'otherwise layers and the smear differ' sh -c '! cmp -s way_auto.raw way_l
 
 # beside OPTION...: the image with more requests to bragg-intensity
 beside() {
-	bragg-geometry --quiet $geometry | bragg-orient --quiet --frames=2 --random --seed=3 |
+	bragg-geometry --quiet $geometry --sensor=auto | bragg-orient --quiet --frames=2 --random --seed=3 |
 		bragg-intensity --threads=2 "$@" 2>beside.err | bragg-write --quiet --overwrite 'beside_%d.raw'
-	check "the same bytes with $*" cmp usual_1.raw beside_1.raw
+	check "the same bytes with $*" cmp auto_1.raw beside_1.raw
 }
 beside --reflections
 beside --derivatives=distance,rot,thickness
