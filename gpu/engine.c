@@ -412,7 +412,8 @@ static enum status create_thin(struct plan **plan, const struct gpu_device *devi
     return create_plan(plan, device, x, options, true, e);
 }
 
-static const struct gpu_thin_plans thin_plans = {create_thin, perform, plan_destroy};
+static const struct gpu_thin_plans thin_plans = {create_thin, perform, gpu_derive, gpu_share_thin,
+                                                 plan_destroy};
 
 static enum status plan_run(struct plan *p, const struct recipe *recipe, float *pixels,
                             atomic_uint_fast64_t *done, struct error *e)

@@ -280,6 +280,11 @@ struct gpu_thin_plans {
                           struct error *e);
     /* Computes a frame as *t asks, without checks of the recipe. */
     enum status (*perform)(struct plan *p, const struct gpu_task *t, struct error *e);
+    /* gpu_derive and gpu_share_thin. */
+    enum status (*derive)(struct plan *p, const struct recipe *recipe,
+                          const struct derive_request *request, struct error *e);
+    enum status (*share)(struct plan *p, const struct recipe *recipe, const float *photons,
+                         struct share_list *lists, struct error *e);
     /* Frees a plan and sets the pointer to NULL. */
     void (*destroy)(struct plan **plan);
 };

@@ -247,7 +247,7 @@ static enum status derive_thin(void *engine, const struct experiment *thin, cons
     enum status status =
         p->smeared->plans->create(&other, p->device, thin, &p->smeared->options, e);
     if (!status)
-        status = gpu_derive(other, r, request, e);
+        status = p->smeared->plans->derive(other, r, request, e);
     p->smeared->plans->destroy(&other);
     return status;
 }
@@ -272,7 +272,7 @@ static enum status share_thin(void *engine, const struct experiment *thin, const
     if (!status)
         status = p->smeared->plans->perform(other, &task, e);
     if (!status)
-        status = gpu_share_thin(other, r, photons, lists, e);
+        status = p->smeared->plans->share(other, r, photons, lists, e);
     p->smeared->plans->destroy(&other);
     mem_free(photons);
     return status;
