@@ -11,10 +11,10 @@
 #include "engine/closed/closed.h"
 #include "engine/derivatives/cpu_slopes.h"
 #include "engine/derivatives/slopes.h"
+#include "engine/reflections/smear_bands.h"
 #include "gpu/frame.h"
 #include "gpu/kernel.h"
 #include "gpu/plan.h"
-#include "physics/detector/smear.h"
 
 /* ---- what a frame needs, packed for upload, see gpu/plan.h ------------------------------ */
 
@@ -235,7 +235,8 @@ static enum status upload(struct plan *p, const struct cpu_job *job,
 enum status gpu_derive(struct plan *p, const struct recipe *recipe,
                        const struct derive_request *request, struct error *e)
 {
-    const struct experiment *x = moved_to(&p->moved, recipe);
+    /* panels of thin images are at their place */
+    const struct experiment *x = p->thin ? p->experiment : moved_to(&p->moved, recipe);
     struct cpu_job job = {0};
     struct slopes_frame slopes = {0};
     struct gpu_derive_context served = {.plan = p};
@@ -245,15 +246,17 @@ enum status gpu_derive(struct plan *p, const struct recipe *recipe,
                                      .threads = p->threads,
                                      .batches = &BATCHES,
                                      .context = &served};
+    bool smears;
     enum status s = refuse_experiment(x, p->precision, e);
-    if (!s)
-        s = smear_refuse(x, "derivatives of the cuda engine do", e);
-    if (!s)
-        s = cpu_job_open_slopes(&job, x, p->tables, recipe, e);
+    if (s || (s = smear_frame_smears(x, recipe, &smears, e)))
+        return s;
+    if (smears)
+        return gpu_smear_derive(p, recipe, request, e);
+    s = cpu_job_open_slopes(&job, x, p->tables, recipe, e);
     if (!s)
         s = derive_check(x, recipe, request, e);
     if (!s) {
-        slopes_open(&slopes, x, recipe, request->set);
+        slopes_open(&slopes, x, recipe, request);
         s = gpu_move_panels(p, e);
         if (!s)
             s = upload(p, &job, &slopes, &served.frame, e);

@@ -11,6 +11,7 @@
 #include "engine/closed/closed.h"
 #include "engine/crystal/diffuse.h"
 #include "engine/reference/recipe_check.h"
+#include "engine/reflections/smear_bands.h"
 #include "gpu/device.h"
 #include "gpu/gpu.h"
 #include "gpu/kernel.h"
@@ -212,8 +213,7 @@ static enum status check_experiment(const struct experiment *x,
                                     const struct engine_options *options, struct error *e)
 {
     const bool closed = closed_wanted(x);
-    if (diffuse_refuse(x, "the cuda engine does", e) || (closed && closed_check(x, e)) ||
-        (options->reflections && smear_refuse(x, "reflections of the cuda engine do", e)))
+    if (diffuse_refuse(x, "the cuda engine does", e) || (closed && closed_check(x, e)))
         return STATUS_INPUT;
     if (options->faint > 0.0)
         return error_set(e, STATUS_INPUT,
@@ -324,15 +324,23 @@ static enum status upload_sources(struct plan *p, const struct recipe *recipe, s
     return status ? status : gpu_pack_send(p, &pack, e);
 }
 
-/* Does what follows the photons, which the task or a smeared sensor provides. */
-static enum status follow_photons(struct plan *p, struct gpu_task t, struct error *e)
+/* Sets *smears to true if the plan smears the sensor in a frame. */
+static enum status frame_smears(struct plan *p, const struct recipe *recipe, bool *smears,
+                                struct error *e)
+{
+    *smears = false;
+    return p->smeared ? smear_frame_smears(p->experiment, recipe, smears, e) : STATUS_OK;
+}
+
+/* Does what follows the photons, which the task or, if `smears`, a smeared sensor provides. */
+static enum status follow_photons(struct plan *p, struct gpu_task t, bool smears, struct error *e)
 {
     p->times = (struct gpu_times){0};
     if (!p->rows || !p->widest)
         return STATUS_OK;
     (void)moved_to(&p->moved, t.recipe);
     enum status status = gpu_move_panels(p, e);
-    if (!status && p->smeared && !t.photons.here && !t.photons.there)
+    if (!status && smears)
         status = gpu_smear_run(p, t.recipe, &t.photons, e);
     if (!status)
         status = upload_sources(p, t.recipe, e);
@@ -346,13 +354,21 @@ static bool is_dark(const struct plan *p, const struct gpu_task *t)
     return !t->seed && t->to.here && recipe_is_dark(p->experiment, t->recipe);
 }
 
-/* Computes a thin image in closed form, which stays on the GPU, and checks its photons. */
+/* Computes an image in closed form, whose photons stay on the GPU, and does what follows. */
 static enum status perform_closed(struct plan *p, const struct gpu_task *t, struct error *e)
 {
     struct gpu_task check = *t;
     enum status status = gpu_open_out(p, e);
+    if (!status && p->out_rows < p->rows)
+        status = error_set(e, STATUS_FAILED,
+                           "the GPU has too little memory for an image in closed form. Give "
+                           "--engine=cpu");
+    if (!p->thin)  // panels of thin images are at their place
+        (void)moved_to(&p->moved, t->recipe);
     if (!status)
         status = gpu_closed_run(p, t->recipe, NULL, NULL, e);
+    if (!status)
+        status = upload_sources(p, t->recipe, e);
     check.photons.there = p->out[OUT_PHOTONS];
     return status ? status : gpu_run_rows(p, &p->frame, &check, e);
 }
@@ -361,12 +377,15 @@ static enum status perform(struct plan *p, const struct gpu_task *t, struct erro
 {
     struct cpu_job job;
     struct gpu_frame frame = p->frame;
-    if (p->smeared && !is_dark(p, t))
-        return follow_photons(p, *t, e);
-    if (p->thin && p->closed)
+    bool smears;
+    if (frame_smears(p, t->recipe, &smears, e))
+        return STATUS_INPUT;
+    if (smears && !is_dark(p, t))
+        return follow_photons(p, *t, true, e);
+    if (p->closed && p->rows && p->widest && !is_dark(p, t))
         return perform_closed(p, t, e);
     p->times = (struct gpu_times){0};
-    if (!p->thin)  // panels of thin images are at their place
+    if (!p->thin)
         (void)moved_to(&p->moved, t->recipe);
     enum status status = cpu_job_open(&job, p->experiment, p->tables, t->recipe, e);
     if (!status && is_dark(p, t)) {
@@ -393,19 +412,23 @@ static enum status create_thin(struct plan **plan, const struct gpu_device *devi
     return create_plan(plan, device, x, options, true, e);
 }
 
-static const struct gpu_thin_plans thin_plans = {create_thin, perform, plan_destroy};
+static const struct gpu_thin_plans thin_plans = {create_thin, perform, gpu_derive, gpu_share_thin,
+                                                 plan_destroy};
 
 static enum status plan_run(struct plan *p, const struct recipe *recipe, float *pixels,
                             atomic_uint_fast64_t *done, struct error *e)
 {
+    bool smears;
     enum status status = recipe_check(moved_to(&p->moved, recipe), recipe, e);
+    if (!status)
+        status = frame_smears(p, recipe, &smears, e);
     if (status)
         return status;
     float *photons = footprint_begin(p->footprint, recipe, pixels, e);
     const struct gpu_task task = {.recipe = recipe, .to.here = (char *)photons, .done = done};
-    status = !photons                   ? STATUS_INPUT
-             : p->closed && !p->smeared ? gpu_closed_run(p, recipe, photons, done, e)
-                                        : perform(p, &task, e);
+    status = !photons               ? STATUS_INPUT
+             : p->closed && !smears ? gpu_closed_run(p, recipe, photons, done, e)
+                                    : perform(p, &task, e);
     return status ? status : footprint_end(p->footprint, recipe, NULL, pixels, e);
 }
 
@@ -443,7 +466,7 @@ static enum status plan_go_on(struct plan *p, const struct recipe *recipe, uint6
 {
     const struct gpu_task task = {
         .recipe = recipe, .seed = &seed, .photons = place_of(photons), .to = place_of(to)};
-    return follow_photons(p, task, e);
+    return follow_photons(p, task, false, e);
 }
 
 /* ---------------------------------------------------------------------------------------- */
@@ -451,8 +474,8 @@ static enum status plan_go_on(struct plan *p, const struct recipe *recipe, uint6
 static enum status plan_trace(struct plan *p, const struct recipe *recipe,
                               const struct pixel_trace *trace, struct error *e)
 {
-    if (p->smeared)
-        return smear_refuse(p->experiment, "--trace-pixel does", e);
+    if (smear_refuse(p->experiment, "--trace-pixel does", e))
+        return STATUS_INPUT;
     if (p->closed)
         return error_set(e, STATUS_INPUT, "--trace-pixel does not work with --mosaic-model=gauss");
     const struct cpu_kernels *kernels = cpu_kernels_choose(NULL, p->precision, NULL);

@@ -280,6 +280,11 @@ struct gpu_thin_plans {
                           struct error *e);
     /* Computes a frame as *t asks, without checks of the recipe. */
     enum status (*perform)(struct plan *p, const struct gpu_task *t, struct error *e);
+    /* gpu_derive and gpu_share_thin. */
+    enum status (*derive)(struct plan *p, const struct recipe *recipe,
+                          const struct derive_request *request, struct error *e);
+    enum status (*share)(struct plan *p, const struct recipe *recipe, const float *photons,
+                         struct share_list *lists, struct error *e);
     /* Frees a plan and sets the pointer to NULL. */
     void (*destroy)(struct plan **plan);
 };
@@ -291,9 +296,22 @@ enum status gpu_smear_open(struct plan *p, const struct engine_options *options,
 
 /* Computes the photons of a frame of a smeared sensor.  *photons becomes their GPU address.  The
  * panels must be at their place in the frame, in host memory and on the GPU.  STATUS_INPUT: see
- * smear_check_wavelengths, or photons that are not finite. */
+ * smear_frame_smears, or photons that are not finite. */
 enum status gpu_smear_run(struct plan *p, const struct recipe *r, struct gpu_image *photons,
                           struct error *e);
+
+/* Derivatives and reflections of a frame of a smeared sensor, see gpu_derive and gpu_reflections.
+ * The GPU computes those of thin images, the host smears them. */
+enum status gpu_smear_derive(struct plan *p, const struct recipe *recipe,
+                             const struct derive_request *request, struct error *e);
+enum status gpu_smear_reflections(struct plan *p, const struct recipe *recipe, const float *pixels,
+                                  const struct reflections_wanted *wanted,
+                                  struct reflection_table *table, struct error *e);
+
+/* Appends the shares of a thin image, of the photons photons[], to lists[experiment_rows()].  *p is
+ * a plan of thin images. */
+enum status gpu_share_thin(struct plan *p, const struct recipe *recipe, const float *photons,
+                           struct share_list *lists, struct error *e);
 
 /* Frees p->smeared. */
 void gpu_smear_close(struct plan *p);

@@ -10,6 +10,7 @@
 
 #include "engine/closed/closed.h"
 #include "engine/dense/dense.h"
+#include "engine/reflections/smear_bands.h"
 #include "engine/spots/cpu_shares.h"
 #include "gpu/kernel.h"
 
@@ -225,17 +226,26 @@ static enum status share_pixels(struct sharing *s, struct gpu_shares_batch *all,
     return status;
 }
 
-static enum status share_frame(struct sharing *s, const struct reflections_wanted *wanted,
-                               const float *pixels, struct reflection_table *table, struct error *e)
+/* Computes the shares of the frame.  *nruns becomes the number of runs in s->here. */
+static enum status compute_shares(struct sharing *s, size_t *nruns, struct error *e)
 {
-    struct plan *p = s->plan;
     struct gpu_shares_batch all = {0};
-    const bool spread = s->photons != pixels;
     enum status status = upload(s, e);
     if (!status)
         status = upload_numbers(s, &all, e);
     if (!status)
         status = share_pixels(s, &all, e);
+    *nruns = (all.count + GPU_SHARES_RUN - 1) / GPU_SHARES_RUN;
+    return status;
+}
+
+static enum status share_frame(struct sharing *s, const struct reflections_wanted *wanted,
+                               const float *pixels, struct reflection_table *table, struct error *e)
+{
+    struct plan *p = s->plan;
+    const bool spread = s->photons != pixels;
+    size_t nruns;
+    const enum status status = compute_shares(s, &nruns, e);
     if (status || s->beyond)
         return status;
     const struct shares shares = {.x = s->job->x,
@@ -243,7 +253,7 @@ static enum status share_frame(struct sharing *s, const struct reflections_wante
                                   .footprint = spread ? p->footprint : NULL,
                                   .pixels = pixels,
                                   .runs = s->here.runs,
-                                  .nruns = (all.count + GPU_SHARES_RUN - 1) / GPU_SHARES_RUN,
+                                  .nruns = nruns,
                                   .name = name,
                                   .context = s,
                                   .turns = s->turns,
@@ -253,12 +263,69 @@ static enum status share_frame(struct sharing *s, const struct reflections_wante
     return STATUS_OK;
 }
 
+/* ---- thin images of a smeared sensor ------------------------------------------------ */
+
+/* Appends the shares of a run to the lists of the rows of *x, of which panels and rows are in the
+ * order of the pixels. */
+static void list_run(const struct sharing *s, const struct share_run *run, struct share_list *lists)
+{
+    const struct share_pack *pack = run->pack;
+    const struct panel *p = s->job->x->panels;
+    size_t at = run->first;
+    for (size_t k = run->begin; k < run->end; k++) {
+        const struct share_piece *piece = &pack->pieces[k];
+        struct share share;
+        name(s, piece->key, &share.lattice, share.hkl);
+        for (uint32_t i = 0; i < piece->count; i++, at++) {
+            share.pixel = (int64_t)piece->pixel + i;
+            while (share.pixel >= p->first_pixel + p->fast_pixels * p->slow_pixels)
+                lists += p++->slow_pixels;
+            while (share.pixel < p->first_pixel)
+                lists -= (--p)->slow_pixels;
+            share.photons = (double)pack->photons[at];
+            share.turn = s->turns ? (double)pack->turn[at] : 0.0;
+            share_add(&lists[(share.pixel - p->first_pixel) / p->fast_pixels], &share);
+        }
+    }
+}
+
+enum status gpu_share_thin(struct plan *p, const struct recipe *recipe, const float *photons,
+                           struct share_list *lists, struct error *e)
+{
+    const struct experiment *x = p->experiment;
+    struct cpu_job job;
+    struct sharing s = {.plan = p, .job = &job, .photons = photons};
+    size_t nruns = 0;
+    if (p->closed)
+        return closed_shares(closed_kernels_choose(NULL, NULL), x, p->threads, recipe, lists, e);
+    enum status status = cpu_job_open(&job, x, p->tables, recipe, e);
+    if (!status)
+        open_keys(&s);
+    if (!status && !s.beyond)
+        status = compute_shares(&s, &nruns, e);
+    if (!status && s.beyond)
+        status = cpu_share_rows(x, p->tables, NULL, p->threads, recipe, photons, lists, e);
+    else
+        for (size_t i = 0; i < nruns && !status; i++)
+            if (s.here.runs[i].pack)
+                list_run(&s, &s.here.runs[i], lists);
+    mem_free(s.reach);
+    mem_free(s.begin);
+    cpu_job_close(&job);
+    return status;
+}
+
 enum status gpu_reflections(struct plan *p, const struct recipe *recipe, const float *pixels,
                             const struct reflections_wanted *wanted, struct reflection_table *table,
                             struct error *e)
 {
     const struct experiment *x = moved_to(&p->moved, recipe);
     const bool spread = p->footprint && p->footprint->is_seen;
+    bool smears;
+    if (smear_frame_smears(x, recipe, &smears, e))
+        return STATUS_INPUT;
+    if (smears)
+        return gpu_smear_reflections(p, recipe, pixels, wanted, table, e);
     if (p->closed)
         return closed_reflections(closed_kernels_choose(NULL, NULL), x, p->footprint, p->threads,
                                   recipe, pixels, wanted, table, e);

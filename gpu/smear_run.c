@@ -3,8 +3,10 @@
  * is done by the plan of the frame, as if a previous stage had computed them. */
 #include <string.h>
 
+#include "engine/derivatives/smear_derive.h"
 #include "engine/reference/recipe_check.h"
 #include "engine/reflections/smear_bands.h"
+#include "engine/spots/smear_shares.h"
 #include "gpu/plan.h"
 #include "model/frame.h"
 
@@ -227,13 +229,61 @@ enum status gpu_smear_run(struct plan *p, const struct recipe *r, struct gpu_ima
                           struct error *e)
 {
     struct gpu_smeared *s = p->smeared;
-    enum status status = smear_check_wavelengths(p->experiment, r, e);
-    if (!status)
-        status = make_groups(p, e);
+    enum status status = make_groups(p, e);
     for (size_t i = 0; i < s->count && !status; i++)
         status = run_group(p, &s->groups[i], r, e);
     *photons = (struct gpu_image){.there = (char *)s->photons};
     return status;
+}
+
+/* ---- derivatives and reflections ------------------------------------------------------------- */
+
+/* Derives a thin image, see engine/derivatives/smear_derive.h. */
+static enum status derive_thin(void *engine, const struct experiment *thin, const struct recipe *r,
+                               const struct derive_request *request, struct error *e)
+{
+    const struct plan *p = engine;
+    struct plan *other;
+    enum status status =
+        p->smeared->plans->create(&other, p->device, thin, &p->smeared->options, e);
+    if (!status)
+        status = p->smeared->plans->derive(other, r, request, e);
+    p->smeared->plans->destroy(&other);
+    return status;
+}
+
+enum status gpu_smear_derive(struct plan *p, const struct recipe *recipe,
+                             const struct derive_request *request, struct error *e)
+{
+    return smear_derive(p->experiment, p->footprint, p->threads, recipe, derive_thin, p, request,
+                        e);
+}
+
+/* Lists the shares of a thin image, see engine/spots/smear_shares.h. */
+static enum status share_thin(void *engine, const struct experiment *thin, const struct recipe *r,
+                              struct share_list *lists, struct error *e)
+{
+    const struct plan *p = engine;
+    float *photons = mem_array((size_t)experiment_pixels(thin), sizeof *photons);
+    const struct gpu_task task = {.recipe = r, .to.here = (char *)photons};
+    struct plan *other;
+    enum status status =
+        p->smeared->plans->create(&other, p->device, thin, &p->smeared->options, e);
+    if (!status)
+        status = p->smeared->plans->perform(other, &task, e);
+    if (!status)
+        status = p->smeared->plans->share(other, r, photons, lists, e);
+    p->smeared->plans->destroy(&other);
+    mem_free(photons);
+    return status;
+}
+
+enum status gpu_smear_reflections(struct plan *p, const struct recipe *recipe, const float *pixels,
+                                  const struct reflections_wanted *wanted,
+                                  struct reflection_table *table, struct error *e)
+{
+    return smear_reflections(p->experiment, p->footprint, p->threads, recipe, share_thin, p, pixels,
+                             wanted, table, e);
 }
 
 enum status gpu_smear_open(struct plan *p, const struct engine_options *options,

@@ -75,6 +75,7 @@ struct detector_request {
     char material[MATERIAL_SIZE];    // of the sensor, as panel.material
     struct steps_request thickness;  // range in m
     bool smears;                     // as sampling.smears
+    bool may_smear;                  // smear_choose decides; its layers remain
     struct roi roi;                  // ROI_ALL: all
     uint8_t *mask;                   // as panel.mask; the panel becomes its owner
     size_t nplaces;

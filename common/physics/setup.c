@@ -49,38 +49,46 @@ static enum status one_block(const struct crystal *c, double oversampling, struc
                      m_to_mm(c->size_m[0]), oversampling, LIMIT_OVERSAMPLE);
 }
 
-/* Sets the number of subpixels along an edge: the requested one, or three per width of the
- * sharpest spot [1.11]. */
+/* Returns the number of subpixels along an edge that the sharpest spot needs: three per width
+ * [1.11].  *of becomes its crystal; NULL: there is none. */
+static double wanted_oversample(const struct experiment *x, const struct crystal **of)
+{
+    double longest = 0.0;
+    *of = NULL;
+    for (size_t i = 0; i < x->ncrystals; i++) {
+        const double edge = longest_edge(&x->crystals[i], x->physics == PHYSICS_FAITHFUL);
+        *of = edge > longest || !*of ? &x->crystals[i] : *of;
+        longest = fmax(longest, edge);
+    }
+    const struct panel *p = &x->panels[0];
+    return fmax(1.0, ceil(3.0 * longest / (x->beam.wavelength_m * p->distance_m / p->pixel_m)));
+}
+
+/* Sets the number of subpixels along an edge, the requested one or that of the sharpest spot, and
+ * whether the sensor is smeared. */
 static enum status setup_oversample(const struct request *r, struct experiment *x, struct error *e)
 {
+    const struct crystal *sharpest;
+    const double needed = wanted_oversample(x, &sharpest);
+    const double wanted = r->oversample > 0 ? (double)r->oversample : needed;
     x->sampling.each_thickness = r->each_thickness;
     x->sampling.each_polarization = r->each_polarization;
     x->sampling.each_solid_angle = r->each_solid_angle;
     x->sampling.smears = r->detector.smears;
-    double wanted = (double)r->oversample;
-    if (r->oversample <= 0) {
-        const struct crystal *sharpest = NULL;
-        double longest = 0.0;
-        for (size_t i = 0; i < x->ncrystals; i++) {
-            const double edge = longest_edge(&x->crystals[i], x->physics == PHYSICS_FAITHFUL);
-            sharpest = edge > longest || !sharpest ? &x->crystals[i] : sharpest;
-            longest = fmax(longest, edge);
-        }
+    if (r->oversample <= 0 && !(wanted <= LIMIT_OVERSAMPLE)) {
         const struct panel *p = &x->panels[0];
-        const double reciprocal_pixel = x->beam.wavelength_m * p->distance_m / p->pixel_m;
-        wanted = fmax(1.0, ceil(3.0 * longest / reciprocal_pixel));
-        if (!(wanted <= LIMIT_OVERSAMPLE) && sharpest && sharpest->has_size &&
-            !sharpest->has_blocks)
+        if (sharpest && sharpest->has_size && !sharpest->has_blocks)
             return one_block(sharpest, wanted, e);
-        if (!(wanted <= LIMIT_OVERSAMPLE))
-            return error_set(
-                e, STATUS_INPUT,
-                "pixels of %g mm at a distance of %g mm need %.4g subpixels per pixel edge; "
-                "expected at most %g. Are both in mm? A smaller --ncells makes the spots wider",
-                m_to_mm(p->pixel_m), m_to_mm(p->distance_m), wanted, LIMIT_OVERSAMPLE);
+        return error_set(e, STATUS_INPUT,
+                         "pixels of %g mm at a distance of %g mm need %.4g subpixels per pixel "
+                         "edge; expected at most %g. Are both in mm? A smaller --ncells makes the "
+                         "spots wider",
+                         m_to_mm(p->pixel_m), m_to_mm(p->distance_m), wanted, LIMIT_OVERSAMPLE);
     }
     const enum status s = check_range("oversampling", wanted, 1.0, "", 1.0, LIMIT_OVERSAMPLE, e);
     x->sampling.oversample = s ? 1 : (int)wanted;
+    if (!s)
+        smear_choose(&r->detector, needed, x);
     return s;
 }
 

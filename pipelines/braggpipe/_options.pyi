@@ -96,7 +96,7 @@ class Geometry(TypedDict, total=False):
     polarization_vector: Numbers
     roi: Numbers
     rotate: Numbers
-    sensor: Literal["layers", "smear"] | None
+    sensor: Literal["layers", "smear", "auto"] | None
     shape: Literal["square", "round", "gauss", "tophat"] | None
     sites: Path
     slow_axis: Numbers
@@ -462,7 +462,7 @@ class SetOptions(TypedDict, total=False):
     scan: Path
     second: Number
     seed: Number
-    sensor: Literal["layers", "smear"] | None
+    sensor: Literal["layers", "smear", "auto"] | None
     separation: Number
     shadow: Path
     shape: Literal["square", "round", "gauss", "tophat"] | None
@@ -646,7 +646,7 @@ class RecipesOptions(TypedDict, total=False):
     scan: Path
     second: Number
     seed: Number
-    sensor: Literal["layers", "smear"] | None
+    sensor: Literal["layers", "smear", "auto"] | None
     separation: Number
     shape: Literal["square", "round", "gauss", "tophat"] | None
     share_beam: Number

@@ -360,6 +360,18 @@ static enum status check_masks(const struct geometry_options *o, const struct ex
     return STATUS_OK;
 }
 
+/* Prints how a thick sensor is computed. */
+static void tell_sensor(const struct experiment *x)
+{
+    const struct panel *p = x->panels;
+    for (size_t i = 1; i < x->npanels; i++)
+        p = x->panels[i].layers > p->layers ? &x->panels[i] : p;
+    if (x->sampling.smears && p->layers > 1)
+        log_line(LOG_INFO, "sensor smeared (%d layers where a frame cannot be)", p->layers);
+    else if (x->sampling.smears || p->layers > 1)
+        log_line(LOG_INFO, "sensor %s", x->sampling.smears ? "smeared" : "in layers");
+}
+
 /* Prints the name and the cell of a crystal, and the space group of the built-in lysozyme. The
  * built-in lysozyme does not have the tetragonal form that most people expect. */
 static void tell_cell(const struct crystal *c)
@@ -402,6 +414,7 @@ static void summarize(const struct experiment *x)
                  c->cells[1], c->cells[2], c->table.count[0], c->table.count[1], c->table.count[2]);
     }
     log_line(LOG_INFO, "oversample %d", x->sampling.oversample);
+    tell_sensor(x);
 }
 
 /* Checks the masks of the panels, and cuts the panels. */

@@ -23,7 +23,7 @@ struct geometry_options {
     const char *true_geom, *misalign_truth;
     bool overwrite;
     int panels;                       // index of --panels: 0 is image, 1 is modules
-    int sensor;                       // index of --sensor: 0 is layers, 1 is smear
+    int sensor;                       // index of --sensor: 0 is layers, 1 is smear, 2 is auto
     int64_t cut[2];                   // number of panels along fast and slow
     struct steps_request divergence;  // --divergence: horizontal and vertical
     struct opt_texts crystals;        // values of --crystal

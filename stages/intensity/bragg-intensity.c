@@ -21,6 +21,7 @@
 #include "engine/reflections/photons.h"
 #include "fuse.h"
 #include "model/frame.h"
+#include "physics/detector/smear.h"
 #include "stage/stage.h"
 #include "stages/shared/beam_plan.h"
 #include "stages/shared/engines.h"
@@ -367,9 +368,12 @@ static enum status trace(const struct intensity *o, const struct frame *f, struc
 {
     const struct pixel_trace trace = {
         .fast = o->trace_pixel[0], .slow = o->trace_pixel[1], .value = print_value};
-    return o->trace_pixel[0] >= 0 && f->recipe.id == 0
-               ? o->engine->trace(o->plan, &f->recipe, &trace, e)
-               : STATUS_OK;
+    if (o->trace_pixel[0] < 0 || f->recipe.id != 0)
+        return STATUS_OK;
+    if (o->experiment.sampling.smears && smear_has_layers(&o->experiment))
+        fprintf(stderr, "%s%s: trace: the layers of the sensor; in the image it is smeared\n",
+                log_aside(), log_program());
+    return o->engine->trace(o->plan, &f->recipe, &trace, e);
 }
 
 /* Computes the photons of the crystals, without background and noise, into o->photons. */

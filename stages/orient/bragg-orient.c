@@ -260,12 +260,12 @@ static void fit_steps(struct steps_plan *p)
     p->chosen = n;
 }
 
-/* Returns the number of terms per pixel for one phi step and one domain. Each layer of the sensor
- * counts. */
+/* Returns the number of terms per pixel for one phi step and one domain. Each layer of a sensor
+ * that is not smeared counts. */
 static double terms_of_step(const struct experiment *x, int64_t channels)
 {
     double layers = 1.0;
-    for (size_t i = 0; i < x->npanels; i++)
+    for (size_t i = 0; i < x->npanels && !x->sampling.smears; i++)
         layers = fmax(layers, (double)x->panels[i].layers);
     return layers * x->sampling.oversample * x->sampling.oversample * (double)x->beam.nsources *
            fmax((double)channels, 1.0);

@@ -20,6 +20,8 @@ pipe '' '' bragg-write --quiet 'usual_%d.raw'
 pipe '--layers=40 --oversample-each-thickness --oversample-each-polarization --oversample-each-solid-angle' '' \
 	bragg-write --quiet 'many_%d.raw'
 check 'layers are what it was' cmp layers_1.raw usual_1.raw
+pipe --sensor=auto '' bragg-write --quiet 'auto_%d.raw'
+check 'auto: a sensor that needs several layers is smeared' cmp smear_1.raw auto_1.raw
 check 'the smear is the image of many layers' bragg-compare smear_1.raw many_1.raw --max-error=0.03 --floor=0.3
 check 'few layers do not give the image of the smear' sh -c '! bragg-compare layers_1.raw many_1.raw --max-error=0.03 --floor=0.3'
 pipe '--sensor=smear --cut=1,3' '' bragg-write --quiet 'slabs_%d.raw'
@@ -53,6 +55,44 @@ check 'tables of reflections: as of 40 layers' agree by1-1.tsv many-1.tsv
 is 'the header has 0 layers' "$(head -c 8192 smear_1.img | sed -n 's/^BRAGG_SENSOR=\(Si\) .* \([0-9]*\);.*/\1 \2/p')" 'Si 0'
 check 'a frame is computed again from its header' bragg-replay --recompute smear_1.img
 
+# --- what --sensor=auto does not smear: it has the bytes of --sensor=layers
+# whole WAY OPTION...: the first frame of a scene
+whole() {
+	way=$1
+	shift
+	bragg-geometry --quiet --detpixels=60,40 --pixel=0.1 --distance=40 --twotheta=30 ${cells:---ncells=8} ${thick:---thickness=450} --fluence=1e26 --sensor=$way "$@" |
+		bragg-orient --quiet --frames=1 --random --seed=3 | bragg-intensity --quiet --threads=1 | bragg-write --quiet --overwrite "way_$way.raw"
+}
+# layered TEXT OPTION...: the scene is computed in layers
+layered() {
+	text=$1
+	shift
+	rm -f way_*.raw*
+	whole auto "$@"
+	whole layers "$@"
+	check "layers: $text" cmp way_auto.raw way_layers.raw
+}
+layered 'as --layers says' --layers=3
+layered 'a curved detector' --curved
+layered 'spots with sharp edges' --shape=tophat
+cells=--ncells=80 layered 'fewer subpixels than spots need' --oversample=1
+thick=--thickness=20 layered 'a thin sensor'
+layered 'a wide band of wavelengths' --dispersion=6 --dispersion-steps=3
+whole auto
+whole layers
+check 'otherwise layers and the smear differ' sh -c '! cmp -s way_auto.raw way_layers.raw'
+
+# beside OPTION...: the image with more requests to bragg-intensity
+beside() {
+	bragg-geometry --quiet $geometry --sensor=auto | bragg-orient --quiet --frames=2 --random --seed=3 |
+		bragg-intensity --threads=2 "$@" 2>beside.err | bragg-write --quiet --overwrite 'beside_%d.raw'
+	check "the same bytes with $*" cmp auto_1.raw beside_1.raw
+}
+beside --reflections
+beside --derivatives=distance,rot,thickness
+beside --trace-pixel=3,3
+check 'the trace says that it shows layers' grep -q 'trace: the layers of the sensor' beside.err
+
 # refused TEXT COMMAND...: ends with status 1 or 2 and one line that has the text
 refused() {
 	text=$1
@@ -74,8 +114,9 @@ narrow() { # STAGE...: a small pipe through this stage
 	bragg-geometry --quiet --detpixels=16 --ncells=5 --sensor=smear --thickness=450 2>/dev/null |
 		bragg-orient --quiet 2>/dev/null | "$@" | bragg-write --quiet --overwrite narrow.raw 2>/dev/null
 }
-refused 'reflections of the reference engine do not support --sensor=smear' narrow bragg-intensity --quiet --reflections --engine=reference
-refused "no derivative by 'distance' with --sensor=smear" narrow bragg-intensity --quiet --derivatives=scale,distance
-refused 'derivatives of the reference engine do not support' narrow bragg-intensity --quiet --derivatives=scale --engine=reference
+for engine in cpu reference; do
+	narrow bragg-intensity --quiet --engine=$engine --reflections --derivatives=scale,distance,thickness >out 2>err
+	is "reflections and derivatives by the detector: $engine" "$? $(wc -l <err)" '0 0'
+done
 refused 'trace-pixel does not support --sensor=smear' narrow bragg-intensity --quiet --trace-pixel=3,3
 finish

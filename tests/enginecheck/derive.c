@@ -175,7 +175,6 @@ enum status check_derive(struct run *run, const int64_t *numbers, struct error *
     enum status s = STATUS_OK;
     for (int i = 0; i < 2 * NCASES && !s; i++) {
         struct engine_case c = cases[i / 2];
-        c.smears = false;
         /* the same detector in coarser pixels */
         c.pixel_mm = (c.pixels ? c.pixels : 128) * (c.pixel_mm > 0.0 ? c.pixel_mm : 0.8) / EDGE;
         c.pixels = EDGE;

@@ -14,6 +14,7 @@
 #include "base/vec.h"
 #include "engine/closed/closed_point.h"
 #include "engine/derivatives/parameter.h"
+#include "engine/derivatives/slopes.h"
 #include "engine/reference/recipe_check.h"
 #include "engine/reflections/photons.h"
 #include "physics/crystal/sampling.h"
@@ -495,6 +496,7 @@ struct differences {
     const struct closed_kernels *kernels;
     const struct experiment *x;
     const struct recipe *recipe;
+    const struct derive_request *request;
     int threads;
     size_t pixels;
     double turn_rad, spot_m;  // rms widths of the narrowest spot: in a rotation, on a panel
@@ -543,17 +545,32 @@ static double step_of(const struct differences *d, const struct parameter *p)
     }
 }
 
-/* Adds `factor` times the image where one parameter is `step` away. */
-static enum status add_image(const struct differences *d, const struct parameter *p, double step,
-                             double factor, struct error *e)
+/* Moves the panels by `step` units of parameter number k. */
+static void move_panels(const struct differences *d, size_t k, double step, struct experiment *x)
 {
+    for (size_t i = 0; i < x->npanels; i++) {
+        double by_m[3];
+        vec_copy(by_m, d->request->moves[i * d->request->set->count + k].shift);
+        vec_scale(by_m, step, by_m);
+        panel_shift(x, &x->panels[i], by_m);
+    }
+}
+
+/* Adds `factor` times the image where parameter number k is `step` away. */
+static enum status add_image(const struct differences *d, size_t k, double step, double factor,
+                             struct error *e)
+{
+    const struct parameter *p = &d->request->set->items[k];
     const struct parameters set = {.count = 1, .items = {*p}};
     struct experiment x = *d->x;
     struct recipe r = {0};
     x.panels = mem_copy(x.panels, x.npanels, sizeof *x.panels);
     x.crystals = mem_copy(x.crystals, x.ncrystals, sizeof *x.crystals);
     recipe_copy(&r, d->recipe);
-    parameter_step_take(&set, &step, &x, &r);
+    if (d->request->moves && parameter_moves_points(p->kind))
+        move_panels(d, k, step, &x);
+    else
+        parameter_step_take(&set, &step, &x, &r);
     if (p->kind == PARAMETER_WAVELENGTH)  // so that the absorption of the sensor stays as it is
         x.beam.wavelength_m += step * p->unit_SI;
     const enum status s = closed_run(d->kernels, &x, &r, d->threads, d->image, NULL, e);
@@ -565,9 +582,9 @@ static enum status add_image(const struct differences *d, const struct parameter
     return s;
 }
 
-static enum status make_plane(const struct differences *d, const struct parameter *p, float *plane,
-                              struct error *e)
+static enum status make_plane(const struct differences *d, size_t k, float *plane, struct error *e)
 {
+    const struct parameter *p = &d->request->set->items[k];
     static const double steps[4] = {-2, -1, 1, 2},
                         factors[4] = {1.0 / 12, -8.0 / 12, 8.0 / 12, -1.0 / 12};
     const double step = step_of(d, p);
@@ -577,7 +594,7 @@ static enum status make_plane(const struct differences *d, const struct paramete
     enum status s = STATUS_OK;
     memset(d->sum, 0, d->pixels * sizeof *d->sum);
     for (int i = 0; i < 4 && !s; i++)
-        s = add_image(d, p, steps[i] * step, factors[i], e);
+        s = add_image(d, k, steps[i] * step, factors[i], e);
     for (size_t i = 0; i < d->pixels && !s; i++)
         plane[i] = (float)(d->sum[i] / unit);
     return s;
@@ -603,15 +620,14 @@ static enum status check_parameters(const struct parameters *set, struct error *
 }
 
 /* Computes all derivative images of the frame. The caller frees f->values. */
-static enum status make_planes(struct differences *d, const struct parameters *set,
-                               struct planes_of_frame *f, struct error *e)
+static enum status make_planes(struct differences *d, struct planes_of_frame *f, struct error *e)
 {
     f->values = mem_array(f->count, f->pixels * sizeof *f->values);
     d->image = mem_array(f->pixels, sizeof *d->image);
     d->sum = mem_array(f->pixels, sizeof *d->sum);
     enum status s = closed_run(d->kernels, d->x, d->recipe, d->threads, f->values, NULL, e);
-    for (size_t k = 0; k < set->count && !s; k++)
-        s = make_plane(d, &set->items[k], f->values + (k + 1) * f->pixels, e);
+    for (size_t k = 0; k < d->request->set->count && !s; k++)
+        s = make_plane(d, k, f->values + (k + 1) * f->pixels, e);
     mem_free(d->image);
     mem_free(d->sum);
     return s;
@@ -626,10 +642,14 @@ enum status closed_derive(const struct closed_kernels *kernels, const struct exp
         return s;
     struct planes_of_frame planes = {.count = request->set->count + 1,
                                      .pixels = (size_t)experiment_pixels(x)};
-    struct differences d = {
-        .kernels = kernels, .x = x, .recipe = r, .threads = threads, .pixels = planes.pixels};
+    struct differences d = {.kernels = kernels,
+                            .x = x,
+                            .recipe = r,
+                            .request = request,
+                            .threads = threads,
+                            .pixels = planes.pixels};
     measure(&d);
-    s = make_planes(&d, request->set, &planes, e);
+    s = make_planes(&d, &planes, e);
     const struct derive_job job = {.x = x,
                                    .recipe = r,
                                    .footprint = f,

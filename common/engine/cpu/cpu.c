@@ -15,6 +15,7 @@
 #include "engine/engine.h"
 #include "engine/reference/recipe_check.h"
 #include "engine/reflections/footprint.h"
+#include "engine/reflections/smear_bands.h"
 #include "engine/reflections/smear_frame.h"
 #include "engine/spots/cpu_shares.h"
 #include "engine/spots/cpu_spots.h"
@@ -245,8 +246,10 @@ static enum status run_smeared(struct plan *plan, const struct recipe *recipe, f
 static enum status cpu_run(struct plan *plan, const struct recipe *recipe, float *pixels,
                            atomic_uint_fast64_t *rows, struct error *e)
 {
-    (void)moved_to(&plan->moved, recipe);
-    if (plan->smear)
+    bool smears;
+    if (smear_frame_smears(moved_to(&plan->moved, recipe), recipe, &smears, e))
+        return STATUS_INPUT;
+    if (smears)
         return run_smeared(plan, recipe, pixels, rows, e);
     if (plan->closed)
         return run_closed(plan, recipe, pixels, rows, e);
@@ -329,8 +332,10 @@ static enum status derive_thin(void *engine, const struct experiment *thin,
 static enum status cpu_derive(struct plan *plan, const struct recipe *recipe,
                               const struct derive_request *request, struct error *e)
 {
-    (void)moved_to(&plan->moved, recipe);
-    if (plan->smear && (plan->closed || cpu_slopes_can(plan->experiment, plan->precision)))
+    bool smears;
+    if (smear_frame_smears(moved_to(&plan->moved, recipe), recipe, &smears, e))
+        return STATUS_INPUT;
+    if (smears && (plan->closed || cpu_slopes_can(plan->experiment, plan->precision)))
         return smear_derive(plan->experiment, plan->footprint, plan->threads, recipe, derive_thin,
                             plan, request, e);
     if (plan->closed)
@@ -353,8 +358,10 @@ static enum status cpu_plan_reflections(struct plan *plan, const struct recipe *
                                         const struct reflections_wanted *wanted,
                                         struct reflection_table *table, struct error *e)
 {
-    (void)moved_to(&plan->moved, recipe);
-    if (plan->smear)
+    bool smears;
+    if (smear_frame_smears(moved_to(&plan->moved, recipe), recipe, &smears, e))
+        return STATUS_INPUT;
+    if (smears)
         return smear_reflections(plan->experiment, plan->footprint, plan->threads, recipe,
                                  share_thin, plan, pixels, wanted, table, e);
     if (plan->closed)
@@ -407,8 +414,8 @@ enum status cpu_trace_one(const struct cpu_kernels *kernels, const struct experi
 static enum status cpu_trace(struct plan *plan, const struct recipe *recipe,
                              const struct pixel_trace *trace, struct error *e)
 {
-    if (plan->smear)
-        return smear_refuse(plan->experiment, "--trace-pixel does", e);
+    if (smear_refuse(plan->experiment, "--trace-pixel does", e))
+        return STATUS_INPUT;
     if (plan->closed)
         return error_set(e, STATUS_INPUT, "--trace-pixel does not work with --mosaic-model=gauss");
     (void)moved_to(&plan->moved, recipe);

@@ -186,7 +186,7 @@ enum status cpu_slopes_derive(const struct cpu_job *cpu, const struct cpu_kernel
                                       .threads = threads,
                                       .pixels = pixels,
                                       .context = &job};
-    slopes_open(&job.frame, x, cpu->recipe, request->set);
+    slopes_open(&job.frame, x, cpu->recipe, request);
     const double samples = (double)cpu->nsources * x->sampling.oversample * x->sampling.oversample;
     job.photons = ELECTRON_RADIUS_SQR_M2 * x->beam.fluence_ph_m2 / samples;
     job.lattices = mem_array(cpu->nlattices + 1, sizeof *job.lattices);

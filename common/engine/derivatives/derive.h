@@ -19,6 +19,7 @@
 #include "model/recipe.h"
 
 struct footprint;
+struct panel_move;
 
 /* Data to compare with a model of mean m = scale * photons + background + variance, where counts
  * plus variance are taken as Poisson (shifted Poisson; Snyder, Hammoud and White, J. Opt. Soc.
@@ -58,6 +59,9 @@ struct derive_request {
     const float *weights;   // [npixels]: input of `product`
     double *product;        // [set->count]: J^T weights
     const struct derive_data *data;  // input of `sums`
+    /* [npanels x set->count]: the moves of the panels for one unit of each parameter; NULL: those
+     * of slopes_move.  For experiments whose panels are parts of other panels. */
+    const struct panel_move *moves;
     struct derive_sums *sums;
 };
 

@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/vec.h"
+#include "engine/derivatives/derive.h"
 #include "engine/derivatives/parameter.h"
 #include "physics/beam/polarization.h"
 #include "physics/crystal/cell.h"
@@ -168,8 +169,9 @@ void slopes_move(const struct experiment *x, const struct parameter *q, size_t i
 }
 
 void slopes_open(struct slopes_frame *f, const struct experiment *x, const struct recipe *recipe,
-                 const struct parameters *set)
+                 const struct derive_request *request)
 {
+    const struct parameters *set = request->set;
     const struct source *sources = recipe->nsources ? recipe->sources : x->beam.sources;
     *f = (struct slopes_frame){
         .x = x, .recipe = recipe, .set = set, .exposed = recipe_exposed(recipe)};
@@ -180,7 +182,9 @@ void slopes_open(struct slopes_frame *f, const struct experiment *x, const struc
     open_sources(f, sources);
     for (size_t i = 0; i < recipe->nlattices; i++)
         open_lattice(f, &recipe->lattices[i], &f->lattices[i]);
-    for (size_t i = 0; i < x->npanels; i++)
+    for (size_t i = 0; i < x->npanels * set->count && request->moves; i++)
+        f->moves[i] = request->moves[i];
+    for (size_t i = 0; i < x->npanels && !request->moves; i++)
         for (size_t k = 0; k < set->count; k++)
             slopes_move(x, &set->items[k], i, &f->moves[i * set->count + k]);
 }

@@ -14,6 +14,8 @@
 #include "physics/detector/pixel_slopes.h"
 #include "physics/fastmath.h"
 
+struct derive_request;
+
 /* --- the sums of terms, for CPUs and for CUDA -------------------------------------------- */
 
 /* Sums over phi steps and domains of one lattice, for one scattering vector q in 1/m.  With
@@ -183,9 +185,9 @@ struct slopes_frame {
     struct panel_move *moves;  // owned, npanels x set->count
 };
 
-/* Prepares *f for a frame.  slopes_close frees it. */
+/* Prepares *f for a frame and for the parameters of the request.  slopes_close frees it. */
 void slopes_open(struct slopes_frame *f, const struct experiment *x, const struct recipe *recipe,
-                 const struct parameters *set);
+                 const struct derive_request *request);
 void slopes_close(struct slopes_frame *f);
 
 /* Sets *to for phi step `step` and domain `domain` of lattice `index`.  cell[] has its rotated

@@ -1,7 +1,8 @@
 /*
  * Derivatives of the image of a smeared sensor.  The smear is linear: each derivative image of the
  * thin image is smeared like the image itself (engine/reflections/smear_frame.h).  Parameters of
- * the detector also change the smear, and are refused.
+ * the detector also change the weights of the smear: the thin image is smeared with the change of
+ * the weights, and added.
  */
 #ifndef BRAGG_ENGINE_SMEAR_DERIVE_H
 #define BRAGG_ENGINE_SMEAR_DERIVE_H
@@ -15,8 +16,8 @@ typedef enum status smear_derive_thin(void *engine, const struct experiment *thi
                                       struct error *e);
 
 /* Serves a request of an experiment whose sensor is smeared.  The whole frame is computed, even if
- * the request lists pixels.  `f` may be NULL.  STATUS_INPUT: derive_check refuses the request, it
- * has a parameter of the detector, or an error of `compute`, to which `engine` is passed. */
+ * the request lists pixels.  `f` may be NULL.  STATUS_INPUT: derive_check refuses the request, or
+ * an error of `compute`, to which `engine` is passed. */
 enum status smear_derive(const struct experiment *x, struct footprint *f, int threads,
                          const struct recipe *r, smear_derive_thin *compute, void *engine,
                          const struct derive_request *request, struct error *e);

@@ -19,12 +19,15 @@
 #include "engine/crystal/diffuse.h"
 #include "engine/derivatives/derive.h"
 #include "engine/derivatives/slopes.h"
+#include "engine/derivatives/smear_derive.h"
 #include "engine/engine.h"
 #include "engine/reference/recipe_check.h"
 #include "engine/reflections/footprint.h"
 #include "engine/reflections/photons.h"
+#include "engine/reflections/smear_bands.h"
 #include "engine/reflections/smear_frame.h"
 #include "engine/spots/shares.h"
+#include "engine/spots/smear_shares.h"
 #include "model/recipe.h"
 #include "physics/beam/polarization.h"
 #include "physics/crystal/hkl.h"
@@ -525,9 +528,7 @@ static enum status reference_create(struct plan **plan, const struct experiment 
     if (options->isa)
         return error_set(e, STATUS_USAGE,
                          "--isa has no effect with --engine=reference; remove --isa");
-    if (closed_refuse(experiment, "reference", e) ||
-        (options->reflections &&
-         smear_refuse(experiment, "reflections of the reference engine do", e)))
+    if (closed_refuse(experiment, "reference", e))
         return STATUS_INPUT;
     struct plan *p = mem_array(1, sizeof *p);
     p->experiment = &p->moved.x;
@@ -589,9 +590,9 @@ static enum status reference_run(struct plan *plan, const struct recipe *recipe,
                                  atomic_uint_fast64_t *rows, struct error *e)
 {
     struct reference_scene s;
-    (void)moved_to(&plan->moved, recipe);
-    enum status status = reference_scene_open(&s, plan->experiment, recipe, e);
-    if (status)
+    bool smears;
+    enum status status = smear_frame_smears(moved_to(&plan->moved, recipe), recipe, &smears, e);
+    if (status || (status = reference_scene_open(&s, plan->experiment, recipe, e)))
         return status;
     const bool dark = recipe_is_dark(plan->experiment, recipe);
     float *photons = dark ? pixels : footprint_begin(plan->footprint, recipe, pixels, e);
@@ -599,7 +600,7 @@ static enum status reference_run(struct plan *plan, const struct recipe *recipe,
         status = STATUS_INPUT;
     else if (dark)
         recipe_run_dark(plan->experiment, pixels, rows);
-    else if (plan->smear)
+    else if (smears)
         status = smear_frame_run(plan->smear, plan->experiment, recipe, run_thin, plan, photons,
                                  rows, e);
     else
@@ -612,24 +613,21 @@ static enum status reference_run(struct plan *plan, const struct recipe *recipe,
     return status || dark ? status : footprint_end_plainly(plan->footprint, recipe, pixels, e);
 }
 
-static enum status reference_derive(struct plan *plan, const struct recipe *recipe,
-                                    const struct derive_request *request, struct error *e)
+/* Derives an image of points that the footprint *f spreads; it may be NULL. */
+static enum status derive_points(const struct plan *plan, const struct experiment *x,
+                                 struct footprint *f, const struct recipe *recipe,
+                                 const struct derive_request *request, struct error *e)
 {
     struct derived_scene d = {0};
-    (void)moved_to(&plan->moved, recipe);
-    enum status status =
-        smear_refuse(plan->experiment, "derivatives of the reference engine do", e);
-    if (status)
-        return status;
-    status = reference_scene_open(&d.scene, plan->experiment, recipe, e);
-    if (status || (status = derive_check(plan->experiment, recipe, request, e))) {
+    enum status status = reference_scene_open(&d.scene, x, recipe, e);
+    if (status || (status = derive_check(x, recipe, request, e))) {
         reference_scene_close(&d.scene);
         return status;
     }
-    slopes_open(&d.frame, plan->experiment, recipe, request->set);
-    const struct derive_job job = {.x = plan->experiment,
+    slopes_open(&d.frame, x, recipe, request);
+    const struct derive_job job = {.x = x,
                                    .recipe = recipe,
-                                   .footprint = plan->footprint,
+                                   .footprint = f,
                                    .threads = plan->threads,
                                    .pixels = pixels_slopes,
                                    .context = &d};
@@ -639,19 +637,36 @@ static enum status reference_derive(struct plan *plan, const struct recipe *reci
     return status;
 }
 
-static enum status reference_reflections(struct plan *plan, const struct recipe *recipe,
-                                         const float *pixels,
-                                         const struct reflections_wanted *wanted,
-                                         struct reflection_table *table, struct error *e)
+/* Derives a thin image, see smear_derive.h. */
+static enum status derive_thin(void *engine, const struct experiment *thin,
+                               const struct recipe *recipe, const struct derive_request *request,
+                               struct error *e)
+{
+    return derive_points(engine, thin, NULL, recipe, request, e);
+}
+
+static enum status reference_derive(struct plan *plan, const struct recipe *recipe,
+                                    const struct derive_request *request, struct error *e)
 {
     const struct experiment *x = moved_to(&plan->moved, recipe);
-    const bool spread = plan->footprint && plan->footprint->is_seen;
-    const int64_t rows = experiment_rows(x);
-    struct reference_scene s;
-    enum status status = reference_scene_open(&s, x, recipe, e);
+    bool smears;
+    const enum status status = smear_frame_smears(x, recipe, &smears, e);
     if (status)
         return status;
-    struct share_list *lists = shares_open((size_t)rows);
+    return smears ? smear_derive(x, plan->footprint, plan->threads, recipe, derive_thin, plan,
+                                 request, e)
+                  : derive_points(plan, x, plan->footprint, recipe, request, e);
+}
+
+/* Appends the shares of the pixels of each row to lists[experiment_rows(x)]. */
+static enum status share_rows(const struct plan *plan, const struct experiment *x,
+                              const struct recipe *recipe, struct share_list *lists,
+                              struct error *e)
+{
+    struct reference_scene s;
+    const enum status status = reference_scene_open(&s, x, recipe, e);
+    if (status)
+        return status;
     int64_t first = 0;
     for (size_t i = 0; i < x->npanels; i++) {
         const struct panel *p = &x->panels[i];
@@ -660,17 +675,45 @@ static enum status reference_reflections(struct plan *plan, const struct recipe 
             share_row(&s, p, slow, &lists[first + slow]);
         first += p->slow_pixels;
     }
+    reference_scene_close(&s);
+    return STATUS_OK;
+}
+
+/* Lists the shares of a thin image, see smear_shares.h. */
+static enum status share_thin(void *engine, const struct experiment *thin,
+                              const struct recipe *recipe, struct share_list *lists,
+                              struct error *e)
+{
+    return share_rows(engine, thin, recipe, lists, e);
+}
+
+static enum status reference_reflections(struct plan *plan, const struct recipe *recipe,
+                                         const float *pixels,
+                                         const struct reflections_wanted *wanted,
+                                         struct reflection_table *table, struct error *e)
+{
+    const struct experiment *x = moved_to(&plan->moved, recipe);
+    const bool spread = plan->footprint && plan->footprint->is_seen;
+    const size_t rows = (size_t)experiment_rows(x);
+    bool smears;
+    enum status status = smear_frame_smears(x, recipe, &smears, e);
+    if (!status && smears)
+        return smear_reflections(x, plan->footprint, plan->threads, recipe, share_thin, plan,
+                                 pixels, wanted, table, e);
+    struct share_list *lists = shares_open(rows);
+    if (!status)
+        status = share_rows(plan, x, recipe, lists, e);
     const struct shares shares = {.x = x,
                                   .recipe = recipe,
                                   .footprint = spread ? plan->footprint : NULL,
                                   .pixels = pixels,
                                   .lists = lists,
-                                  .nlists = (size_t)rows,
+                                  .nlists = rows,
                                   .threads = plan->threads};
-    shares_table(&shares, wanted, table);
-    shares_free(lists, (size_t)rows);
-    reference_scene_close(&s);
-    return STATUS_OK;
+    if (!status)
+        shares_table(&shares, wanted, table);
+    shares_free(lists, rows);
+    return status;
 }
 
 static void replay(const struct reference_scene *s, const struct panel *p, int64_t fast,

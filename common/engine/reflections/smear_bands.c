@@ -178,18 +178,22 @@ enum status smear_bands_refuse(const struct smear_bands *b, const struct experim
     return status;
 }
 
-enum status smear_check_wavelengths(const struct experiment *x, const struct recipe *r,
-                                    struct error *e)
+enum status smear_frame_smears(const struct experiment *x, const struct recipe *r, bool *smears,
+                               struct error *e)
 {
-    bool differ;
-    enum status s = sensor_waves_differ(x, r, &differ, e);
-    if (!s && differ)
-        s = error_set(e, STATUS_INPUT,
-                      "--sensor=smear: the sensor absorbs each wavelength differently; expected "
-                      "wavelengths within %g %% of the beam's. Give bragg-geometry "
-                      "--sensor=layers",
-                      100.0 * SENSOR_WAVE_NEAR);
-    return s;
+    bool differ = false;
+    *smears = x->sampling.smears;
+    enum status s = *smears ? sensor_waves_differ(x, r, &differ, e) : STATUS_OK;
+    if (s || !differ)
+        return s;
+    *smears = !smear_has_layers(x);
+    return *smears
+               ? error_set(e, STATUS_INPUT,
+                           "--sensor=smear: the sensor absorbs each wavelength differently; "
+                           "expected wavelengths within %g %% of the beam's. Give bragg-geometry "
+                           "--sensor=layers",
+                           100.0 * SENSOR_WAVE_NEAR)
+               : STATUS_OK;
 }
 
 /* ---- taps ----------------------------------------------------------------------------------- */

@@ -61,9 +61,11 @@ enum status smear_bands_refuse(const struct smear_bands *b, const struct experim
                                const struct recipe *r, const float *thin, enum status status,
                                struct error *e);
 
-/* Refuses a frame whose wavelengths a sensor absorbs differently. */
-enum status smear_check_wavelengths(const struct experiment *x, const struct recipe *r,
-                                    struct error *e);
+/* Sets *smears to true if the sensor of *x is smeared in a frame.  A frame whose wavelengths the
+ * sensor absorbs differently is divided into layers, if a panel has more than one.  STATUS_INPUT:
+ * there is only one layer; or see sensor_waves_differ. */
+enum status smear_frame_smears(const struct experiment *x, const struct recipe *r, bool *smears,
+                               struct error *e);
 
 /* The taps of the cells of a band. */
 struct smear_cells {

@@ -58,15 +58,16 @@ void smear_frame_destroy(struct smear_frame **s)
 /* Some pixels of a band between two rows of nodes, and the memory of a thread for them. */
 struct tile {
     const struct smear_band *band;
-    const float *thin;            // thin image of the band
-    bool is_signed;               // values below 0 are kept
-    int64_t node[2];              // first node, along fast and slow
-    int64_t begin[2], end[2];     // of the pixels
-    int64_t nodes;                // number of nodes along fast
-    struct smear_kernel *kernel;  // [2][nodes]
-    double *weight;               // of all kernels
-    size_t weights;               // of one kernel, at most
-    int first[2], last[2];        // over all kernels
+    const float *thin;                  // thin image of the band
+    bool is_signed;                     // values below 0 are kept
+    const struct smear_change *change;  // NULL: the smear itself
+    int64_t node[2];                    // first node, along fast and slow
+    int64_t begin[2], end[2];           // of the pixels
+    int64_t nodes;                      // number of nodes along fast
+    struct smear_kernel *kernel;        // [2][nodes]
+    double *weight;                     // of all kernels
+    size_t weights;                     // of one kernel, at most
+    int first[2], last[2];              // over all kernels
     /* Sums of oversample x oversample subpixels that begin at a subpixel.  They are sorted, so that
      * the sums of neighbouring pixels are neighbours: [rows][oversample][columns]. */
     int64_t sum_first[2];  // first subpixel along slow; first pixel along fast
@@ -83,7 +84,11 @@ static void make_kernels(struct tile *t)
         struct smear_kernel *k = &t->kernel[i];
         const int64_t place[2] = {t->node[0] + i % t->nodes, t->node[1] + i / t->nodes};
         k->weight = t->weight + (size_t)i * t->weights;
-        smear_kernel(v, (double[2]){(double)(place[0] * step), (double)(place[1] * step)}, k);
+        const double at[2] = {(double)(place[0] * step), (double)(place[1] * step)};
+        if (t->change)
+            smear_kernel_change(v, t->change, at, k);
+        else
+            smear_kernel(v, at, k);
         for (int axis = 0; axis < 2; axis++) {
             const int last = k->first[axis] + k->count[axis] - 1;
             t->first[axis] = i ? (int)smaller(t->first[axis], k->first[axis]) : k->first[axis];
@@ -172,10 +177,12 @@ static void smear_cell(const struct tile *t, int64_t column, struct smear_tap *t
                     weight, slope, (int)(begin - from), (int)(end - begin), photons);
         }
         float *to = pixels + p->first_pixel + (slow - p->grid_slow) * p->fast_pixels - p->grid_fast;
-        for (int64_t i = begin; i < end; i++)
-            to[i] = pixel_is_computed(p, i - p->grid_fast, slow - p->grid_slow)
-                        ? (t->is_signed ? photons[i - begin] : fmaxf(0.0f, photons[i - begin]))
-                        : 0.0f;
+        for (int64_t i = begin; i < end; i++) {
+            float value = (t->change ? to[i] : 0.0f) + photons[i - begin];
+            if (!pixel_is_computed(p, i - p->grid_fast, slow - p->grid_slow))
+                value = 0.0f;
+            to[i] = t->is_signed ? value : fmaxf(0.0f, value);
+        }
     }
 }
 
@@ -205,20 +212,22 @@ static void tile_close(struct tile *t)
     *t = (struct tile){0};
 }
 
-/* Places the tile with this number, and allocates its memory.  The caller calls tile_close. */
-static void tile_open(struct tile *t, const struct smear_band *b, const float *thin,
-                      const struct tiles *all, int64_t number)
+/* Places the tile with this number, and allocates its memory.  *t has the members `band`, `thin`,
+ * `is_signed` and `change`.  The caller calls tile_close. */
+static void tile_open(struct tile *t, const struct tiles *all, int64_t number)
 {
+    const struct smear_band *b = t->band;
     const int64_t node = b->view.node, n = b->view.oversample;
     const int64_t place[2] = {number % all->count[0], number / all->count[0]};
     const int64_t nodes[2] = {all->nodes, 1};
-    *t = (struct tile){.band = b, .thin = thin, .nodes = all->nodes + 1, .weights = 1};
+    t->nodes = all->nodes + 1;
+    t->weights = 1;
     for (int axis = 0; axis < 2; axis++) {
         t->node[axis] = all->first[axis] + place[axis] * nodes[axis];
         t->begin[axis] = larger(b->begin[axis], t->node[axis] * node);
         t->end[axis] = smaller(b->end[axis], (t->node[axis] + nodes[axis]) * node);
-        t->weights *= (size_t)smear_room(&b->view, axis, (double)(t->node[axis] * node * n),
-                                         (double)((t->node[axis] + nodes[axis]) * node * n));
+        t->weights *= 2 + (size_t)smear_room(&b->view, axis, (double)(t->node[axis] * node * n),
+                                             (double)((t->node[axis] + nodes[axis]) * node * n));
     }
     t->kernel = mem_array((size_t)(2 * t->nodes), sizeof *t->kernel);
     t->weight = mem_array((size_t)(2 * t->nodes) * t->weights, sizeof *t->weight);
@@ -229,30 +238,41 @@ static void tile_open(struct tile *t, const struct smear_band *b, const float *t
     t->down = mem_array((size_t)(2 * (t->columns + 1) * n), sizeof *t->down);
 }
 
-/* Computes the pixels of a tile. */
-static void smear_tile(const struct smear_band *b, const float *thin, bool is_signed,
-                       const struct tiles *all, int64_t number, float *pixels)
+/* Computes the pixels of a tile, which has the members that tile_open needs. */
+static void smear_tile(struct tile t, const struct tiles *all, int64_t number, float *pixels)
 {
-    struct tile t;
-    tile_open(&t, b, thin, all, number);
-    t.is_signed = is_signed;
+    tile_open(&t, all, number);
     const size_t most = (size_t)(t.last[0] - t.first[0] + 1) * (size_t)(t.last[1] - t.first[1] + 1);
     struct smear_tap *taps = mem_array(most + 1, sizeof *taps);
     make_sums(&t);
     for (int64_t i = 0; i < all->nodes; i++)
-        if ((t.node[0] + i) * b->view.node < t.end[0])
+        if ((t.node[0] + i) * t.band->view.node < t.end[0])
             smear_cell(&t, i, taps, pixels);
     mem_free(taps);
     tile_close(&t);
 }
 
+static void smear_tiles(const struct tile *like, int threads, float *pixels)
+{
+    const struct tiles all = tiles_of(like->band);
+#pragma omp parallel for schedule(dynamic) num_threads(threads)
+    for (int64_t i = 0; i < all.count[0] * all.count[1]; i++)
+        smear_tile(*like, &all, i, pixels);
+}
+
 void smear_band_add(const struct smear_band *b, const float *thin, bool is_signed, int threads,
                     float *pixels)
 {
-    const struct tiles all = tiles_of(b);
-#pragma omp parallel for schedule(dynamic) num_threads(threads)
-    for (int64_t i = 0; i < all.count[0] * all.count[1]; i++)
-        smear_tile(b, thin + b->offset, is_signed, &all, i, pixels);
+    const struct tile like = {.band = b, .thin = thin + b->offset, .is_signed = is_signed};
+    smear_tiles(&like, threads, pixels);
+}
+
+void smear_band_change(const struct smear_band *b, const struct smear_change *change,
+                       const float *thin, int threads, float *pixels)
+{
+    const struct tile like = {
+        .band = b, .thin = thin + b->offset, .is_signed = true, .change = change};
+    smear_tiles(&like, threads, pixels);
 }
 
 /* ---- a frame -------------------------------------------------------------------------------- */
@@ -286,10 +306,7 @@ enum status smear_frame_run(struct smear_frame *s, const struct experiment *x,
                             atomic_uint_fast64_t *rows, struct error *e)
 {
     struct frame f = {s, x, r, thin, engine, pixels, rows};
-    enum status status = smear_check_wavelengths(x, r, e);
-    if (status)
-        return status;
     memset(pixels, 0, (size_t)experiment_pixels(x) * sizeof *pixels);
-    status = smear_bands_each(&s->bands, x, run_bands, &f, e);
+    const enum status status = smear_bands_each(&s->bands, x, run_bands, &f, e);
     return status ? status : photons_check(x, r->id, pixels, e);
 }

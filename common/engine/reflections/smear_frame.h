@@ -17,6 +17,7 @@
 #include "model/recipe.h"
 
 struct smear_band;
+struct smear_change;
 struct smear_frame;
 
 /* Computes the photons of a thin image into pixels[experiment_pixels(thin)].  `thin` is the
@@ -32,9 +33,8 @@ enum status smear_frame_create(struct smear_frame **s, const struct experiment *
 
 /* Computes the photons of a frame into pixels[experiment_pixels(x)], with `thin` for the thin
  * image.  *x is the experiment with the detector at its position in the frame.  Adds finished rows
- * to *rows (NULL: not counted).  The bytes are the same for any number of threads.  STATUS_INPUT: a
- * sensor absorbs the wavelengths of the frame differently, photons that are not finite, or what
- * `thin` refuses. */
+ * to *rows (NULL: not counted).  The bytes are the same for any number of threads.  STATUS_INPUT:
+ * photons that are not finite, or what `thin` refuses. */
 enum status smear_frame_run(struct smear_frame *s, const struct experiment *x,
                             const struct recipe *r, smear_thin *thin, void *engine, float *pixels,
                             atomic_uint_fast64_t *rows, struct error *e);
@@ -43,6 +43,11 @@ enum status smear_frame_run(struct smear_frame *s, const struct experiment *x,
  * `thin` is a derivative.  Otherwise sums below 0 become 0. */
 void smear_band_add(const struct smear_band *b, const float *thin, bool is_signed, int threads,
                     float *pixels);
+
+/* Adds to the pixels how much the smear of thin[] changes with the panel.  Rays move by less than a
+ * subpixel more in the changed panels. */
+void smear_band_change(const struct smear_band *b, const struct smear_change *change,
+                       const float *thin, int threads, float *pixels);
 
 /* Frees *s and sets the pointer to NULL. */
 void smear_frame_destroy(struct smear_frame **s);

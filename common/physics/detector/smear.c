@@ -47,9 +47,31 @@ enum status smear_check_experiment(const struct experiment *x, struct error *e)
     return status;
 }
 
+void smear_choose(const struct detector_request *d, double wanted, struct experiment *x)
+{
+    bool smears = d->may_smear && x->physics == PHYSICS_PHYSICAL && d->thickness.count <= 0 &&
+                  d->thickness.step == 0.0 && smear_has_layers(x) &&
+                  x->sampling.oversample >= wanted;
+    struct smear s;
+    CRYSTAL_SHAPES_ARE(4);
+    for (size_t i = 0; i < x->ncrystals && smears; i++)
+        smears = x->crystals[i].shape != SHAPE_TOPHAT;
+    for (size_t i = 0; i < x->npanels && smears; i++)
+        smears = !x->panels[i].curved && !smear_open(&s, x, &x->panels[i], NULL);
+    x->sampling.smears = x->sampling.smears || smears;
+}
+
+bool smear_has_layers(const struct experiment *x)
+{
+    int most = 1;
+    for (size_t i = 0; i < x->npanels; i++)
+        most = x->panels[i].layers > most ? x->panels[i].layers : most;
+    return most > 1;
+}
+
 enum status smear_refuse(const struct experiment *x, const char *name, struct error *e)
 {
-    return x->sampling.smears
+    return x->sampling.smears && !smear_has_layers(x)
                ? error_set(e, STATUS_INPUT,
                            "%s not support --sensor=smear. Give bragg-geometry --sensor=layers",
                            name)
@@ -96,22 +118,34 @@ static int node_of(const struct smear *s)
     return node;
 }
 
+/* Returns false as find_foot. */
+static bool view(struct smear *s, const struct panel *p, int oversample)
+{
+    *s = (struct smear){.panel = p, .oversample = oversample};
+    const bool in_front = find_foot(s);
+    if (p->thickness_m > 0.0)
+        s->thickness_m = fmin(p->thickness_m, STOPPED / p->absorption_1_m);
+    s->deepest = s->thickness_m / (s->distance_m + s->thickness_m);
+    s->node = node_of(s);
+    return in_front;
+}
+
+void smear_view(struct smear *s, const struct panel *p, int oversample)
+{
+    (void)view(s, p, oversample);
+}
+
 enum status smear_open(struct smear *s, const struct experiment *x, const struct panel *p,
                        struct error *e)
 {
     const int64_t grid[2] = {p->grid_fast, p->grid_slow};
     const int64_t pixels[2] = {p->fast_pixels, p->slow_pixels};
     double most = 0.0;
-    *s = (struct smear){.panel = p, .oversample = x->sampling.oversample};
-    if (!find_foot(s))
+    if (!view(s, p, x->sampling.oversample))
         return error_set(e, STATUS_INPUT,
                          "--sensor=smear: the sample is behind panel %d (got a distance of %g mm); "
                          "expected a distance above 0",
                          (int)(p - x->panels), m_to_mm(s->distance_m));
-    if (p->thickness_m > 0.0)
-        s->thickness_m = fmin(p->thickness_m, STOPPED / p->absorption_1_m);
-    s->deepest = s->thickness_m / (s->distance_m + s->thickness_m);
-    s->node = node_of(s);
     for (int axis = 0; axis < 2; axis++)
         for (int end = 0; end < 2; end++) {
             const int64_t at = end ? grid[axis] + pixels[axis] + s->node : grid[axis] - s->node;
@@ -125,12 +159,40 @@ enum status smear_open(struct smear *s, const struct experiment *x, const struct
                      most, (int)(p - x->panels), SMEAR_WIDEST);
 }
 
-/* Sets the rectangle of subpixels from which a ray that moves by `by` comes, and clears it. */
-static void clear_kernel(struct smear_kernel *k, const double by[2])
+/* The ray to a place in front of a panel: how far it is from the foot of the normal, and how far it
+ * moves in the sensor, in subpixels. */
+struct ray {
+    double from_foot[2], end[2];
+};
+
+static struct ray ray_to(const struct smear *s, const double at[2])
+{
+    struct ray r;
+    for (int axis = 0; axis < 2; axis++) {
+        r.from_foot[axis] = at[axis] - s->foot[axis];
+        r.end[axis] = s->deepest * r.from_foot[axis];
+    }
+    return r;
+}
+
+/* Returns the number of parts into which the sensor is divided for a ray. */
+static int parts_of(const struct ray *r)
+{
+    const double farthest = fmax(fabs(r->end[0]), fabs(r->end[1]));
+    return (int)fmax(SMEAR_PARTS_LEAST, ceil(SMEAR_PARTS_STEP * farthest));
+}
+
+/* Sets the rectangle of subpixels from which two rays come that move by `one` and by `other`, and
+ * clears it. */
+static void clear_kernel(struct smear_kernel *k, const double one[2], const double other[2])
 {
     for (int axis = 0; axis < 2; axis++) {
-        k->first[axis] = (by[axis] > 0.0 ? (int)floor(-by[axis]) : 0) - 1;
-        k->count[axis] = (int)fabs(by[axis]) + 5;
+        const int first[2] = {(one[axis] > 0.0 ? (int)floor(-one[axis]) : 0) - 1,
+                              (other[axis] > 0.0 ? (int)floor(-other[axis]) : 0) - 1};
+        const int end[2] = {first[0] + (int)fabs(one[axis]) + 5,
+                            first[1] + (int)fabs(other[axis]) + 5};
+        k->first[axis] = first[0] < first[1] ? first[0] : first[1];
+        k->count[axis] = (end[0] > end[1] ? end[0] : end[1]) - k->first[axis];
     }
     memset(k->weight, 0, (size_t)k->count[0] * (size_t)k->count[1] * sizeof *k->weight);
 }
@@ -181,23 +243,18 @@ static double solid_angle_ratio(const struct smear *s, double depth_m)
     return nearer * nearer * (s->panel->point_pixel ? 1.0 : nearer);
 }
 
-void smear_kernel(const struct smear *s, const double at[2], struct smear_kernel *k)
+/* Adds the kernel of a ray, times `factor`. */
+static void add_kernel(const struct smear *s, const struct ray *r, int parts, double factor,
+                       struct smear_kernel *k)
 {
     const double edge_m = s->panel->pixel_m / s->oversample;
-    double from_foot[2], from_foot_m[2], end[2];
-    for (int axis = 0; axis < 2; axis++) {
-        from_foot[axis] = at[axis] - s->foot[axis];
-        from_foot_m[axis] = from_foot[axis] * edge_m;
-        end[axis] = s->deepest * from_foot[axis];
-    }
-    clear_kernel(k, end);
-    const double area = s->panel->point_pixel ? 1.0 / ((double)s->oversample * s->oversample) : 1.0;
+    const double from_foot_m[2] = {r->from_foot[0] * edge_m, r->from_foot[1] * edge_m};
+    const double area =
+        factor * (s->panel->point_pixel ? 1.0 / ((double)s->oversample * s->oversample) : 1.0);
     if (!(s->thickness_m > 0.0)) {
         add_weight(k, (double[2]){0.0, 0.0}, area);
         return;
     }
-    const double farthest = fmax(fabs(end[0]), fabs(end[1]));
-    const int parts = (int)fmax(SMEAR_PARTS_LEAST, ceil(SMEAR_PARTS_STEP * farthest));
     const double part_m = s->thickness_m / parts;
     for (int i = 0; i < parts; i++) {
         const double cosine = cosine_of(s, from_foot_m, (i + 0.5) * part_m);
@@ -208,7 +265,25 @@ void smear_kernel(const struct smear *s, const double at[2], struct smear_kernel
         const double share = x < 1e-3 ? 0.5 - x / 12.0 : 1.0 / x - left / (1.0 - left);
         const double depth_m = (i + share) * part_m;
         const double moved = depth_m / (s->distance_m + depth_m);
-        const double by[2] = {moved * from_foot[0], moved * from_foot[1]};
+        const double by[2] = {moved * r->from_foot[0], moved * r->from_foot[1]};
         add_weight(k, by, area * stopped * solid_angle_ratio(s, depth_m));
     }
+}
+
+void smear_kernel(const struct smear *s, const double at[2], struct smear_kernel *k)
+{
+    const struct ray r = ray_to(s, at);
+    clear_kernel(k, r.end, r.end);
+    add_kernel(s, &r, parts_of(&r), 1.0, k);
+}
+
+void smear_kernel_change(const struct smear *s, const struct smear_change *change,
+                         const double at[2], struct smear_kernel *k)
+{
+    const struct ray here = ray_to(s, at);
+    const struct ray before = ray_to(&change->before, at), after = ray_to(&change->after, at);
+    const int parts = parts_of(&here);
+    clear_kernel(k, before.end, after.end);
+    add_kernel(&change->before, &before, parts, -change->factor, k);
+    add_kernel(&change->after, &after, parts, change->factor, k);
 }

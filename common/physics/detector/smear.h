@@ -48,19 +48,33 @@ struct smear_kernel {
 enum status smear_check(const struct detector_request *d, const struct experiment *x,
                         struct error *e);
 
+/* Sets sampling.smears of a complete experiment, whose panels have the layers of sensor_divide, if
+ * the request leaves the choice.  The sensor is smeared if the request has no number of layers, a
+ * panel needs more than one, panels are flat and face the sample, spots have no sharp edges and are
+ * at least three subpixels wide (`wanted` subpixels along the edge of a pixel), and the image is
+ * not faithful. */
+void smear_choose(const struct detector_request *d, double wanted, struct experiment *x);
+
 /* Checks a complete experiment; does nothing if its sensor is not smeared.  STATUS_INPUT: the spots
  * of a crystal have sharp edges (TOPHAT), between which no weights can interpolate, or smear_open
  * refuses a panel. */
 enum status smear_check_experiment(const struct experiment *x, struct error *e);
 
-/* Returns STATUS_INPUT if the sensor of *x is smeared, which `name` ("derivatives do") cannot
- * compute. */
+/* Returns true if a panel has more than one layer.  If its sensor is smeared, the layers are for
+ * frames and requests that cannot be smeared. */
+bool smear_has_layers(const struct experiment *x);
+
+/* Returns STATUS_INPUT if the sensor of *x is smeared and has no layers, which `name` ("derivatives
+ * do") cannot compute. */
 enum status smear_refuse(const struct experiment *x, const char *name, struct error *e);
 
 /* Sets *s for a flat panel, which must outlive it.  STATUS_INPUT: the sample is not in front of the
  * panel, or a ray to the panel moves by more than SMEAR_WIDEST subpixels. */
 enum status smear_open(struct smear *s, const struct experiment *x, const struct panel *p,
                        struct error *e);
+
+/* Sets *s like smear_open, for a panel that differs a little from one that smear_open accepted. */
+void smear_view(struct smear *s, const struct panel *p, int oversample);
 
 /* Returns the place, along axis 0 (fast) or 1 (slow), where the ray to place `at` at the back of
  * the sensor meets the front. */
@@ -75,6 +89,19 @@ static inline double smear_front(const struct smear *s, int axis, double at)
  * of a pixel at the depth where they stop and at the front; it has the same bits on all machines.
  */
 void smear_kernel(const struct smear *s, const double at[2], struct smear_kernel *k);
+
+/* A change of a panel: the same panel a little before and after it. */
+struct smear_change {
+    struct smear before, after;
+    double factor;  // on the difference of their weights
+};
+
+/* Computes how the kernel of smear_kernel changes: the weights after the change less those before,
+ * times the factor.  k->weight must have room for two more weights along each axis than smear_room
+ * returns.  Both kernels divide the sensor into as many parts as that of *s does, and both
+ * changed panels are so near to *s that rays move by less than a subpixel more. */
+void smear_kernel_change(const struct smear *s, const struct smear_change *change,
+                         const double at[2], struct smear_kernel *k);
 
 /* Returns the largest number of weights, along axis 0 or 1, of a kernel at a place between `low`
  * and `high`. */
