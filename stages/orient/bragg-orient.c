@@ -789,6 +789,9 @@ static enum status orient_begin(void *state, struct experiment *x, struct error 
 {
     struct orient *o = state;
     struct orient_options *p = &o->options;
+    const enum status usable = orient_check_probe(p, x->probe, e);
+    if (usable)
+        return usable;
     o->experiment = x;
     x->detector_moves = shift_moves(&o->shift) || p->gate_z;
     x->sample_moves = p->mesh.crystals || p->sites;
