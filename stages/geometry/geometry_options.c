@@ -218,7 +218,7 @@ const struct opt geometry_table[] = {
     FLAG("no-polarization", "Set the polarization factor to 1 everywhere", BEAM(no_polarization),
          OPT_BYTES),
     POSITIVE("fluence", "PH/M2",
-             "Photons per square metre and frame (1e25; electrons: 1e18; neutrons: 1e16)",
+             "Photons per square metre and frame; electrons have 1e18, neutrons 1e16",
              BEAM(fluence_ph_m2), 1e60, .excludes = "flux", .usual = "1e25"),
     POSITIVE("flux", "PH/S", "Photons per second, instead of --fluence", BEAM(flux_ph_s), 1e60,
              .first = true),
