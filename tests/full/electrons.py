@@ -1,7 +1,6 @@
 """Figures of frames of electrons, for electrons.t: each command prints one line.
 
 rotation TABLE   photons of whole reflections of silicon / kinematic formula: mean, rms, largest distance in px, number
-merged MTZ MODEL SOLVENT   R(F) and correlation of intensities of merged data against F_e of gemmi
 lists EXPT   wavelength and probe of the beam of a list, as DIALS reads it
 """
 import re
@@ -10,7 +9,6 @@ import sys
 
 import numpy as np
 
-RADIUS_A = 2.8179403227e-5
 HC_EV_A, REST_EV = 12398.41984, 510998.95
 VOLTAGE, EDGE_A, CELLS, OSC_DEG, FLUENCE = 2e5, 5.431, 60, 24.0, 1e24
 DISTANCE_M, PIXEL_M, PIXELS = 0.5, 55e-6, 512
@@ -61,21 +59,6 @@ def rotation(path):
     print('%.6f %.6f %.3f %d' % (ratios.mean(), ratios.std(), max(places), len(ratios)))
 
 
-def merged(path, model, solvent):
-    """Runs in DIALS's Python, which reads MTZ files."""
-    from iotbx import mtz
-    subprocess.run(['gemmi', 'sfcalc', '--for=electron', '--wavelength=0', '--dmin=1.1', '--ksolv=' + solvent, '--bsolv=46', '--to-mtz=own.mtz', model],
-                   capture_output=True, check=True)
-    means = [a for a in mtz.object(path).as_miller_arrays() if a.is_xray_intensity_array() and not a.anomalous_flag()][0]
-    own = [a for a in mtz.object('own.mtz').as_miller_arrays() if a.is_complex_array()][0].amplitudes()
-    means = means.map_to_asu().select(means.data() > 3 * means.sigmas())
-    means, own = means.common_sets(own.map_to_asu(), assert_is_similar_symmetry=False)
-    I, F = np.array(means.data()), np.array(own.data())
-    amplitude = np.sqrt(I)
-    scale = (amplitude * F).sum() / (amplitude**2).sum()
-    print('%.5f %.6f %d' % (np.abs(scale * amplitude - F).sum() / F.sum(), np.corrcoef(I, F**2)[0, 1], len(F)))
-
-
 def lists(path):
     from dxtbx.model.experiment_list import ExperimentListFactory
     beam = ExperimentListFactory.from_json_file(path, check_format=False)[0].beam
@@ -83,4 +66,4 @@ def lists(path):
     print('%.7f %s' % (beam.get_wavelength(), probe))
 
 
-{'rotation': rotation, 'merged': merged, 'lists': lists}[sys.argv[1]](*sys.argv[2:])
+{'rotation': rotation, 'lists': lists}[sys.argv[1]](*sys.argv[2:])
