@@ -28,7 +28,7 @@ struct opt_number {
 
 /* --- units: 120mm, 12.4keV, 0.1deg ---------------------------------------- */
 
-enum kind { LENGTH, ANGLE, ENERGY, TIME, RATE, FLUX, FLUENCE, SHARE, PIXELS };
+enum kind { LENGTH, ANGLE, ENERGY, TIME, RATE, FLUX, FLUENCE, SHARE, PIXELS, VOLTAGE };
 
 /* Units of options.  One unit is 10^ten * more times the first unit of its kind. */
 static const struct unit {
@@ -45,7 +45,7 @@ static const struct unit {
     {"Hz", RATE, 0, 1},       {"kHz", RATE, 3, 1},       {"ph/s", FLUX, 0, 1},
     {"ph/m2", FLUENCE, 0, 1}, {"ph/mm2", FLUENCE, 6, 1}, {"ph/um2", FLUENCE, 12, 1},
     {"percent", SHARE, 0, 1}, {"%", SHARE, 0, 1},        {"px", PIXELS, 0, 1},
-    {"pixels", PIXELS, 0, 1},
+    {"pixels", PIXELS, 0, 1}, {"V", VOLTAGE, 0, 1},      {"kV", VOLTAGE, 3, 1},
 };
 
 enum { UNITS = sizeof units / sizeof *units };

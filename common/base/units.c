@@ -28,6 +28,8 @@ double to_si(enum si unit, double typed)
         return percent_to_fraction(typed);
     case SI_EV:
         return ev_to_m(typed);
+    case SI_VOLT:
+        return volt_to_m(typed);
     case SI_PER_UM:
         return 1.0 / um_to_m(typed);
     case SI_SAME:
@@ -40,6 +42,8 @@ double from_si(enum si unit, double value)
 {
     if (unit == SI_SAME)
         return value;
+    if (unit == SI_VOLT)
+        return m_to_volt(value);
     const double one = to_si(unit, 1.0);
     return unit == SI_EV || unit == SI_PER_UM ? one / value : value / one;
 }

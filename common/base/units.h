@@ -66,6 +66,24 @@ static inline double m_to_ev(double m)
     return 12398.42 / m_to_angstrom(m);
 }
 
+/* Planck's constant times the speed of light, and the energy of an electron at rest, for the
+ * wavelength of an electron that a voltage V has accelerated: h/sqrt(2 m e V (1 + e V/(2 m c^2))).
+ */
+#define ELECTRON_HC_EV_A 12398.41984332
+#define ELECTRON_REST_EV 510998.95069
+
+static inline double volt_to_m(double V)
+{
+    return ELECTRON_HC_EV_A / sqrt(V * (V + 2.0 * ELECTRON_REST_EV)) / 1.0e10;
+}
+static inline double m_to_volt(double m)
+{
+    const double momentum_eV = ELECTRON_HC_EV_A / m_to_angstrom(m);  // times c
+    return momentum_eV * momentum_eV /
+           (sqrt(momentum_eV * momentum_eV + ELECTRON_REST_EV * ELECTRON_REST_EV) +
+            ELECTRON_REST_EV);
+}
+
 /* Conversions of a typed value into SI units.  MICRO and TENTH_NM are the same units as UM and
  * ANGSTROM, but the result differs in the last bit, as in nanoBragg. */
 enum si {
@@ -78,7 +96,8 @@ enum si {
     SI_DEG,
     SI_MRAD,
     SI_PERCENT,
-    SI_EV,      // eV to a wavelength in m
+    SI_EV,      // eV of a photon to a wavelength in m
+    SI_VOLT,    // accelerating voltage of an electron to a wavelength in m
     SI_PER_UM,  // a depth in um to its reciprocal in 1/m
 };
 

@@ -50,7 +50,7 @@ static void crystfel_describe(const struct content_options *o, const struct expe
     delivery_text(d, "event_id", d->id_text);
     delivery_real(d, "timestamp", (double)d->time_ns / 1e9);
     delivery_text(d, "source", o->source);
-    delivery_real(d, "beam_energy", m_to_ev(d->beam.mean_m));
+    delivery_real(d, "beam_energy", probe_energy_eV(x->probe, d->beam.mean_m));
     delivery_real(d, "detector_distance", m_to_mm(x->panels[0].distance_m));
     delivery_truth(d, x, &f->recipe);
     if (o->truth)

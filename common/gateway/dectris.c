@@ -80,7 +80,7 @@ enum status dectris_describe(struct dectris_setup *d, const struct content_optio
     d->dtype = delivery_dtype(f->image.type);
     d->bits = 8 * (unsigned)pixel_size(f->image.type);
     d->wavelength_A = m_to_angstrom(wavelength_m);
-    d->energy_eV = m_to_ev(wavelength_m);
+    d->energy_eV = probe_energy_eV(x->probe, wavelength_m);
     d->nchannels = o->nthresholds ? (size_t)o->nthresholds : 1;
     for (size_t i = 0; i < d->nchannels; i++)
         d->threshold_eV[i] = o->nthresholds ? o->threshold_eV[i] : d->energy_eV / 2;
@@ -141,7 +141,8 @@ enum status dectris_counts(const struct content_options *o, const struct deliver
                            size_t channel, bool *counted, struct error *e)
 {
     const double threshold_eV = o->nthresholds ? o->threshold_eV[channel] : 0;
-    const double low_eV = m_to_ev(d->beam.longest_m), high_eV = m_to_ev(d->beam.shortest_m);
+    const double low_eV = probe_energy_eV(d->probe, d->beam.longest_m),
+                 high_eV = probe_energy_eV(d->probe, d->beam.shortest_m);
     *counted = threshold_eV < low_eV;
     if (*counted || threshold_eV >= high_eV)
         return STATUS_OK;

@@ -89,6 +89,7 @@ enum status delivery_start(struct delivery *d, const char *key, const struct exp
     d->shape[d->ndims++] = tiles * (size_t)first->slow_pixels;
     d->shape[d->ndims++] = (size_t)first->fast_pixels;
     d->beam = incident_beam(x, &f->recipe);
+    d->probe = x->probe;
     d->type = f->image.type;
     d->pixels = f->image.pixels;
     d->pixel_bytes = f->image.count * pixel_size(f->image.type);

@@ -63,6 +63,7 @@ struct delivery {
     bool has_train;    // the pulse has a train number
     int64_t train;     // train number, if `has_train`
     struct incident beam;
+    enum probe probe;  // particles of the beam
     size_t
         nvalues;  // if it exceeds DELIVERY_VALUES_MAX, values are missing, and delivery_check fails
     struct value values[DELIVERY_VALUES_MAX];

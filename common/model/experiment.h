@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "model/probe.h"
+
 /*
  * Pulse numbers of free-electron lasers.  Each frame takes one pulse, and its numbers are pure
  * functions of the frame number:
@@ -221,6 +223,8 @@ enum mask_reason { REASON_DEAD = 1, REASON_NOISY = 2, REASON_SHADOW = 4 };
 
 struct experiment {
     enum physics physics;
+    bool has_probe;  // the beam does not consist of X-rays but of other particles, which all names
+    enum probe probe;  // call photons: `probe` (model/probe.h)
     enum convention convention;
     double spindle[3];  // unit vector of the rotation axis
     double dmin_m;      // resolution cut-off, 0 = none

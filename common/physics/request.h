@@ -120,6 +120,7 @@ struct crystal_request {
     bool blocks;       // they are those of a block, whatever the edges
     double size_m[3];  // > 0: edges of the crystal, from which cells follow where it has no blocks
     enum crystal_shape shape;
+    bool is_star;  // GAUSS whose spots are round in reciprocal space, see cells_of_star
     double fudge;
     enum interpolation interpolate;
     int gauss;  // 1: an ensemble, and what struct crystal says of it
@@ -130,6 +131,7 @@ struct crystal_request {
 
 struct request {
     enum physics physics;
+    enum probe probe;
     struct detector_request detector;
     struct beam_request beam;
     size_t ncrystals;

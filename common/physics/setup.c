@@ -114,6 +114,8 @@ enum status setup_laboratory(const struct request *r, struct experiment *x, stru
 {
     memset(x, 0, sizeof *x);
     x->physics = r->physics;
+    x->probe = r->probe;
+    x->has_probe = r->probe != PROBE_XRAY;
     x->convention = r->detector.convention;
     /* The unit is photons until a later stage changes it. */
     x->gain = 1.0;

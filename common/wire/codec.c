@@ -239,6 +239,8 @@ static const struct field experiment_fields[] = {
     MEMBER(panels, LIST, .table = &panel_table,
            .count_offset = offsetof(struct experiment, npanels)),
     MEMBER(physics, ENUM, .limit = PHYSICS_FAITHFUL),
+    MEMBER(probe, ENUM, .limit = PROBE_NEUTRON, .flags = FIELD_ABSENT,
+           .present_offset = offsetof(struct experiment, has_probe)),
     MEMBER(pulse_ids, MAP, .table = &pulse_table, .flags = FIELD_ABSENT,
            .present_offset = offsetof(struct experiment, has_pulse_ids)),
     GIVEN(readout_adu, 0, has_readout),
@@ -312,6 +314,22 @@ static enum status check_true_panels(struct experiment *x, struct error *e)
     return STATUS_OK;
 }
 
+/* Refuses a beam of other particles than X-rays with properties that only X-rays have. */
+static enum status check_probe(const struct experiment *x, struct error *e)
+{
+    if (!x->has_probe)
+        return STATUS_OK;
+    const char *why = x->probe == PROBE_XRAY             ? "X-rays, which are not stored"
+                      : x->physics == PHYSICS_FAITHFUL   ? "rules of nanoBragg"
+                      : !x->beam.no_polarization         ? "a polarization"
+                      : !(x->beam.harmonic_share == 0.0) ? "a third harmonic"
+                      : x->water_m != 0.0                ? "nanoBragg's water"
+                                                         : NULL;
+    return why ? error_set(e, STATUS_INPUT, "the experiment is corrupt: its beam of %s has %s",
+                           probe_particles(x->probe), why)
+               : STATUS_OK;
+}
+
 enum status codec_experiment_encode(struct experiment *x, struct message *m, struct error *e)
 {
     return fields_encode(&experiment_table, x, false, m, e);
@@ -321,6 +339,7 @@ enum status codec_experiment_decode(struct experiment *x, const struct message *
 {
     enum status s = fields_decode(&experiment_table, x, m, e);
     s = s ? s : codec_check_panels(x, e);
+    s = s ? s : check_probe(x, e);
     return s ? s : check_true_panels(x, e);
 }
 

@@ -94,10 +94,11 @@ class Geometry(TypedDict, total=False):
     polarization: Number
     polarization_fraction: Number
     polarization_vector: Numbers
+    probe: Literal["xray", "electron", "neutron"] | None
     roi: Numbers
     rotate: Numbers
     sensor: Literal["layers", "smear", "auto"] | None
-    shape: Literal["square", "round", "gauss", "tophat"] | None
+    shape: Literal["square", "round", "gauss", "tophat", "star"] | None
     sites: Path
     slow_axis: Numbers
     source_file: Path
@@ -109,6 +110,7 @@ class Geometry(TypedDict, total=False):
     third_harmonic: Number
     twotheta: Number
     twotheta_axis: Numbers
+    voltage: Number
     wavelength: Number
     weights: Literal["ignore", "apply", "override"] | None
     wilson: Number
@@ -441,6 +443,7 @@ class SetOptions(TypedDict, total=False):
     powder_strain: Number
     powder_thickness: Number
     precision: Literal["mixed", "double"] | None
+    probe: Literal["xray", "electron", "neutron"] | None
     psf: Literal["none", "gauss", "fiber", "charge"] | None
     psf_fwhm: Number
     psf_radius: Number
@@ -465,7 +468,7 @@ class SetOptions(TypedDict, total=False):
     sensor: Literal["layers", "smear", "auto"] | None
     separation: Number
     shadow: Path
-    shape: Literal["square", "round", "gauss", "tophat"] | None
+    shape: Literal["square", "round", "gauss", "tophat", "star"] | None
     share_beam: Number
     share_spread: Number
     shares: Numbers
@@ -504,6 +507,7 @@ class SetOptions(TypedDict, total=False):
     unmasked: Flag
     vary: Keys
     vary_file: Path
+    voltage: Number
     water: Number
     wavelength: Number
     wavelength_jitter: Number
@@ -631,6 +635,7 @@ class RecipesOptions(TypedDict, total=False):
     polarization: Number
     polarization_fraction: Number
     polarization_vector: Numbers
+    probe: Literal["xray", "electron", "neutron"] | None
     pulse: Number
     pulse_step: Number
     pump: Text
@@ -648,7 +653,7 @@ class RecipesOptions(TypedDict, total=False):
     seed: Number
     sensor: Literal["layers", "smear", "auto"] | None
     separation: Number
-    shape: Literal["square", "round", "gauss", "tophat"] | None
+    shape: Literal["square", "round", "gauss", "tophat", "star"] | None
     share_beam: Number
     share_spread: Number
     shares: Numbers
@@ -674,6 +679,7 @@ class RecipesOptions(TypedDict, total=False):
     twotheta_axis: Numbers
     vary: Keys
     vary_file: Path
+    voltage: Number
     wavelength: Number
     wavelength_jitter: Number
     weights: Literal["ignore", "apply", "override"] | None

@@ -31,10 +31,12 @@
 #include "physics/background/amorphous.h"
 #include "physics/background/background.h"
 #include "physics/background/background_pixel.h"
+#include "physics/background/electron_water.h"
 #include "physics/beam/beam.h"
 #include "physics/detector/pixel.h"
 #include "stage/stage.h"
 #include "stages/shared/engines.h"
+#include "stages/shared/probe_rules.h"
 
 enum { MATERIALS_MAX = 5 };
 
@@ -176,6 +178,22 @@ static const struct opt background_options[] = {
     OPT_END(struct background, given),
 };
 
+/* Refuses options that have tables for X-rays only.  --water has one for electrons. */
+static enum status check_probe(const struct background *o, enum probe probe, struct error *e)
+{
+    static const struct probe_rule rules[] = {
+        {"air", "its table is for X-rays"},
+        {"ice", "its table is for X-rays"},
+        {"streak", "is that of an X-ray laser"},
+        {NULL, NULL},
+    };
+    static const struct probe_rule water[] = {{"water", "its table is for X-rays and electrons"},
+                                              {NULL, NULL}};
+    const enum status s =
+        probe == PROBE_NEUTRON ? probe_refuse(probe, water, background_options, o, e) : STATUS_OK;
+    return s ? s : probe_refuse(probe, rules, background_options, o, e);
+}
+
 /* Adds a material with a table of F. The names of the arguments give their units. */
 static enum status add_material(struct background *o, const double *stol_1_m, const double *F,
                                 size_t rows, double thickness_m, double density_g_cm3,
@@ -205,6 +223,17 @@ static enum status add_shipped(struct background *o, double (*value)(double), do
     shipped_table(value, stol, F);
     o->nliquid++;
     return add_material(o, stol, F, WATER_TABLE_ROWS, thickness_m, density_g_cm3, molar_mass, e);
+}
+
+/* Replaces the table of water, which is the first material, by that for electrons. */
+static enum status use_electrons(struct background *o, const struct experiment *x, struct error *e)
+{
+    double stol[ELECTRON_WATER_ROWS], F[ELECTRON_WATER_ROWS];
+    electron_water_table(x->beam.wavelength_m, stol, F);
+    for (int i = 0; i < ELECTRON_WATER_ROWS; i++)
+        stol[i] *= 1e10;
+    amorphous_free(&o->materials[0].table);
+    return amorphous_make(&o->materials[0].table, stol, F, ELECTRON_WATER_ROWS, true, e);
 }
 
 /* Adds the material of --stol. */
@@ -357,7 +386,9 @@ static enum status add_powder(struct background *o, const struct experiment *x, 
     static const double MOLAR_MASS = 100.0;
     struct powder p = {.crystal_A = o->powder_crystal_A,
                        .strain = o->powder_strain,
-                       .least_1_A = ring_width_1_A(0.0, x)};
+                       .least_1_A = ring_width_1_A(0.0, x),
+                       .probe = x->probe,
+                       .unit = probe_unit_electrons(x->probe, x->beam.wavelength_m)};
     double range_1_m[2];
     see_range(x, x->beam.wavelength_m / (x->beam.harmonic_share > 0 ? HARMONIC_ORDER : 1.0),
               range_1_m);
@@ -555,6 +586,9 @@ static enum status prepare_frames(struct background *o, struct error *e)
 static enum status background_begin(void *state, struct experiment *given, struct error *e)
 {
     struct background *o = state;
+    const enum status usable = check_probe(o, given->probe, e);
+    if (usable)
+        return usable;
     if (!(given->beam.size_m > 0))
         return error_set(
             e, STATUS_INPUT,
@@ -568,7 +602,9 @@ static enum status background_begin(void *state, struct experiment *given, struc
         harmonic_open(&o->harmonic, x);
         moved_open(&o->harmonic_moved, &o->harmonic.x);
     }
-    enum status s = check_tables(o, x, x->beam.sources, x->beam.nsources, e);
+    enum status s =
+        x->probe == PROBE_ELECTRON && o->water_m > 0 ? use_electrons(o, x, e) : STATUS_OK;
+    s = s ? s : check_tables(o, x, x->beam.sources, x->beam.nsources, e);
     if (s || (o->powder && (s = add_powder(o, x, e))) || (o->ice_m > 0 && (s = add_ice(o, x, e))))
         return s;
     for (size_t i = 0; i < o->nmaterials; i++) {

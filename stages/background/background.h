@@ -43,6 +43,8 @@ struct powder {
     double crystal_A;  // size of the crystals
     double strain;     // rms
     double least_1_A;  // smallest width of a ring, 1/A
+    enum probe probe;  // particles of the beam
+    double unit;       // electrons of one unit of F of these particles
 };
 
 /* Sets the rings and the cell of *p to those of a calibrant (lab6, ceo2, si, agbh) or of a model of

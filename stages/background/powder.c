@@ -80,8 +80,9 @@ static enum status write_calibrant(const struct calibrant *c, int file, struct e
 }
 
 /* Computes the structure factors of a calibrant, by way of a temporary file. */
-static enum status read_calibrant(const struct calibrant *c, double dmin_A, struct hkl_table *t,
-                                  double cell_A[3], double cell_rad[3], struct error *e)
+static enum status read_calibrant(const struct calibrant *c, enum probe probe, double dmin_A,
+                                  struct hkl_table *t, double cell_A[3], double cell_rad[3],
+                                  struct error *e)
 {
     const char *folder = getenv("TMPDIR");
     char *path = mem_text("%s/bragg-%s-XXXXXX.cif", folder && *folder ? folder : "/tmp", c->name);
@@ -89,7 +90,7 @@ static enum status read_calibrant(const struct calibrant *c, double dmin_A, stru
     enum status s = file < 0 ? error_errno(e, STATUS_FAILED, "%.400s: cannot make the file", path)
                              : write_calibrant(c, file, e);
     if (!s)
-        s = sfcalc_read(path, dmin_A, dmin_A, 0.0, t, cell_A, cell_rad, e);
+        s = sfcalc_read(path, probe, dmin_A, dmin_A, 0.0, t, cell_A, cell_rad, e);
     if (file >= 0) {
         (void)close(file);
         (void)unlink(path);
@@ -149,7 +150,8 @@ static void collect_rings(struct powder *p, const struct hkl_table *t, const dou
                 if (!(*F != 0.0 && s > 0.0 && s <= most_1_A))
                     continue;
                 p->rings = mem_grow(p->rings, p->nrings, 1, sizeof *p->rings, &room);
-                p->rings[p->nrings++] = (struct powder_ring){s, *F * *F};
+                const double electrons = *F * p->unit;
+                p->rings[p->nrings++] = (struct powder_ring){s, electrons * electrons};
             }
     if (p->nrings)
         qsort(p->rings, p->nrings, sizeof *p->rings, compare_rings);
@@ -174,8 +176,8 @@ enum status powder_read(const char *name, double most_1_A, struct powder *p, cha
                          "--powder=%.400s: neither a calibrant nor a file; expected lab6, ceo2, "
                          "si, agbh or a model of atoms",
                          name);
-    enum status s = c ? read_calibrant(c, dmin_A, &t, cell_A, cell_rad, e)
-                      : sfcalc_read(path, dmin_A, dmin_A, 0.0, &t, cell_A, cell_rad, e);
+    enum status s = c ? read_calibrant(c, p->probe, dmin_A, &t, cell_A, cell_rad, e)
+                      : sfcalc_read(path, p->probe, dmin_A, dmin_A, 0.0, &t, cell_A, cell_rad, e);
     if (!s)
         collect_rings(p, &t, cell_A, cell_rad, most_1_A);
     hkl_free(&t);

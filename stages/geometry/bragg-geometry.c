@@ -59,7 +59,8 @@ static void warn_wavelength(const struct geometry_options *o, const struct exper
     if (geometry_given(o, "energy"))
         (void)snprintf(what, sizeof what, "--energy=%g (%.4g A)", eV, wave_A);
     else if (geometry_given(o, "wavelength"))
-        (void)snprintf(what, sizeof what, "--wavelength=%g (%.4g eV)", wave_A, eV);
+        (void)snprintf(what, sizeof what, "--wavelength=%g (%.4g eV)", wave_A,
+                       probe_energy_eV(x->probe, x->beam.wavelength_m));
     else
         (void)snprintf(what, sizeof what, "the wavelength of %.4g A (%.4g eV)", wave_A, eV);
     if (none)
@@ -384,6 +385,18 @@ static void tell_cell(const struct crystal *c)
                  a[1], a[2], rad_to_deg(angle[0]), rad_to_deg(angle[1]), rad_to_deg(angle[2]));
 }
 
+/* Writes the energy of the beam to text[size], such as "12.4 keV" or "electrons of 200 kV". */
+static void describe_energy(const struct experiment *x, char *text, size_t size)
+{
+    const double eV = probe_energy_eV(x->probe, x->beam.wavelength_m);
+    if (x->probe == PROBE_NEUTRON)
+        (void)snprintf(text, size, "neutrons of %.4g meV", eV * 1000);
+    else if (x->probe == PROBE_ELECTRON)
+        (void)snprintf(text, size, "electrons of %.4g kV", eV / 1000);
+    else
+        (void)snprintf(text, size, "%.4g keV", eV / 1000);
+}
+
 enum { CRYSTALS_TOLD = 4 };  // maximum number of crystals that are printed one by one
 
 /* Prints the experiment: a line about the detector, one for each of the first crystals, and details
@@ -392,21 +405,21 @@ static void summarize(const struct experiment *x)
 {
     const struct panel *p = &x->panels[0];
     double edge_A, corner_A;
-    char panels[32] = "";
+    char panels[32] = "", energy[48];
     if (x->npanels > 1)
         (void)snprintf(panels, sizeof panels, "%zu panels of ", x->npanels);
     geometry_resolution(x, &edge_A, &corner_A);
-    log_line(
-        LOG_TELL,
-        "%s%" PRId64 " x %" PRId64
-        " pixels of %g mm at %g mm, %.4g keV (%.4g A), %.3g A at the edge, %.3g A in the corner",
-        panels, p->fast_pixels, p->slow_pixels, m_to_mm(p->pixel_m), m_to_mm(p->distance_m),
-        m_to_ev(x->beam.wavelength_m) / 1000, m_to_angstrom(x->beam.wavelength_m), edge_A,
-        corner_A);
+    describe_energy(x, energy, sizeof energy);
+    log_line(LOG_TELL,
+             "%s%" PRId64 " x %" PRId64
+             " pixels of %g mm at %g mm, %s (%.4g A), %.3g A at the edge, %.3g A in the corner",
+             panels, p->fast_pixels, p->slow_pixels, m_to_mm(p->pixel_m), m_to_mm(p->distance_m),
+             energy, m_to_angstrom(x->beam.wavelength_m), edge_A, corner_A);
     for (size_t i = 0; i < x->ncrystals && i < CRYSTALS_TOLD; i++)
         tell_cell(&x->crystals[i]);
-    log_line(LOG_INFO, "%zu source%s, %g photons/m^2", x->beam.nsources,
-             x->beam.nsources == 1 ? "" : "s", x->beam.fluence_ph_m2);
+    log_line(LOG_INFO, "%zu source%s, %g %s/m^2", x->beam.nsources,
+             x->beam.nsources == 1 ? "" : "s", x->beam.fluence_ph_m2,
+             x->has_probe ? probe_particles(x->probe) : "photons");
     for (const struct crystal *c = x->crystals; c < x->crystals + x->ncrystals; c++) {
         const double blocks = c->has_blocks ? c->blocks : 1.0;
         log_line(LOG_INFO, "crystal%s%s, %.4g block%s of %g x %g x %g cells, F table %d x %d x %d",
@@ -465,6 +478,8 @@ static enum status make_experiment(struct geometry *g, const struct crystal_opti
         s = finish_panels(o, &panels->layout, mask, x, e);
     if (!s)
         geometry_warn(o, r, x);
+    for (size_t i = 0; i < x->ncrystals && !s; i++)
+        s = geometry_warn_thickness(&list[i].options, x, &x->crystals[i], e);
     geometry_end_misalign(&g->places, x);
     return s;
 }
@@ -517,6 +532,8 @@ static enum status open_geometry(void *state, const char **operands, int noperan
     (void)operands;
     (void)noperands;
     enum status s = geometry_request(&g->options, &r, e);
+    if (!s)
+        s = geometry_set_probe(&g->options, &r, e);
     if (!s)
         s = geometry_misalign_check(&g->options, e);
     if (!s)

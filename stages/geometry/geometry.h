@@ -22,6 +22,7 @@ struct geometry_options {
     int64_t misalign_seed;
     const char *true_geom, *misalign_truth;
     bool overwrite;
+    int shape;                        // index of --shape: an enum crystal_shape, or star
     int panels;                       // index of --panels: 0 is image, 1 is modules
     int sensor;                       // index of --sensor: 0 is layers, 1 is smear, 2 is auto
     int64_t cut[2];                   // number of panels along fast and slow
@@ -193,6 +194,43 @@ enum status geometry_write_misalign(const struct geometry_options *o,
                                     const struct experiment *x, struct error *e);
 
 void geometry_places_free(struct geometry_places *places);
+
+/* --- electrons and neutrons (geometry_probe.c) ------------------------------------------ */
+
+/* Options that set the wavelength. */
+#define GEOMETRY_WAVELENGTH "wavelength|energy|voltage"
+
+/* Limits of the voltage of electrons. */
+#define GEOMETRY_LEAST_V 1e4
+#define GEOMETRY_MOST_V 5e6
+
+/* Sets the defaults of a beam of r->probe: fluence, voltage, no polarization.  STATUS_USAGE: an
+ * option contradicts --probe. */
+enum status geometry_set_probe(const struct geometry_options *o, struct request *r,
+                               struct error *e);
+
+/* Checks the options of one crystal.  STATUS_USAGE: an option contradicts --probe, or there are no
+ * structure factors for the probe. */
+enum status geometry_check_factors(const struct geometry_options *o, struct error *e);
+
+/* Compares the particles that the file `path` names with those of the beam.  STATUS_INPUT: they
+ * differ. */
+enum status geometry_compare_probe(const struct request *r, const char *path, enum probe probe,
+                                   struct error *e);
+
+/* Checks the wavelength of electrons.  Removes a sensor of silicon, whose absorption is known for
+ * X-rays only, so that all other particles are detected.  STATUS_USAGE: --thickness without
+ * --absorption.  STATUS_INPUT: a wavelength that electrons of a microscope do not have. */
+enum status geometry_probe_sensor(const struct geometry_options *o, struct request *r,
+                                  struct error *e);
+
+/* Converts structure factors in the unit of the probe (A, fm) to equivalent electrons. */
+void geometry_scale_factors(const struct experiment *x, struct hkl_table *t);
+
+/* Warns if the crystal is so thick that electrons are scattered several times.  Fails as
+ * molecule_read does. */
+enum status geometry_warn_thickness(const struct geometry_options *o, const struct experiment *x,
+                                    const struct crystal *c, struct error *e);
 
 /* --- crystals; the paths of files are those of the options ------------------------------ */
 

@@ -209,6 +209,37 @@ static enum status check_angles(const double angle[3], struct error *e)
                      angle[0], angle[1], angle[2]);
 }
 
+/* Checks that numbers of cells are whole where the lattice factor needs it. */
+static enum status check_whole(const struct geometry_options *o, const struct crystal_request *c,
+                               struct error *e)
+{
+    for (int i = 0; i < 3 && !c->gauss; i++)
+        if (o->crystal.cells[i] != floor(o->crystal.cells[i]))
+            return error_set(e, STATUS_USAGE,
+                             "--ncells: '%.9g' is not a whole number; expected whole numbers, or "
+                             "--mosaic-model=gauss",
+                             o->crystal.cells[i]);
+    return STATUS_OK;
+}
+
+/* Sets the shape of the spots. */
+static enum status set_shape(const struct geometry_options *o, struct crystal_request *c,
+                             struct error *e)
+{
+    c->is_star = o->shape == CRYSTAL_SHAPES_COUNT;
+    c->shape = c->is_star ? SHAPE_GAUSS : (enum crystal_shape)o->shape;
+    if (c->gauss && !shape_is_gaussian(c->shape))
+        return error_set(e, STATUS_USAGE, "--mosaic-model=gauss needs --shape=gauss or star");
+    if (c->is_star && !c->gauss)
+        return error_set(e, STATUS_USAGE,
+                         "--shape=star needs --mosaic-model=gauss, which computes it in closed "
+                         "form");
+    if (c->is_star && geometry_given(o, "ncells-across"))
+        return error_set(e, STATUS_USAGE,
+                         "--ncells-across contradicts --shape=star, whose spots are round");
+    return STATUS_OK;
+}
+
 enum status geometry_crystal(const struct geometry_options *o, struct crystal_request *c,
                              struct error *e)
 {
@@ -225,9 +256,9 @@ enum status geometry_crystal(const struct geometry_options *o, struct crystal_re
     }
     if (c->has_cell && (s = check_angles(o->cell + 3, e)))
         return s;
-    if (c->gauss && !shape_is_gaussian(c->shape))
-        return error_set(e, STATUS_USAGE, "--mosaic-model=gauss needs --shape=gauss");
-    return STATUS_OK;
+    if ((s = geometry_check_factors(o, e)) || (s = check_whole(o, c, e)))
+        return s;
+    return set_shape(o, c, e);
 }
 
 /* --- orientation matrix and structure factors ------------------------------- */
@@ -395,7 +426,7 @@ static enum status read_model(const struct geometry_options *o, const struct exp
                               struct error *e)
 {
     const double grid_A = model_dmin_A(o, x);
-    return sfcalc_read(o->model, grid_A, fmax(grid_A, m_to_angstrom(o->request.dmin_m)),
+    return sfcalc_read(o->model, x->probe, grid_A, fmax(grid_A, m_to_angstrom(o->request.dmin_m)),
                        o->crystal.table.default_F, table, cell_A, cell_rad, e);
 }
 
@@ -462,8 +493,9 @@ static enum status compare_cells(const struct geometry_options *o, const struct 
     return s;
 }
 
-enum status geometry_read_crystal(const struct geometry_options *o, const struct experiment *x,
-                                  struct crystal_request *c, struct error *e)
+/* Reads the files of a crystal, with structure factors in the unit of the probe. */
+static enum status read_crystal(const struct geometry_options *o, const struct experiment *x,
+                                struct crystal_request *c, struct error *e)
 {
     const bool placed = geometry_given(o, "cell|matrix");
     double cell_A[3], cell_rad[3];
@@ -484,5 +516,14 @@ enum status geometry_read_crystal(const struct geometry_options *o, const struct
         memcpy(c->cell_A, cell_A, sizeof cell_A);
         memcpy(c->cell_rad, cell_rad, sizeof cell_rad);
     }
+    return s;
+}
+
+enum status geometry_read_crystal(const struct geometry_options *o, const struct experiment *x,
+                                  struct crystal_request *c, struct error *e)
+{
+    const enum status s = read_crystal(o, x, c, e);
+    if (!s)
+        geometry_scale_factors(x, &c->table);
     return s;
 }

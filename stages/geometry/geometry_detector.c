@@ -248,14 +248,16 @@ static enum status set_nxmx(const struct geometry_options *o, struct request *r,
 {
     struct nxmx_geometry g;
     enum status s = nxmx_geometry_read(o->detector, &g, e);
+    if (!s && g.names_probe)
+        s = geometry_compare_probe(r, o->detector, g.probe, e);
     for (size_t i = 0; i < g.nnotes && !s; i++)
         log_line(LOG_WARNING, "%s: %s", o->detector, g.notes[i]);
-    if (!s && g.wavelengths[0] && !geometry_given(o, "wavelength|energy"))
+    if (!s && g.wavelengths[0] && !geometry_given(o, GEOMETRY_WAVELENGTH))
         s = error_set(e, STATUS_INPUT, "%s: %s. Give --wavelength or --energy", o->detector,
                       g.wavelengths);
     if (!s && g.mask_unread)
         log_line(LOG_WARNING, "%s: pixel_mask cannot be read, so no pixel is masked", o->detector);
-    if (!s && g.other_wavelength_m > 0 && !geometry_given(o, "wavelength|energy"))
+    if (!s && g.other_wavelength_m > 0 && !geometry_given(o, GEOMETRY_WAVELENGTH))
         s = error_set(
             e, STATUS_INPUT,
             "%s: the file has two wavelengths, %.6g and %.6g A. Give --wavelength or --energy",
@@ -363,8 +365,10 @@ static enum status set_geom(const struct geometry_options *o, struct request *r,
     struct geom g;
     enum status s =
         geom_read(o->geom, geometry_given(o, "distance") ? r->detector.distance_m : 0, &g, e);
-    if (!s && *g.wavelength_unread && !geometry_given(o, "wavelength|energy"))
+    if (!s && *g.wavelength_unread && !geometry_given(o, GEOMETRY_WAVELENGTH))
         s = error_set(e, STATUS_INPUT, "%s. Give --energy or --wavelength", g.wavelength_unread);
+    if (!s && g.has_electrons)
+        s = geometry_compare_probe(r, o->geom, PROBE_ELECTRON, e);
     if (!s) {
         geometry_take_panels(g.panels, g.npanels, r, p);
         geometry_take_wavelength(o, o->geom, g.wavelength_m, r);
@@ -407,7 +411,7 @@ static void take_beam(const struct geometry_options *o, const struct expt *x, st
 {
     struct detector_request *d = &r->detector;
     struct beam_request *b = &r->beam;
-    if (!geometry_given(o, "wavelength|energy"))
+    if (!geometry_given(o, GEOMETRY_WAVELENGTH))
         b->wavelength_m = x->wavelength_m;
     if (!geometry_given(o, "polarization|polarization-fraction") && x->has_kahn)
         b->kahn = x->kahn;
@@ -430,6 +434,8 @@ static enum status set_expt(const struct geometry_options *o, struct request *r,
 {
     struct expt x;
     enum status s = expt_read(o->expt, &x, e);
+    if (!s && x.names_probe)
+        s = geometry_compare_probe(r, o->expt, x.probe, e);
     if (!s && geometry_given(o, "exposure") && !geometry_given(o, "flux|fluence") &&
         !(x.flux_ph_s > 0))
         s = error_set(e, STATUS_USAGE, "--exposure needs --flux, because %s has none", o->expt);
@@ -488,6 +494,7 @@ enum status geometry_panels(const struct geometry_options *o, struct request *r,
         s = set_geom(o, r, p, e);
     else if (o->expt)
         s = set_expt(o, r, p, e);
+    s = s ? s : geometry_probe_sensor(o, r, e);
     if (!s && r->physics == PHYSICS_PHYSICAL && !isnan(r->detector.thickness.range) &&
         isnan(r->detector.absorption_1_m))
         s = set_silicon(o, r, e);

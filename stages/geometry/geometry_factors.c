@@ -219,9 +219,9 @@ static enum status read_state(const struct geometry_options *o, const struct exp
 {
     struct mtz_rows *rows = &state->rows;
     *state = (struct state){.path = model ? model : o->mtz};
-    enum status s =
-        model ? sfcalc_rows(model, dmin_A, fmax(dmin_A, m_to_angstrom(o->request.dmin_m)), rows, e)
-              : mtz_read_phases(o->mtz, o->column, rows, e);
+    enum status s = model ? sfcalc_rows(model, x->probe, dmin_A,
+                                        fmax(dmin_A, m_to_angstrom(o->request.dmin_m)), rows, e)
+                          : mtz_read_phases(o->mtz, o->column, rows, e);
     if (!s)
         state->pairs = mem_array(rows->count, sizeof *state->pairs);
     for (size_t i = 0; i < rows->count && !s; i++) {

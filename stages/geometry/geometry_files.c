@@ -49,7 +49,7 @@ void geometry_take_panels(struct geom_panel *panels, size_t count, struct reques
 void geometry_take_wavelength(const struct geometry_options *o, const char *path,
                               double wavelength_m, struct request *r)
 {
-    if (geometry_given(o, "wavelength|energy"))
+    if (geometry_given(o, GEOMETRY_WAVELENGTH))
         return;
     if (wavelength_m > 0)
         r->beam.wavelength_m = wavelength_m;
@@ -420,7 +420,7 @@ enum status geometry_compare_image(const struct geometry_options *o, const struc
         return error_set(e, STATUS_INPUT,
                          "--expt=%s: pixel_size is %g mm, but the image %s has pixels of %g mm",
                          o->expt, m_to_mm(x->panels->pixel_m), x->image, m_to_mm(seen.pixel_m));
-    if (seen.wavelength_m > 0 && !geometry_given(o, "wavelength|energy") &&
+    if (seen.wavelength_m > 0 && !geometry_given(o, GEOMETRY_WAVELENGTH) &&
         !(fabs(seen.wavelength_m / x->wavelength_m - 1) < ALIKE))
         log_line(LOG_WARNING,
                  "--expt=%s: the wavelength is %.6g A, but the image %s has %.6g A. The list is "

@@ -23,6 +23,7 @@
 #include "physics/noise/noisify.h"
 #include "stage/stage.h"
 #include "stages/shared/engines.h"
+#include "stages/shared/probe_rules.h"
 
 enum generator { GENERATOR_PHILOX, GENERATOR_NANOBRAGG };
 
@@ -342,6 +343,14 @@ static enum status noise_begin(void *state, struct experiment *x, struct error *
             e, STATUS_USAGE,
             "--psf=charge needs --generator=philox and a sensor with a thickness. Give "
             "bragg-geometry --thickness or --detector");
+    static const struct probe_rule rules[] = {
+        {"gain-switching", "has gains for the energy of a photon in keV"},
+        {"psf=charge", "is the charge of a photon"},
+        {NULL, NULL},
+    };
+    const enum status usable = probe_refuse(x->probe, rules, noise_options, o, e);
+    if (usable)
+        return usable;
     enum status s = choose_readout(o, x, e);
     if (!s && o->counter != COUNTER_PERFECT)
         s = choose_count_time(o, &x->beam, e);

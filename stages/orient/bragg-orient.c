@@ -889,6 +889,9 @@ static enum status orient_begin(void *state, struct experiment *x, struct error 
 {
     struct orient *o = state;
     struct orient_options *p = &o->options;
+    const enum status usable = orient_check_probe(p, x->probe, e);
+    if (usable)
+        return usable;
     o->experiment = x;
     x->detector_moves = shift_moves(&o->shift) || p->gate_z || orient_vary_moves(p);
     x->matter_varies = orient_vary_matter(p);

@@ -84,6 +84,10 @@ enum status orient_check(struct orient_options *o, struct error *e);
  * range. */
 enum status orient_read_only(struct orient_options *o, struct id_set *only, struct error *e);
 
+/* Refuses options that need X-rays if the beam consists of other particles.  STATUS_USAGE: there is
+ * one. */
+enum status orient_check_probe(const struct orient_options *o, enum probe probe, struct error *e);
+
 /* Refuses options that contradict the orientations of a stream.  STATUS_USAGE: there is one. */
 enum status orient_check_stream(const struct orient_options *o, struct error *e);
 

@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "base/units.h"
+#include "stages/shared/probe_rules.h"
 
 #define AT(member) .offset = offsetof(struct orient_options, member)
 /* Flags of an option that a later version added. Frames without the option keep their lineage. */
@@ -427,6 +428,17 @@ enum status orient_check_stream(const struct orient_options *o, struct error *e)
                              "Remove --%s",
                              all[i].option, all[i].reason, all[i].option);
     return STATUS_OK;
+}
+
+enum status orient_check_probe(const struct orient_options *o, enum probe probe, struct error *e)
+{
+    static const struct probe_rule rules[] = {
+        {"spectrum", "is that of an X-ray source"},
+        {"spectra", "has photon energies"},
+        {"facility", "is an X-ray laser"},
+        {NULL, NULL},
+    };
+    return probe_refuse(probe, rules, orient_table, o, e);
 }
 
 void orient_warn_units(const struct orient_options *o)

@@ -161,6 +161,8 @@ static enum status use_nxmx(const char *path, const struct nxmx_rows *rows, stru
     if (!s)
         geometry_take_panels(g.panels, g.npanels, q, p);
     q->detector.places = p->places;
+    q->probe = g.names_probe ? g.probe : PROBE_XRAY;
+    q->beam.no_polarization = q->probe != PROBE_XRAY;
     q->beam.wavelength_m = g.wavelength_m > 0 ? g.wavelength_m : WAVELENGTH_M;
     if (!s && !(g.wavelength_m > 0))
         log_line(LOG_WARNING,

@@ -555,10 +555,24 @@ static void take_exposure(struct serve *v, const struct beam *b)
                  b->exposure_s, v->options.rate_hz, (double)v->series.period_ns / 1e9);
 }
 
+/* Refuses protocols whose messages would give clients the energy of a photon where the beam does
+ * not consist of photons. */
+static enum status check_probe(const struct protocol *p, enum probe probe, struct error *e)
+{
+    const bool electrons = p == &protocol_crystfel || p == &protocol_crystfel_hdf5 ||
+                           p == &protocol_dectris1 || p == &protocol_dectris2;
+    if (probe == PROBE_XRAY || (probe == PROBE_ELECTRON && electrons))
+        return STATUS_OK;
+    return error_set(e, STATUS_USAGE, "--protocol=%s: clients expect X-rays, but the beam has %s%s",
+                     p->name, probe_particles(probe),
+                     probe == PROBE_ELECTRON ? ". Use crystfel, dectris1 or dectris2" : "");
+}
+
 static enum status serve_begin(void *state, struct experiment *x, struct error *e)
 {
     struct serve *v = state;
-    enum status s = serve_mask_begin(v, x, e);
+    enum status s = check_probe(v->speaks, x->probe, e);
+    s = s ? s : serve_mask_begin(v, x, e);
     if (s)
         return s;
     v->experiment = x;

@@ -339,8 +339,12 @@ static void write_detector(const struct experiment *x, FILE *out)
     row(out, "beam centre along fast", "%.6g", p->beam_fast_m / p->pixel_m, "px");
     row(out, "beam centre along slow", "%.6g", p->beam_slow_m / p->pixel_m, "px");
     row(out, "wavelength", "%.6g", m_to_angstrom(x->beam.wavelength_m), "&#8491;");
-    row(out, "photon energy", "%.6g", m_to_ev(x->beam.wavelength_m), "eV");
-    row(out, "fluence", "%.4g", x->beam.fluence_ph_m2, "photons/m&#178;");
+    row(out, x->has_probe ? "kinetic energy" : "photon energy", "%.6g",
+        probe_energy_eV(x->probe, x->beam.wavelength_m), "eV");
+    row(out, "fluence", "%.4g", x->beam.fluence_ph_m2,
+        x->probe == PROBE_ELECTRON  ? "electrons/m&#178;"
+        : x->probe == PROBE_NEUTRON ? "neutrons/m&#178;"
+                                    : "photons/m&#178;");
     fputs("</table></div>\n", out);
 }
 

@@ -79,7 +79,7 @@ is 'shipped pipelines, too' "$(complete bragg-run kar) $(complete braggpipe run 
 is 'no option of another program that a help text names' "$(complete bragg-geometry --make)" ''
 is 'flags, too' "$(complete bragg-orient --rand)" '--random'
 is 'the shell completes the words of an option' "$(complete bragg-geometry --shape = to)" 'tophat'
-is 'the shell completes all options' "$(complete bragg-geometry --shape =)" 'square round gauss tophat'
+is 'the shell completes all options' "$(complete bragg-geometry --shape =)" 'square round gauss tophat star'
 is 'names of programs' "$(complete braggpipe geo)" 'geometry'
 is 'the shell completes options of braggpipe commands' "$(complete braggpipe orient --rand)" '--random'
 is 'names of detectors' "$(complete bragg-geometry --detector = eiger-1)" 'eiger-1m eiger-16m'

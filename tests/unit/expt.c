@@ -77,6 +77,23 @@ static void all_of_a_beam_is_read(void **state)
     assert_true(fabs(expt.kahn - 0.8) < 1e-15 && expt.flux_ph_s == 1e12 && expt.exposure_s == 0.25);
 }
 
+static void a_probe_is_named(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"x-ray", "electron", "neutron"};
+    assert_int_equal(read_text(LIST(BEAM, DETECTOR, NONE)), STATUS_OK);
+    assert_true(!expt.names_probe && expt.probe == PROBE_XRAY);
+    for (int i = 0; i < 3; i++) {
+        char text[4096];
+        (void)snprintf(text, sizeof text,
+                       LIST("{\"direction\": [0, 0, 1], \"wavelength\": 0.025, \"probe\": \"%s\"}",
+                            DETECTOR, NONE),
+                       names[i]);
+        assert_int_equal(read_text(text), STATUS_OK);
+        assert_true(expt.names_probe && (int)expt.probe == i);
+    }
+}
+
 /* As dxtbx places the same panels. */
 static void groups_carry_their_panels(void **state)
 {
@@ -305,8 +322,8 @@ static void bad_beams_are_refused(void **state)
                  "1]}",
                  DETECTOR, NONE),
             "is along the beam; expected a vector across it");
-    refused(LIST("{\"wavelength\": 1, \"probe\": \"neutron\"}", DETECTOR, NONE),
-            "beam[0].probe: unknown probe; expected 'x-ray'");
+    refused(LIST("{\"wavelength\": 1, \"probe\": \"muon\"}", DETECTOR, NONE),
+            "beam[0].probe: unknown probe; expected 'x-ray', 'electron' or 'neutron'");
 }
 
 static void bad_detectors_are_refused(void **state)
@@ -386,6 +403,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_panel_stands_in_the_lab_of_mosflm),
         cmocka_unit_test(all_of_a_beam_is_read),
+        cmocka_unit_test(a_probe_is_named),
         cmocka_unit_test(groups_carry_their_panels),
         cmocka_unit_test(a_sensor_is_as_thick_as_it_says),
         cmocka_unit_test(scans_are_of_two_kinds),

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "physics/background/amorphous.h"
+#include "physics/background/electron_water.h"
 
 static void forward_scattering_of_water_is_the_compressibility(void **state)
 {
@@ -112,6 +113,51 @@ static void tables_are_regular_and_positive(void **state)
         assert_true(F[i] > 0 && F[i] == air_F(stol[i]));
 }
 
+/* Returns the integral of a cross section over small angles, from rows that are dense at 0. */
+static double total_A2(double (*of)(double wavelength_m, double stol_1_A), double wavelength_m)
+{
+    const double ratio = 1.002, wave_A = 1e10 * wavelength_m;
+    double sum = 0.0;
+    for (double s = 1e-7; s < 2.0; s *= ratio) {
+        const double middle = s * sqrt(ratio), theta = 2.0 * asin(middle * wave_A);
+        sum += of(wavelength_m, middle) * 2.0 * M_PI * sin(theta) * 2.0 * wave_A * s *
+               (ratio - 1.0) / cos(0.5 * theta);
+    }
+    return sum;
+}
+
+static void electrons_have_known_mean_free_paths_in_ice(void **state)
+{
+    (void)state;
+    /* vitreous ice of 0.93 g/cm^3.  Elastic, free molecules: 529 nm at 200 kV, 660 nm at 300 kV */
+    static const double MOLECULES_1_A3 = 0.03109;
+    const double wave_m[] = {2.50793e-12, 1.96875e-12}, elastic_nm[] = {529, 660},
+                 inelastic_nm[] = {240.5, 300};
+    for (int i = 0; i < 2; i++) {
+        const double elastic =
+            0.1 / (MOLECULES_1_A3 * total_A2(electron_water_elastic_A2, wave_m[i]));
+        const double lost =
+            0.1 / (MOLECULES_1_A3 * total_A2(electron_water_inelastic_A2, wave_m[i]));
+        print_message("# elastic %.1f nm, inelastic %.1f nm\n", elastic, lost);
+        assert_true(fabs(elastic / elastic_nm[i] - 1) < 0.15);
+        assert_true(fabs(lost / inelastic_nm[i] - 1) < 0.02);
+    }
+}
+
+static void electrons_meet_the_potential_of_water(void **state)
+{
+    (void)state;
+    /* f_e at rest of O 1.98 A and H 0.529 A; at large angles gamma^2 (f_O^2 + 2 f_H^2), f_e = C
+     * Z/s^2 */
+    const double gamma_sqr = 1.93597, C = 0.02393366, S0 = water_structure_factor(0);
+    const double forward = electron_water_elastic_A2(2.50793e-12, 0) / gamma_sqr;
+    const double all = 1.98 + 2 * 0.529;
+    assert_true(fabs(forward / (all * all * S0) - 1) < 0.02);
+    const double far = electron_water_elastic_A2(2.50793e-12, 2.0) / gamma_sqr;
+    const double bare = C * C / 16.0 * ((8 - 1.2) * (8 - 1.2) + 2);
+    assert_true(fabs(far / bare - 1) < 0.2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -124,6 +170,8 @@ int main(void)
         cmocka_unit_test(water_at_high_angle_is_its_atoms),
         cmocka_unit_test(structure_factor_is_smooth_and_tends_to_one),
         cmocka_unit_test(tables_are_regular_and_positive),
+        cmocka_unit_test(electrons_have_known_mean_free_paths_in_ice),
+        cmocka_unit_test(electrons_meet_the_potential_of_water),
     };
     return unit_run(tests);
 }

@@ -129,6 +129,61 @@ static void true_panels_that_contradict_are_refused(void **state)
     }
 }
 
+/* Makes the beam of *x one of electrons. */
+static void use_electrons(struct experiment *x)
+{
+    x->has_probe = true;
+    x->probe = PROBE_ELECTRON;
+    x->physics = PHYSICS_PHYSICAL;
+    x->beam.no_polarization = true;
+    x->beam.harmonic_share = 0.0;
+    x->water_m = 0.0;
+}
+
+static void a_probe_survives(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 10; i++) {
+        struct experiment x, y;
+        struct message a = {0};
+        struct error e = {0};
+        random_experiment(&x);
+        if (i % 2)
+            use_electrons(&x);
+        assert_int_equal(codec_experiment_encode(&x, &a, &e), 0);
+        if (codec_experiment_decode(&y, &a, &e))
+            fail_msg("%s", e.text);
+        assert_int_equal(y.has_probe, i % 2);
+        assert_int_equal(y.probe, i % 2 ? PROBE_ELECTRON : PROBE_XRAY);
+        message_free(&a);
+        experiment_free(&x);
+        experiment_free(&y);
+    }
+}
+
+static void a_probe_that_contradicts_is_refused(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 5; i++) {
+        struct experiment x, y;
+        struct message a = {0};
+        struct error e = {0};
+        random_experiment(&x);
+        use_electrons(&x);
+        x.probe = i == 0 ? PROBE_XRAY : x.probe;
+        x.physics = i == 1 ? PHYSICS_FAITHFUL : x.physics;
+        x.beam.no_polarization = i != 2;
+        x.beam.harmonic_share = i == 3 ? 0.01 : 0.0;
+        x.water_m = i == 4 ? 1e-6 : 0.0;
+        assert_int_equal(codec_experiment_encode(&x, &a, &e), 0);
+        assert_int_equal(codec_experiment_decode(&y, &a, &e), STATUS_INPUT);
+        assert_non_null(strstr(e.text, "the experiment is corrupt: its beam of "));
+        message_free(&a);
+        experiment_free(&x);
+        experiment_free(&y);
+    }
+}
+
 static void frames_survive(void **state)
 {
     (void)state;
@@ -734,6 +789,8 @@ int main(void)
         cmocka_unit_test(panels_that_do_not_fit_are_refused),
         cmocka_unit_test(true_panels_survive),
         cmocka_unit_test(true_panels_that_contradict_are_refused),
+        cmocka_unit_test(a_probe_survives),
+        cmocka_unit_test(a_probe_that_contradicts_is_refused),
         cmocka_unit_test(frames_survive),
         cmocka_unit_test(nothing_is_forgotten),
         cmocka_unit_test(a_thousand_panels_fit),

@@ -46,6 +46,7 @@ struct geom {
     size_t ngroups, groups_room;  // in the order of the file
     struct geom_group *groups;    // owned
     double wavelength_m;          // 0: not in the file
+    bool has_electrons;           // the file has electron_voltage
     char wavelength_unread[256];  // error text of the line that should give the wavelength;
                                   // "": the line is good or does not exist
     double adu_per_photon;        // of panel 0; 0: not in the file
@@ -60,8 +61,8 @@ struct geom {
 /* Reads the geometry file `path` into *g:
  *   - panels with corner_x, corner_y, fs, ss, min_fs, max_fs, min_ss, max_ss, res and coffset;
  *   - clen, or `distance_m` instead if it is not 0;
- *   - photon_energy or wavelength, if it is a number with a unit; otherwise `wavelength_unread`
- *     says why it is not used;
+ *   - photon_energy, electron_voltage or wavelength, if it is a number with a unit; otherwise
+ * `wavelength_unread` says why it is not used;
  *   - adu_per_photon or adu_per_eV, and max_adu;
  *   - bad regions, in coordinates of the data or of the laboratory frame; mask_edge_pixels.
  *

@@ -285,18 +285,27 @@ static enum status set_beam(struct geom_reader *r, const char *key, const char *
 {
     static const char *const energies[] = {"", "eV", "keV", "MeV", NULL};
     static const double eV[] = {1, 1, 1e3, 1e6};
+    static const char *const voltages[] = {"V", "kV", NULL};
     static const char *const lengths[] = {"A", "m", NULL};
     static const double m[] = {1e-10, 1};
-    const bool energy = *key == 'p';
+    const bool energy = *key == 'p', voltage = *key == 'e';
     bool known;
-    const double x = energy ? read_quantity(value, energies, eV, &known)
-                            : read_quantity(value, lengths, m, &known);
+    const double x = energy    ? read_quantity(value, energies, eV, &known)
+                     : voltage ? read_quantity(value, voltages, eV + 1, &known)
+                               : read_quantity(value, lengths, m, &known);
+    r->geom->has_electrons |= voltage;
     if (!known) {
         (void)snprintf(r->geom->wavelength_unread, sizeof r->geom->wavelength_unread,
                        "%.100s:%ld: %s = '%.60s' is not a number with a unit, as in '%s'",
-                       r->text.path, r->text.line, key, value, energy ? "9500 eV" : "1.3 A");
+                       r->text.path, r->text.line, key, value,
+                       energy    ? "9500 eV"
+                       : voltage ? "200 kV"
+                                 : "1.3 A");
         return STATUS_OK;
     }
+    if (voltage)
+        return x >= 1 && x <= 1e9 ? set_wavelength(r, key, value, volt_to_m(x))
+                                  : bad_value(r, key, value, "a value from 1 to 1e9 V");
     if (energy ? !(x >= 1 && x <= 1e9) : !(x >= 1e-15 && x <= 1e-6))
         return bad_value(r, key, value,
                          energy ? "a value from 1 to 1e9 eV" : "a value from 1e-5 to 1e4 A");
@@ -340,7 +349,8 @@ static enum status set_top(struct geom_reader *r, const char *key, const char *v
         geom_group_add(r->geom, key, value);
     if (s || mine || begins(key, "rigid_group") || begins(key, "group") || begins(key, "peak_"))
         return s;
-    if (strcmp(key, "photon_energy") == 0 || strcmp(key, "wavelength") == 0)
+    if (strcmp(key, "photon_energy") == 0 || strcmp(key, "electron_voltage") == 0 ||
+        strcmp(key, "wavelength") == 0)
         return set_beam(r, key, value);
     unused(r, key);
     return STATUS_OK;

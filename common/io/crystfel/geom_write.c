@@ -134,8 +134,32 @@ static void write_inverse(FILE *out, double value, bool exact)
     fprintf(out, "%s\n", text);
 }
 
+/* Writes the wavelength of neutrons in A, likewise. */
+static void write_wavelength(FILE *out, double wavelength_m, bool exact)
+{
+    char text[32];
+    for (int digits = 9; digits <= 17; digits++) {
+        (void)snprintf(text, sizeof text, "%.*g", digits, m_to_angstrom(wavelength_m));
+        if (!exact || strtod(text, NULL) * 1e-10 == wavelength_m)
+            break;
+    }
+    fprintf(out, "wavelength = %s A\n", text);
+}
+
+/* Writes the voltage of electrons in V, likewise. */
+static void write_voltage(FILE *out, double wavelength_m, bool exact)
+{
+    char text[32];
+    for (int digits = 9; digits <= 17; digits++) {
+        (void)snprintf(text, sizeof text, "%.*g", digits, m_to_volt(wavelength_m));
+        if (!exact || volt_to_m(strtod(text, NULL)) == wavelength_m)
+            break;
+    }
+    fprintf(out, "electron_voltage = %s V\n", text);
+}
+
 /* Writes the photon energy in eV, likewise. */
-static void write_energy(FILE *out, double wavelength_m, bool exact)
+static void write_photons(FILE *out, double wavelength_m, bool exact)
 {
     char text[32];
     for (int digits = 9; digits <= 17; digits++) {
@@ -144,6 +168,16 @@ static void write_energy(FILE *out, double wavelength_m, bool exact)
             break;
     }
     fprintf(out, "photon_energy = %s\n", text);
+}
+
+static void write_energy(FILE *out, const struct experiment *x, bool exact)
+{
+    if (x->probe == PROBE_ELECTRON)
+        write_voltage(out, x->beam.wavelength_m, exact);
+    else if (x->probe == PROBE_NEUTRON)
+        write_wavelength(out, x->beam.wavelength_m, exact);
+    else
+        write_photons(out, x->beam.wavelength_m, exact);
 }
 
 static void write_panel(FILE *out, size_t i, const struct experiment *x, const double frame[9],
@@ -249,14 +283,21 @@ enum status geom_write(FILE *out, const struct experiment *x, const struct geom_
     const enum status s = check_panels(x, e);
     if (s)
         return s;
+    const bool electrons = x->probe == PROBE_ELECTRON;
+    const char *energy = electrons ? "electron_voltage" : "photon_energy";
+    const char *unit = electrons ? "V" : "eV";
     if (style->hdf5)
-        fprintf(out, "; frames of bragg-serve --protocol=crystfel --payload=hdf5\n"
-                     "photon_energy = " GEOM_HDF5_ENERGY " eV\nclen = " GEOM_HDF5_DISTANCE " mm\n");
+        fprintf(out,
+                "; frames of bragg-serve --protocol=crystfel --payload=hdf5\n"
+                "%s = " GEOM_HDF5_ENERGY " %s\nclen = " GEOM_HDF5_DISTANCE " mm\n",
+                energy, unit);
     else if (style->live)
-        fprintf(out, "; frames of bragg-serve --protocol=crystfel, as MessagePack\n"
-                     "photon_energy = beam_energy eV\nclen = detector_distance mm\n");
+        fprintf(out,
+                "; frames of bragg-serve --protocol=crystfel, as MessagePack\n"
+                "%s = beam_energy %s\nclen = detector_distance mm\n",
+                energy, unit);
     else {
-        write_energy(out, x->beam.wavelength_m, style->exact);
+        write_energy(out, x, style->exact);
         fprintf(out,
                 "clen = %.9f\n"
                 "; frames whose energy varies, in NXmx: "

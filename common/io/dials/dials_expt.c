@@ -146,8 +146,11 @@ static void write_beam(void *state, const struct dials_sweep *s)
     fprintf(l->out, ", \"wavelength\": %.17g, \"divergence\": 0.0, \"sigma_divergence\": 0.0, ",
             s->start->wavelength_A);
     write_vector(l->out, l->x, "polarization_normal", normal, 1.0);
-    fprintf(l->out, ", \"polarization_fraction\": %.17g, \"flux\": 0.0, \"transmission\": 1.0}",
+    fprintf(l->out, ", \"polarization_fraction\": %.17g, \"flux\": 0.0, \"transmission\": 1.0",
             fraction);
+    if (l->x->has_probe)
+        fprintf(l->out, ", \"probe\": \"%s\"", probe_nexus(l->x->probe));
+    fputs("}", l->out);
 }
 
 static void write_panel(FILE *out, const struct experiment *x, const double shift_m[3], size_t i)

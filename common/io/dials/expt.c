@@ -96,15 +96,26 @@ static enum status read_polarization(const struct json_at *at, struct expt *x, s
     return STATUS_OK;
 }
 
+/* Reads the particles of the beam.  Lists of older versions of DIALS do not name them. */
+static enum status read_probe(const struct json_at *at, struct expt *x, struct error *e)
+{
+    struct json_at member;
+    x->names_probe = json_at_optional(at, "probe", &member);
+    if (!x->names_probe)
+        return STATUS_OK;
+    const char *name = json_string_value(member.value);
+    return name && probe_named(name, &x->probe)
+               ? STATUS_OK
+               : json_at_error(&member, e,
+                               "unknown probe; expected 'x-ray', 'electron' or 'neutron'");
+}
+
 static enum status read_beam(const struct json_at *at, struct expt *x, struct error *e)
 {
     struct json_at member;
     double to_source[3], wavelength_A;
-    const char *probe =
-        json_at_optional(at, "probe", &member) ? json_string_value(member.value) : "x-ray";
-    if (!probe || strcmp(probe, "x-ray") != 0)
-        return json_at_error(&member, e, "unknown probe; expected 'x-ray'");
-    enum status s = json_at_member_real(at, "wavelength", 1e-4, 1e4, &wavelength_A, e);
+    enum status s = read_probe(at, x, e);
+    s = s ? s : json_at_member_real(at, "wavelength", 1e-4, 1e4, &wavelength_A, e);
     s = s ? s : expt_direction(at, "direction", to_source, e);
     if (!s && json_at_optional(at, "flux", &member))
         s = json_at_real(&member, 0, 1e60, &x->flux_ph_s, e);

@@ -39,6 +39,8 @@ struct expt {
     char name[EXPT_NAME];          // identifier and name of panel 0
     bool scaled;                   // a panel has a gain other than 1, or a pedestal
     double wavelength_m;
+    bool names_probe;  // the file names the particles of the beam:
+    enum probe probe;
     double direction[3];     // unit vector of propagation
     double polarization[3];  // unit vector of the E field
     double kahn;             // polarization factor, 0 = unpolarized

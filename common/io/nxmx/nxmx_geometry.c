@@ -397,7 +397,7 @@ static void compare_energy(const struct nexus *n, const struct chosen *from,
     char path[NEXUS_PATH];
     double said_eV = 0;
     struct error ignored;
-    if (!(g->wavelength_m > 0) ||
+    if (!(g->wavelength_m > 0) || (g->names_probe && g->probe != PROBE_XRAY) ||
         !nexus_has(n, from->detector, "detectorSpecific/photon_energy", path) ||
         nexus_real(n, path, NEXUS_ENERGY, &said_eV, &ignored) || !(said_eV > 0) ||
         fabs(said_eV / m_to_ev(g->wavelength_m) - 1) <= 0.01)
@@ -502,6 +502,19 @@ static enum status read_wavelength(const struct nexus *n, const struct chosen *f
         }
     }
     return STATUS_OK;
+}
+
+/* Reads the particles of the beam from the source, which is in the entry or in the instrument.
+ * Names that are not known are ignored. */
+static void read_probe(const struct nexus *n, const char *entry, struct nxmx_geometry *g)
+{
+    char group[NEXUS_PATH], source[NEXUS_PATH], path[NEXUS_PATH], name[NEXUS_TEXT];
+    hsize_t at = 0, first = 0, second = 0;
+    const bool found = nexus_child(n, entry, "NXsource", &at, source) ||
+                       (nexus_child(n, entry, "NXinstrument", &first, group) &&
+                        nexus_child(n, group, "NXsource", &second, source));
+    if (found && nexus_has(n, source, "probe", path) && nexus_text(n, path, NULL, name))
+        g->names_probe = probe_named(name, &g->probe);
 }
 
 /* Subtracts the shift of the first frame from the positions of the panels, which then are those
@@ -616,6 +629,8 @@ static enum status read_all(const struct nexus *n, struct nxmx_geometry *g, stru
         s = read_optional(n, from.entry, "braggpipe/gain", NEXUS_COUNT, &g->gain, e);
     s = s ? s : take_back_shift(n, from.entry, from.detector, g, e);
     s = s ? s : read_wavelength(n, &from, g, e);
+    if (!s)
+        read_probe(n, from.entry, g);
     if (!s) {
         compare_distance(n, &from, g);
         compare_centre(n, &from, g);

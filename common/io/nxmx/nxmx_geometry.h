@@ -26,6 +26,8 @@ struct nxmx_geometry {
     char name[NXMX_NAME];          // description of the detector; "": not in the file
     double saturation;             // largest value that is trusted
     double adc_offset, gain;       // of files of bragg-write: offset in ADU, ADU per photon; else 0
+    bool names_probe;              // the file names the particles of the beam:
+    enum probe probe;              // those of the source
     double wavelength_m;           // of the first frame; 0: not in an NXbeam or NXmonochromator
     double other_wavelength_m;     // contradicting value of another field; 0: all fields agree
     char wavelengths[NXMX_NOTE];   // why the file does not have a single wavelength; "": it has

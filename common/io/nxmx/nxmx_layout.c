@@ -251,6 +251,13 @@ static void put_polarization(struct hdf5_file *f, const struct experiment *x, si
     mem_free(stokes);
 }
 
+/* Names the particles of a beam that does not consist of X-rays, and their kinetic energy. */
+static void put_probe(struct hdf5_file *f, const struct experiment *x)
+{
+    hdf5_text(f, "/entry/source/probe", probe_nexus(x->probe));
+    hdf5_real(f, "/entry/source/energy", probe_energy_eV(x->probe, x->beam.wavelength_m), "eV");
+}
+
 static void put_beam(struct hdf5_file *f, const struct experiment *x, const struct nxmx_rows *rows)
 {
     hdf5_group(f, NXMX_INSTRUMENT "/beam", "NXbeam");
@@ -263,6 +270,8 @@ static void put_beam(struct hdf5_file *f, const struct experiment *x, const stru
         put_beam_size(f, &x->beam, rows);
     hdf5_group(f, "/entry/source", "NXsource");
     hdf5_text(f, "/entry/source/name", "braggpipe " BRAGG_VERSION ", simulated");
+    if (x->has_probe)
+        put_probe(f, x);
 }
 
 /* --- detector: modules, their positions, and the mask ----------------------- */

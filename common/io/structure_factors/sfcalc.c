@@ -198,10 +198,26 @@ static enum status write_model(const struct molecule *m, bool expand, int file, 
 
 /* --- gemmi sfcalc -------------------------------------------------------------------------- */
 
-#define KSOLV "--ksolv=0.35"
 #define BSOLV "--bsolv=46"
 #define NO_WAVELENGTH "--wavelength=0"
-enum { SAID = 200, FIRST_OF_SOLVENT = 6 };
+enum { SAID = 200, FIRST_OF_SOLVENT = 6, SFCALC_ARGUMENTS = 12 };
+
+/* Returns the scattering of the bulk solvent, which is water, in the unit of F per A^3.  0.35
+ * electrons are those of water with some salt.  0.10 A is n (f_e(O) + 2 f_e(H)) at n = 0.0334
+ * molecules per A^3, which is a potential of 4.85 V.  -0.056 fm is n (b(O) + 2 b(H)). */
+static char *solvent_of(enum probe probe)
+{
+    static char xray[] = "--ksolv=0.35", electron[] = "--ksolv=0.10", neutron[] = "--ksolv=-0.056";
+    return probe == PROBE_ELECTRON ? electron : probe == PROBE_NEUTRON ? neutron : xray;
+}
+
+/* Returns the option that makes gemmi use the scattering factors of the probe; NULL: those that it
+ * uses without an option. */
+static char *factors_of(enum probe probe)
+{
+    static char electron[] = "--for=electron", neutron[] = "--for=neutron";
+    return probe == PROBE_ELECTRON ? electron : probe == PROBE_NEUTRON ? neutron : NULL;
+}
 
 /* gemmi generates indices up to 1 / (a* d), which are too few in oblique cells.  A resolution
  * that is finer by the factor BEYOND or FAR_BEYOND is therefore requested.  The grid stays that
@@ -212,6 +228,7 @@ static const double BEYOND = 1.2, FAR_BEYOND = 1.5, OWN_RATE = 1.5;
 struct job {
     const char *path, *place;  // path of the model; path in the cache for the result, NULL: none
     bool small;
+    enum probe probe;
     char dmin[40], rate[40];  // "--dmin=...", "--rate=..."
     struct mtz_rows *rows;
 };
@@ -301,12 +318,17 @@ static enum status run_sfcalc(const struct job *j, char *model, int file, const 
 {
     char to[TOOL_NAME_SIZE + 16], said[SAID], dmin[sizeof j->dmin], rate[sizeof j->rate];
     struct error cause = {0};
-    char *argv[] = {"gemmi", "sfcalc", dmin, NO_WAVELENGTH, to, model, rate, KSOLV, BSOLV, NULL};
+    char *argv[SFCALC_ARGUMENTS] = {"gemmi", "sfcalc", dmin, NO_WAVELENGTH, to, model};
+    int argc = FIRST_OF_SOLVENT;
     (void)strcpy(dmin, j->dmin);
     (void)strcpy(rate, j->rate);
     (void)snprintf(to, sizeof to, "--to-mtz=%s", name);
-    if (j->small)
-        argv[FIRST_OF_SOLVENT] = NULL;
+    if (!j->small) {
+        argv[argc++] = rate;
+        argv[argc++] = solvent_of(j->probe);
+        argv[argc++] = BSOLV;
+    }
+    argv[argc] = factors_of(j->probe);
     const enum status s = tool_run(argv, file, said, sizeof said, &cause);
     char *options = strstr(said, ". Add --");  // advice on options of gemmi, which users of this
                                                // program cannot give
@@ -367,7 +389,10 @@ static enum status find_rows(struct job *j, int model, const char *version, doub
     if (s)
         return s;
     hash = hash_text(hash_text(hash_text(hash, version), j->dmin), j->rate);
-    hash = hash_text(hash, j->small ? NO_WAVELENGTH : KSOLV BSOLV NO_WAVELENGTH);
+    char *factors = factors_of(j->probe), said[SAID];
+    (void)snprintf(said, sizeof said, "%s%s%s%s", j->small ? "" : solvent_of(j->probe),
+                   j->small ? "" : BSOLV, NO_WAVELENGTH, factors ? factors : "");
+    hash = hash_text(hash, said);
     if (find_place(hash_finish(hash), place, sizeof place))
         j->place = place;
     if (j->place && read_file(place, j, NULL) == STATUS_OK)
@@ -414,11 +439,12 @@ static enum status check_operators(const struct mtz_rows *rows, const struct mol
  * small molecules are computed in P 1, because gemmi omits some of their reflections in their own
  * space group.  gemmi 0.5 omits half of the reflections of trigonal crystals; later versions also
  * omit reflections of small molecules. */
-static enum status compute_molecule(const struct molecule *m, const char *path, const char *version,
-                                    double grid_A, struct mtz_rows *rows, struct error *e)
+static enum status compute_molecule(const struct molecule *m, const char *path, enum probe probe,
+                                    const char *version, double grid_A, struct mtz_rows *rows,
+                                    struct error *e)
 {
     char name[TOOL_NAME_SIZE];
-    struct job j = {.path = path, .small = m->small, .rows = rows};
+    struct job j = {.path = path, .small = m->small, .probe = probe, .rows = rows};
     const bool expand = m->small || operators_are_trigonal(&m->operators);
     int file;
     set_resolution(&j, m, grid_A);
@@ -433,15 +459,15 @@ static enum status compute_molecule(const struct molecule *m, const char *path, 
     return s || expand ? s : check_operators(rows, m, path, e);
 }
 
-enum status sfcalc_rows(const char *path, double grid_A, double dmin_A, struct mtz_rows *rows,
-                        struct error *e)
+enum status sfcalc_rows(const char *path, enum probe probe, double grid_A, double dmin_A,
+                        struct mtz_rows *rows, struct error *e)
 {
     char version[SAID];
     struct molecule m = {0};
     *rows = (struct mtz_rows){0};
     enum status s = find_gemmi(version, e);
     s = s ? s : molecule_read(path, &m, e);
-    s = s ? s : compute_molecule(&m, path, version, grid_A, rows, e);
+    s = s ? s : compute_molecule(&m, path, probe, version, grid_A, rows, e);
     molecule_free(&m);
     if (s)
         return s;
@@ -449,12 +475,13 @@ enum status sfcalc_rows(const char *path, double grid_A, double dmin_A, struct m
     return unique_check(rows, dmin_A, path, e);
 }
 
-enum status sfcalc_read(const char *path, double grid_A, double dmin_A, double default_F,
-                        struct hkl_table *t, double cell_A[3], double cell_rad[3], struct error *e)
+enum status sfcalc_read(const char *path, enum probe probe, double grid_A, double dmin_A,
+                        double default_F, struct hkl_table *t, double cell_A[3], double cell_rad[3],
+                        struct error *e)
 {
     struct mtz_rows rows;
     *t = (struct hkl_table){.default_F = default_F};
-    enum status s = sfcalc_rows(path, grid_A, dmin_A, &rows, e);
+    enum status s = sfcalc_rows(path, probe, grid_A, dmin_A, &rows, e);
     memcpy(cell_A, rows.cell_A, sizeof rows.cell_A);
     memcpy(cell_rad, rows.cell_rad, sizeof rows.cell_rad);
     if (!s)

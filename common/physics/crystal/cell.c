@@ -220,6 +220,52 @@ static enum status count_blocks(const double direct_A[9], struct crystal *c, str
     return STATUS_OK;
 }
 
+/* Sets root[] to the square root of a symmetric positive definite matrix, by the product form of
+ * Denman and Beavers (Appl. Math. Comput. 2, 63, 1976). */
+static void take_root(const double matrix[9], double root[9])
+{
+    enum { STEPS = 40 };
+    const double scale = (matrix[0] + matrix[4] + matrix[8]) / 3.0;
+    double other[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
+    for (int k = 0; k < 9; k++)
+        root[k] = matrix[k] / scale;
+    for (int step = 0; step < STEPS; step++) {
+        double of_root[9], of_other[9];
+        mat_invert(root, of_root);
+        mat_invert(other, of_other);
+        for (int k = 0; k < 9; k++) {
+            root[k] = 0.5 * (root[k] + of_other[k]);
+            other[k] = 0.5 * (other[k] + of_root[k]);
+        }
+    }
+    for (int k = 0; k < 9; k++)
+        root[k] *= sqrt(scale);
+}
+
+/* Replaces the cells of a block by a matrix of as many cells whose spots are round in reciprocal
+ * space, as gauss_star of simtbx (cctbx, pull request 985) makes them:
+ *
+ *     F_latt = Na Nb Nc exp(-1.75 fudge L^2 |dq|^2),   L^3 = Na Nb Nc V
+ *
+ * dq is the offset from the lattice point in 1/A, V the volume of the cell.  The matrix is
+ * L (G*)^(1/2) with the reciprocal metric G*.  GAUSS has 1/0.63 instead of 1.75. */
+static void cells_of_star(struct crystal *c)
+{
+    const double *star = c->reciprocal_A;
+    const double cells = c->cells[0] * c->cells[1] * c->cells[2];
+    double metric[9], root[9];
+    for (int k = 0; k < 9; k++)
+        metric[k] = vec_dot(star + 3 * (k / 3), star + 3 * (k % 3));
+    const double length_A = cbrt(cells / sqrt(mat_determinant(metric)));
+    take_root(metric, root);
+    for (int k = 0; k < 3; k++)
+        c->cells[k] = length_A * root[4 * k];
+    c->cells_across[0] = length_A * 0.5 * (root[1] + root[3]);
+    c->cells_across[1] = length_A * 0.5 * (root[5] + root[7]);
+    c->cells_across[2] = length_A * 0.5 * (root[2] + root[6]);
+    c->fudge *= 1.75 * 0.63;
+}
+
 /* With two cells along an axis a spot extends over half the distance to its neighbours. */
 static bool any_small(const double cells[3])
 {
@@ -274,6 +320,8 @@ enum status cell_setup(const struct crystal_request *r, enum physics physics, do
         memcpy(c->size_m, r->size_m, sizeof c->size_m);
     if (c->has_size && r->blocks && (s = count_blocks(direct_A, c, e)))
         return s;
+    if (r->is_star)
+        cells_of_star(c);
     /* nanoBragg checks the counts before it converts sizes to counts. */
     c->interpolate =
         r->interpolate == INTERPOLATE_ON ||

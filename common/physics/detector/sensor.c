@@ -141,7 +141,8 @@ enum status sensor_ratio(const struct panel *p, double beam_m, double wavelength
 
 const struct panel *sensor_of(const struct experiment *x)
 {
-    for (size_t i = 0; i < x->npanels && x->physics != PHYSICS_FAITHFUL; i++)
+    /* the depth of other particles than X-rays is that of --absorption at all wavelengths */
+    for (size_t i = 0; i < x->npanels && x->physics != PHYSICS_FAITHFUL && !x->has_probe; i++)
         if (x->panels[i].thickness_m > 0.0 && x->panels[i].absorption_1_m > 0.0)
             return &x->panels[i];
     return NULL;

@@ -42,7 +42,8 @@ enum status sensor_ratio(const struct panel *p, double beam_m, double wavelength
                          struct error *e);
 
 /* Returns the panel whose sensor represents all sensors of *x; NULL: absorption does not depend
- * on the wavelength, that is, in faithful mode or if all photons are absorbed. */
+ * on the wavelength, that is, in faithful mode, if all photons are absorbed, or if the photons are
+ * not X-rays. */
 const struct panel *sensor_of(const struct experiment *x);
 
 /* Sets ratios[n] of n sources (NULL: they are not stored) and *differ, whether one of them is not
