@@ -85,9 +85,11 @@ def _mosaic_deg(frame: Frame, lattice: Lattice) -> float:
 
 
 def _background(frame: Frame) -> float:
-    """Returns the factor on the background of this frame.  NaN: the amount of matter varies, and frames do not contain it."""
+    """Returns the factor on the background of this frame.  NaN: no factor describes it, or frames do not contain it."""
+    matter = frame.truth.matter
     varies = any(float(_export.option(frame, "background", name) or default) != default for name, default in (("jitter", 0), ("ice-frames", 1)))
-    return numpy.nan if varies or _export.option(frame, "background", "streak") not in ("", "0") else frame.truth.fluence
+    varies = varies or any(name != "scale" for name in matter) or _export.option(frame, "background", "streak") not in ("", "0")
+    return numpy.nan if varies else frame.truth.fluence * matter.get("scale", 1.0)
 
 
 def _resolution(frame: Frame, distance_mm: float, factor: int, visible: float) -> dict[str, float]:

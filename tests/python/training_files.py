@@ -81,7 +81,8 @@ def resonet(path, recording):
             assert list(geom[3:]) == [photons.shape[1], photons.shape[0]]
             assert label["num_lat"] == len(frame.truth.lattices) and label["is_multi"] == (label["num_lat"] > 1)
             assert label["bg_only"] == (not frame.truth.lattices) and label["beamstop_rad"] == -1 and label["pitch_deg"] == label["yaw_deg"] == 0
-            near(label["bg_scale"], frame.truth.fluence, "bg_scale")
+            assert frame.truth.matter["scale"] in (2, 3)
+            near(label["bg_scale"], frame.truth.fluence * frame.truth.matter["scale"], "bg_scale")
             blanks += label["bg_only"] == 1
             several += label["is_multi"] == 1
             if frame.truth.lattices:
