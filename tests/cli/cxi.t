@@ -76,7 +76,7 @@ if sys.argv[1] == "places":
 if sys.argv[1] == "counts":
     print(*(n == len(table("run_%d.tsv" % k)) for k, n in enumerate(counts)), counts.dtype, counts.shape)
 if sys.argv[1] == "strongest":
-    for name, column in (("TotalIntensity", "photons"), ("MaximumValue", "peak"), ("NPixels", "pixels"), ("SegPosRaw", "panel")):
+    for name, column in (("TotalIntensity", "photons"), ("MaximumValue", "peak"), ("NPixels", "pixels"), ("SegPosRaw", "panel"), ("SNR", "z")):
         good = True
         for k, n in enumerate(counts):
             rows = sorted(table("run_%d.tsv" % k), key=lambda row: -float(row["photons"]))
@@ -84,7 +84,8 @@ if sys.argv[1] == "strongest":
             good &= numpy.allclose(got[:n], [float(row[column]) for row in rows], rtol=1e-3) and not got[n:].any() and got.shape == (2048,)
         print(name, good, end=" ")
     total, snr = f[peaks + "TotalIntensity"][:], f[peaks + "SNR"][:]
-    print(numpy.allclose(snr, numpy.sqrt(total), rtol=1e-4))
+    # there is no background, but reflections that overlap are noise to each other
+    print((snr <= 1.0001 * numpy.sqrt(total)).all(), (snr > 0.9999 * numpy.sqrt(total)).any())
 if sys.argv[1] == "beam":
     print(f["cxi_version"][()], *numpy.unique(f["LCLS/photon_energy_eV"][:].round(3)), *numpy.unique(f["LCLS/detector_1/EncoderValue"][:].round(6)),
           *numpy.unique(f["entry_1/instrument_1/detector_1/x_pixel_size"][:].round(9)),
@@ -101,7 +102,7 @@ look() {
 }
 is 'a position is the index of a pixel, in both panels' "$(look places)" 'True True'
 is 'as many peaks as reflections' "$(look counts)" 'True True True True True int32 (5,)'
-is 'the strongest first, and zeros after the last' "$(look strongest)" 'TotalIntensity True MaximumValue True NPixels True SegPosRaw True True'
+is 'the strongest first, and zeros after the last' "$(look strongest)" 'TotalIntensity True MaximumValue True NPixels True SegPosRaw True SNR True True True'
 is 'energy, distance in mm, pixel in m, energy in J, frames' "$(look beam)" '140 12400.0 50.0 0.0002 1.9867e-15 [0, 1, 2, 3, 4] (5,)'
 is 'masked pixels' "$(look mask)" 'uint16 (120, 120) 8 8'
 is 'the master shows what its files have' "$(look parts)" 'True True True True True'

@@ -254,12 +254,12 @@ is 'each column of --truth has unit and axes' "$(braggpipe columns truth.tsv | t
 	echo 'frame lattice h k l panel fast slow photons peak pixels phi s F2 background mine' | tr ' ' '\t'
 } >run.tsv
 is 'a table of reflections: a column of a user is not guessed' "$(braggpipe columns run.tsv | tr -s ' ' | sed -n '13,$p')" \
-	" 13 s 1/A distance from the Ewald sphere; inside: > 0
+	" 13 s 1/A distance from the nearest Ewald sphere; inside: > 0
  14 F2 electrons^2 squared structure factor
  15 background photons of other origin, in these brightest pixels
  16 mine ? not known"
 head -n 1 truth.tsv | tr '\t' '\n' >names
-is 'braggpipe columns without a file names all columns' "$(braggpipe columns | awk '/^  / { print $1 }' | grep -vx -c -f names)" 30
+is 'braggpipe columns without a file names all columns' "$(braggpipe columns | awk '/^  / { print $1 }' | grep -vx -c -f names)" 38
 printf 'frame\tverdict\n0\tgood\n' >fits.tsv
 is 'a table of another kind is refused' "$(braggpipe columns fits.tsv 2>&1; echo $?)" "braggpipe: fits.tsv: not a ground-truth table; expected a table of bragg-orient --truth, bragg-serve --sent or bragg-write --reflections=FILE.tsv
 3"

@@ -44,7 +44,9 @@ static inline double moved_lattices(const struct experiment *x, const struct rec
             }
             part += moved_F_sqr(lattice_crystal(x, l, &own), l, cell, q, move);
         }
-        sum += part * l->weight / (double)(l->nphi * l->ndomains);
+        const double B_m2 = l->has_b_factor ? 1e-20 * l->b_factor_A2 : 0.0;
+        sum +=
+            part * exp(-0.5 * B_m2 * vec_dot(q, q)) * l->weight / (double)(l->nphi * l->ndomains);
     }
     return sum;
 }
