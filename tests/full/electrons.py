@@ -2,6 +2,7 @@
 
 rotation TABLE   photons of whole reflections of silicon / kinematic formula: mean, rms, largest distance in px, number
 lists EXPT   wavelength and probe of the beam of a list, as DIALS reads it
+merged MERGED.mtz ELECTRON.mtz XRAY.mtz   R of merged amplitudes above 3 sigma and each calculated list, and their number
 """
 import re
 import subprocess
@@ -66,4 +67,21 @@ def lists(path):
     print('%.7f %s' % (beam.get_wavelength(), probe))
 
 
-{'rotation': rotation, 'lists': lists}[sys.argv[1]](*sys.argv[2:])
+def merged(path, *calculated):
+    """sum |k F - Fc| / sum Fc of one scale k, the least-squares one; F is the root of a mean intensity."""
+    from iotbx import mtz
+
+    def arrays(name):
+        return {a.info().labels[0]: a for a in mtz.object(name).as_miller_arrays()}
+    means = arrays(path)['IMEAN'].map_to_asu()
+    means = means.select(means.data() > 3 * means.sigmas())
+    R, count = [], 0
+    for name in calculated:
+        observed, model = means.common_sets(arrays(name)['FC'].amplitudes().map_to_asu(), assert_is_similar_symmetry=False)
+        F, Fc = np.sqrt(np.array(observed.data())), np.array(model.data())
+        R.append(np.abs(F * (F @ Fc) / (F @ F) - Fc).sum() / Fc.sum())
+        count = len(F)
+    print('%.4f %.4f %d' % (*R, count))
+
+
+{'rotation': rotation, 'lists': lists, 'merged': merged}[sys.argv[1]](*sys.argv[2:])

@@ -4,8 +4,8 @@
 needs 'the examples' mandoc
 top=$(cd "$BRAGG_TESTS/.." && pwd)
 scratch
-# Lines that are indented deeper than the text become one script per section.
-mandoc -T utf8 -O width=78 "$top/stages/pages/braggpipe-examples.7" | col -bx |
+# Lines that are indented deeper than the text become one script per section.  Lines are wide, for the names in the first table.
+mandoc -T utf8 -O width=100 "$top/stages/pages/braggpipe-examples.7" | col -bx |
 	awk '/^[A-Z]/ { section = $0; gsub(/[^A-Z]+/, "-", section) } /^           / { print >section ".sh" }'
 is 'there are twenty-four, of which streams.t and training.t run one each' "$(ls *.sh | tr '\n' ' ')" \
 	'A-CLIENT-UNDER-FAULTS.sh A-LIVE-EIGER-DETECTOR.sh A-MESH-SCAN.sh A-MICROCRYSTAL-IN-AN-ELECTRON-MICROSCOPE.sh A-MICROMETRE-CRYSTAL-AT-A-SYNCHROTRON.sh A-MISALIGNED-DETECTOR.sh A-RASTER-SCAN-BY-REQUESTS.sh A-SCAN-BY-REQUESTS.sh A-SERIES-FROM-A-BEAMLINE.sh AN-ENERGY-SCAN-OVER-AN-EDGE.sh EXPERIMENTS-IMPORTED-BY-DIALS.sh FILES-FOR-CRYSTFEL.sh FRAMES-THAT-VARY.sh INTERRUPTED-RUNS.sh LABELLED-STILLS.sh LAUE-PATTERNS.sh MESSAGES-THAT-ARE-HDF-FILES.sh PLANNING-AN-EXPERIMENT.sh PULSES-OF-A-FREE-ELECTRON-LASER.sh RAW-DATA-OF-AN-AGIPD.sh STREAMS-OF-EPICS-AND-BSREAD.sh TEST-SETS.sh TRAINING-SETS.sh TWO-DETECTORS-COMPARED.sh '
