@@ -107,6 +107,18 @@ static enum status refused(struct run *run, const struct engine_options *options
                : error_set(e, STATUS_FAILED, "%s: derivatives were not refused", name);
 }
 
+/* Lattices with B factors have no derivatives: their parameters are refused, by all engines. */
+static enum status check_refusal(struct run *run, const struct experiment *x, const char *name,
+                                 struct error *e)
+{
+    struct parameters set;
+    struct error why = {0};
+    if (!parameters_parse(ONE_SIZE, x, &set, &why))
+        return error_set(e, STATUS_FAILED, "%s: parameters were not refused", name);
+    tell_skip(run, PART, name, why.text);
+    return STATUS_OK;
+}
+
 /* One case in one precision. */
 static enum status compare(struct run *run, const struct engine_case *c,
                            enum engine_precision precision, struct error *e)
@@ -123,6 +135,8 @@ static enum status compare(struct run *run, const struct engine_case *c,
     enum status s = case_build(c, &x, &r, e);
     if (!s && !cpu_slopes_can(&x, precision)) {
         s = refused(run, &options, &x, &r, name, e);
+    } else if (!s && x.b_factors_vary) {
+        s = check_refusal(run, &x, name, e);
     } else if (!s) {
         const char *names = x.sizes_vary             ? ONE_SIZE
                             : x.beam.no_polarization ? UNPOLARIZED
