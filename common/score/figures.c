@@ -265,16 +265,23 @@ static void add_hits(struct score *s, struct figures *f)
         figures_curve(f, "hits_by_score", &s->hits_by_score);
 }
 
+/* Returns true if the ground truth has photons of background.  Without background, only reflections
+ * that overlap have other photons in their pixels. */
+static bool has_background(const struct score *s)
+{
+    return 2 * s->with_background > s->spots_true;
+}
+
 /* Adds the recall by I/sigma, if the background is known and not 0.  Adds a note if --strong has no
  * background to use, or if many strong reflections are below the noise. */
 static void add_sigmas(const struct score *s, struct figures *f)
 {
     const bool by_sigma = s->settings->strong_sigma > 0.0;
-    if (by_sigma && !s->has_background)
+    if (by_sigma && !has_background(s))
         figures_note(f, "--strong: the ground truth has no photons of background, so that I/sigma "
                         "is the square root of the photons. Make the ground truth after "
                         "bragg-background");
-    if (s->truth->facts.no_background || !s->has_background)
+    if (s->truth->facts.no_background || !has_background(s))
         return;
     for (int i = 0; i < SCORE_BINS; i++) {
         char group[GROUP_NAME];

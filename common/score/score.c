@@ -298,7 +298,7 @@ static bool score_truth(struct score *s, const struct truth_frame *f, bool hit, 
         s->strong_true += strong;
         s->strong_faint += strong && score_sigmas(r) < SCORE_FAINT_SIGMA;
         s->visible_true += score_sigmas(r) > REFLECTION_VISIBLE_Z;
-        s->has_background = s->has_background || r->background > 0.0F;
+        s->with_background += r->background > 0.0F;
         s->bin_true[score_bin(r->photons)]++;
         s->sigma_true[score_bin(score_sigmas(r))]++;
     }

@@ -178,7 +178,7 @@ struct score {
     size_t true_positive, false_positive, false_negative, true_negative;
     size_t spots_true, spots_found, spots_right;
     size_t strong_true, strong_found, bin_true[SCORE_BINS], bin_found[SCORE_BINS];
-    bool has_background;  // the ground truth has photons of background
+    size_t with_background;  // of spots_true, those with photons of background, or that overlap
     size_t sigma_true[SCORE_BINS], sigma_found[SCORE_BINS];  // binned by I/sigma
     size_t visible_true, visible_found;  // reflections with I/sigma above REFLECTION_VISIBLE_Z
     size_t strong_faint;                 // strong reflections with I/sigma below SCORE_FAINT_SIGMA

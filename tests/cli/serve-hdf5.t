@@ -70,7 +70,8 @@ client lclstreamer pull connect "$socket" 2:bslz4
 mv taken first
 client lclstreamer pull connect "$socket" 2,1:bslz4
 wait "$pipe"
-is 'a client that leaves may lose whole messages' "$(stats taken) $(($(stats perhaps_lost) % 2)) $(($(stats perhaps_lost) > 0))" '5 0 1'
+# no message is on its way if the client leaves before the next one is sent
+is 'a client that leaves may lose whole messages' "$(stats taken) $(($(stats perhaps_lost) % 2))" '5 0'
 is 'no frame is taken twice' "$(cat first taken | sort | uniq -d)" ''
 # a late client gets all messages, whose last one is not full
 served --protocol=lclstreamer --bind="$socket" --batch=4
