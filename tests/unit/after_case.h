@@ -38,14 +38,18 @@ static inline enum status after_water(struct background_material *m, struct erro
 static inline void after_set_brightest(const struct experiment *x, struct background_material *m,
                                        double most, float *photons)
 {
-    const struct beam *beam = &x->beam;
+    struct source *gathered = NULL;
+    size_t count;
+    const struct source *sources =
+        background_sources(&x->beam, &(struct recipe){0}, &gathered, &count);
     double brightest = 0.0;
     m->molecules = 1.0;
-    background_image(x, beam->sources, beam->nsources, m, 1, 2, photons, NULL);
+    background_image(x, sources, count, m, 1, 2, photons, NULL);
     for (int64_t i = 0; i < experiment_pixels(x); i++)
         brightest = (double)photons[i] > brightest ? (double)photons[i] : brightest;
     m->molecules = brightest > 0.0 ? most / brightest : 0.0;
-    background_image(x, beam->sources, beam->nsources, m, 1, 2, photons, NULL);
+    background_image(x, sources, count, m, 1, 2, photons, NULL);
+    mem_free(gathered);
 }
 
 #endif
