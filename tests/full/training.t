@@ -60,7 +60,7 @@ if installed safetensors && has python:torch python:h5py mandoc; then
 	status=0
 	timeout 500 sh -e ../page.sh </dev/null >out 2>errors || status=$?
 	cd ..
-	is 'braggpipe-examples(7): the files that it names' "$status $(grep -v ' takes about .* a frame' page/errors)$(ls page/spots page/train.h5 page/net.pt | paste -sd' ')" \
+	is 'braggpipe-examples(7): the files that it names' "$status $(grep -v ' takes about .* a frame' page/errors)$(ls page/spots page/train.h5 page/net.pt | paste -sd' ' | tr -s ' ')" \
 		'0 page/net.pt page/train.h5 page/spots: croissant.json frames.csv train_00000.safetensors train_00001.safetensors'
 	is 'braggpipe-examples(7): bragg-score has a score' "$(grep -c '^spots.visible  *recall 0\.[6-9]' page/out)" 1
 else
