@@ -46,7 +46,7 @@ def zeros(size):
 
 
 objects = heap()
-size = objects[17][0] + 8
+size = objects[max(objects)][0] + 8
 for name, at, value in (("hang", size, data[size] + 8),  # the size of an object
                         ("segv", objects[8][1] - 14, 0x20),  # 2 million blocks of a selection
                         ("abort", objects[5][1] - 19, 0x04)):  # 1025 dimensions
