@@ -150,6 +150,8 @@ refused 'a range without the energy of the beam is refused' 'does not hold the e
 refused 'a wiggler needs its critical energy' 'needs --spectrum-range=EV,EV and --critical-energy' '' --spectrum=wiggler --spectrum-range=8000,13000
 refused 'a filter whose attenuation is not known is refused' 'expected 2000 to 200000 eV' '' --spectrum=tophat --spectrum-range=1500,13000 --filter=Al:1
 refused 'an unknown material is refused' 'expected up to 4 filters' '' --spectrum=tophat --filter=Pb:1mm
+refused 'a wiggler whose magnet is too weak for the band is refused' 'has no photons from 8000 to 13000 eV' '' --spectrum=wiggler --spectrum-range=8000,13000 --critical-energy=100 --filter=Al:200mm
+refused 'a filter that stops all photons is refused' 'has no photons from 8000 to 13000 eV' '' --spectrum=tophat --spectrum-range=8000,13000 --filter=Al:1000mm
 refused 'many channels need the closed form' 'expected at most 1000. More need' '' --spectrum=tophat --bandwidth=60 --channels=2000
 refused 'a band that contains its third harmonic is refused' 'would count twice' --third-harmonic=1 --spectrum=tophat --bandwidth=120
 printf -- '-1 0 0 1 3e-10\n-1 0 0 1 1e-10\n' >three.txt

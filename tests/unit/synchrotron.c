@@ -17,6 +17,11 @@ static void spectra_are_those_of_the_booklet(void **state)
         assert_true(fabs(synchrotron_photons(y[i], true) * y[i] - G1[i]) < 6e-5);
         assert_true(fabs(synchrotron_photons(y[i], false) * y[i] - H2[i]) < 6e-5);
     }
+    for (double dark = 1000.0; dark < 1e5; dark *= 1.7)
+        for (int sum = 0; sum < 2; sum++) {
+            const double photons = synchrotron_photons(dark, sum);
+            assert_true(photons >= 0.0 && photons < 1e-200);
+        }
 }
 
 static void filters_are_read_and_absorb(void **state)
@@ -38,6 +43,9 @@ static void filters_are_read_and_absorb(void **state)
                          exp(-0.1 * 2.699 * 26.23 - 0.05 * 1.848 * 0.6466) -
                      1) < 1e-6);
     assert_true(filter_transmission(f, 0, 10000.0) == 1.0);
+    f[0].thickness_m = 1.0;  // exp(-20000): 0, and not what an exponent below that of doubles gives
+    const double none = filter_transmission(f, 1, 8000.0);
+    assert_true(none >= 0.0 && none < 1e-300);
     static const char *const wrong[] = {
         "", "Al", "Al:", "Pb:1", "Al:1mm,", "Al:-1", "Al:1eV", "Al1mm", "Al:1,Al:1,Al:1,Al:1,Al:1"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)

@@ -213,6 +213,18 @@ static double band_photons(const struct spectrum *s, double energy_eV)
     return emitted * filter_transmission(s->filters, s->nfilters, energy_eV);
 }
 
+/* Returns true if a band has no photons: it is too far above the critical energy, or its filters
+ * are too thick. */
+static bool band_is_dark(const struct spectrum *s, double low_eV, double high_eV)
+{
+    enum { POINTS = 65 };
+    static const double LEAST = 1e-250;  // sums and quotients of such numbers keep their digits
+    double most = 0.0;
+    for (int i = 0; i < POINTS; i++)
+        most = fmax(most, band_photons(s, low_eV + (high_eV - low_eV) * i / (POINTS - 1)));
+    return !(most > LEAST);
+}
+
 /* Returns the photons of a line at an energy, in arbitrary units, without its tail. */
 static double smooth_photons(const struct line *l, double energy_eV, double middle_eV)
 {
@@ -330,6 +342,11 @@ static enum status check_band(const struct spectrum *s, double mean_eV, struct e
                          "--filter: the spectrum reaches from %.6g to %.6g eV; expected %g to %g "
                          "eV, where the attenuation of filters is known",
                          low_eV, high_eV, FILTER_LEAST_EV, FILTER_MOST_EV);
+    if (band_is_dark(s, low_eV, high_eV))
+        return error_set(e, STATUS_USAGE,
+                         "the spectrum has no photons from %.6g to %.6g eV. Use a higher "
+                         "--critical-energy, lower energies or thinner filters",
+                         low_eV, high_eV);
     return STATUS_OK;
 }
 

@@ -62,8 +62,8 @@ void spectrum_range(const struct spectrum *s, double mean_eV, double *low_eV, do
  * narrow spectra do not have.  spectrum_fix can give it to the beam. */
 bool spectrum_is_wide(const struct spectrum *s);
 
-/* Gives *beam the channels of a wide band instead of its wavelength.  Frames then need no sources
- * of their own. */
+/* Replaces the sources of *beam by one source for each channel of a wide band.  The recipes of the
+ * frames then have no sources: all frames use those of the beam. */
 void spectrum_fix(const struct spectrum *s, struct beam *beam);
 
 /* Checks that shots can be drawn.  STATUS_USAGE: too many spikes, or energies that are not
