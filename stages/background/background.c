@@ -215,6 +215,24 @@ static void shipped_table(double (*value)(double), double stol_1_m[WATER_TABLE_R
         stol_1_m[i] *= 1e10;
 }
 
+/* Makes the table of water for the particles of the beam. */
+static enum status make_water(const struct beam *beam, enum probe probe, struct amorphous *table,
+                              struct error *e)
+{
+    double stol_1_m[WATER_TABLE_ROWS], F[WATER_TABLE_ROWS];
+    _Static_assert((int)ELECTRON_WATER_ROWS <= (int)WATER_TABLE_ROWS, "both tables fit");
+    int rows = WATER_TABLE_ROWS;
+    if (probe == PROBE_ELECTRON) {
+        rows = ELECTRON_WATER_ROWS;
+        electron_water_table(beam->wavelength_m, stol_1_m, F);
+        for (int i = 0; i < rows; i++)
+            stol_1_m[i] *= 1e10;
+    } else {
+        shipped_table(water_F, stol_1_m, F);
+    }
+    return amorphous_make(table, stol_1_m, F, (size_t)rows, true, e);
+}
+
 /* Adds water or air. `value` is its table of F. */
 static enum status add_shipped(struct background *o, double (*value)(double), double thickness_m,
                                double density_g_cm3, double molar_mass, struct error *e)
@@ -223,17 +241,6 @@ static enum status add_shipped(struct background *o, double (*value)(double), do
     shipped_table(value, stol, F);
     o->nliquid++;
     return add_material(o, stol, F, WATER_TABLE_ROWS, thickness_m, density_g_cm3, molar_mass, e);
-}
-
-/* Replaces the table of water, which is the first material, by that for electrons. */
-static enum status use_electrons(struct background *o, const struct experiment *x, struct error *e)
-{
-    double stol[ELECTRON_WATER_ROWS], F[ELECTRON_WATER_ROWS];
-    electron_water_table(x->beam.wavelength_m, stol, F);
-    for (int i = 0; i < ELECTRON_WATER_ROWS; i++)
-        stol[i] *= 1e10;
-    amorphous_free(&o->materials[0].table);
-    return amorphous_make(&o->materials[0].table, stol, F, ELECTRON_WATER_ROWS, true, e);
 }
 
 /* Adds the material of --stol. */
@@ -449,13 +456,12 @@ static void blend_add(struct blend *b, const struct experiment *x,
     b->items[b->count++].molecules = amorphous_molecules(box_m, density_g_cm3, molar_mass);
 }
 
-/* Makes the tables of water and air of recipes that have amounts of their own. */
+/* Makes the tables of water and air for frames whose recipes say the amounts. */
 static enum status open_liquids(struct background *o, struct error *e)
 {
     double stol_1_m[WATER_TABLE_ROWS], F[WATER_TABLE_ROWS];
-    shipped_table(water_F, stol_1_m, F);
-    const enum status s =
-        amorphous_make(&o->own_water.table, stol_1_m, F, WATER_TABLE_ROWS, true, e);
+    const struct experiment *x = o->experiment;
+    const enum status s = make_water(&x->beam, x->probe, &o->own_water.table, e);
     shipped_table(air_F, stol_1_m, F);
     return s ? s : amorphous_make(&o->own_air.table, stol_1_m, F, WATER_TABLE_ROWS, true, e);
 }
@@ -490,6 +496,13 @@ static enum status blend_of(struct background *o, const struct recipe *r, bool i
         return error_set(e, STATUS_USAGE,
                          "--ice-frames cannot be used, because each frame has ice of its own "
                          "(bragg-orient --vary=ice)");
+    if (x->probe != PROBE_XRAY &&
+        (m->has_air || m->has_ice || (m->has_water && x->probe == PROBE_NEUTRON)))
+        return error_set(e, STATUS_INPUT,
+                         "frame %" PRIu64
+                         " has matter without a table for a beam of %s; expected water in a beam "
+                         "of electrons, or X-rays",
+                         r->id, probe_particles(x->probe));
     if (ice_m > 0.0)
         s = open_ice(o, m->has_ice_crystal ? m->ice_crystal_A : o->ice_crystal_A, e);
     if (!s && !o->own_water.table.count)
@@ -602,8 +615,11 @@ static enum status background_begin(void *state, struct experiment *given, struc
         harmonic_open(&o->harmonic, x);
         moved_open(&o->harmonic_moved, &o->harmonic.x);
     }
-    enum status s =
-        x->probe == PROBE_ELECTRON && o->water_m > 0 ? use_electrons(o, x, e) : STATUS_OK;
+    enum status s = STATUS_OK;
+    if (x->probe == PROBE_ELECTRON && o->water_m > 0) {  // `open` did not know the particles
+        amorphous_free(&o->materials[0].table);
+        s = make_water(&x->beam, x->probe, &o->materials[0].table, e);
+    }
     s = s ? s : check_tables(o, x, x->beam.sources, x->beam.nsources, e);
     if (s || (o->powder && (s = add_powder(o, x, e))) || (o->ice_m > 0 && (s = add_ice(o, x, e))))
         return s;

@@ -10,6 +10,7 @@
 #include "base/opt.h"
 #include "io/beam/frame_lists.h"
 #include "io/beam/vary_table.h"
+#include "link/run.h"
 #include "model/experiment.h"
 #include "physics/beam/pulse.h"
 #include "physics/crystal/population.h"
@@ -132,13 +133,19 @@ struct orient_runs {
 /* Reads the file of --runs at `path`. NULL: there is no file. */
 enum status orient_runs_read(struct orient_runs *r, const char *path, struct error *e);
 
+/* Checks that frames may have this photon energy.  `what` names its origin in the message.
+ * STATUS_INPUT: it is more than 10 % from the energy of the beam, for which absorption and sampling
+ * are computed, or the beam does not consist of X-rays. */
+enum status orient_check_energy(const struct experiment *x, double energy_eV, const char *what,
+                                struct error *e);
+
 /* Makes the runs. Each run has the values of its line in the file, and the values of *population
  * and *pulse that its line does not give. population_begin must have been called for
  * *population, with the same `turned_alike`. STATUS_INPUT, with a message that begins with
  * "FILE:LINE: ": a line does not fit this beam or these crystals. */
 enum status orient_runs_begin(struct orient_runs *r, const struct population *population,
-                              const struct pulse *pulse, double wavelength_m, bool turned_alike,
-                              struct error *e);
+                              const struct pulse *pulse, const struct experiment *x,
+                              bool turned_alike, struct error *e);
 
 /* Returns the run that contains a frame. */
 const struct orient_run *orient_runs_of(const struct orient_runs *r, uint64_t frame);
@@ -244,6 +251,19 @@ struct gate_line {
 enum status orient_recipe(const struct orient *o, const struct orientation_request *turned,
                           const struct gate_line *line, struct recipe *r, struct error *e);
 
+/* --- sampling of the spots (orient_sampling.c) ------------------------------------------------ */
+
+/* Chooses the numbers of steps, domains and wavelengths that were not given, and raises the
+ * oversampling of *x with --steps=auto, for the detector as photons find it.  A wide band becomes
+ * the beam of *x.  Prints warnings about numbers that are too few or need long.  STATUS_USAGE: too
+ * many terms or wavelengths, or a spectrum that does not suit the beam.  STATUS_INPUT: the detector
+ * is at an impossible place. */
+enum status orient_check_detector(struct orient *o, struct experiment *x, struct error *e);
+
+/* Writes the option that makes frames faster, and what the option changes, to `text`. */
+void orient_propose_faster(const struct orient_options *o, const struct experiment *x,
+                           char text[OUTLOOK_FASTER_SIZE]);
+
 /* --- quantities of whole frames that vary (orient_vary.c) ------------------------------------ */
 
 /* Return true if a quantity moves the detector, or is an amount of matter. */
@@ -253,8 +273,9 @@ bool orient_vary_matter(const struct orient_options *o);
 /* Checks that quantities of frames agree with other options.  STATUS_USAGE: they do not. */
 enum status orient_vary_check(const struct orient_options *o, struct error *e);
 
-/* Checks that their limits suit the experiment.  STATUS_USAGE: an energy is more than 10 % from
- * that of the beam.  STATUS_INPUT: a distance puts a panel in front of the sample. */
+/* Checks that their limits suit the experiment.  STATUS_USAGE: the beam has particles for which
+ * there is no table of this matter.  STATUS_INPUT: an energy is refused by orient_check_energy, or
+ * a distance puts a panel in front of the sample. */
 enum status orient_vary_begin(const struct orient *o, const struct experiment *x, struct error *e);
 
 /* Adds the place of the detector in frame `id` to *shift, its fluence and its energy to *pulse. */

@@ -441,6 +441,27 @@ enum status orient_check_probe(const struct orient_options *o, enum probe probe,
     return probe_refuse(probe, rules, orient_table, o, e);
 }
 
+/* Largest relative difference between the energy of a frame and the energy of the beam. It is
+ * limited because absorption and sampling are computed for the energy of the beam. */
+#define ENERGY_APART 0.1
+
+enum status orient_check_energy(const struct experiment *x, double energy_eV, const char *what,
+                                struct error *e)
+{
+    const double beam_eV = m_to_ev(x->beam.wavelength_m);
+    if (x->probe != PROBE_XRAY)
+        return error_set(e, STATUS_INPUT,
+                         "%s: is the energy of a photon, but the beam has %s (bragg-geometry "
+                         "--probe)",
+                         what, probe_particles(x->probe));
+    return fmax(energy_eV / beam_eV, beam_eV / energy_eV) <= 1.0 + ENERGY_APART
+               ? STATUS_OK
+               : error_set(e, STATUS_INPUT,
+                           "%s: %.8g eV is out of range; expected a value within 10 %% of the "
+                           "beam's %.8g eV",
+                           what, energy_eV, beam_eV);
+}
+
 void orient_warn_units(const struct orient_options *o)
 {
     static const double MOSAIC_RMS_MOST_DEG = 0.3;

@@ -24,10 +24,6 @@
 
 /* The runs of --runs: groups of frames with their own hit rate, crystals, fluence or energy. */
 
-/* Largest relative difference between the energy of a run and the energy of the beam. It is
- * limited because absorption and sampling are computed for the energy of the beam. */
-#define ENERGY_APART 0.1
-
 enum status orient_runs_read(struct orient_runs *r, const char *path, struct error *e)
 {
     if (!path)
@@ -49,7 +45,7 @@ enum status orient_runs_read(struct orient_runs *r, const char *path, struct err
 
 /* Replaces options of a run by the values that its line gives. STATUS_INPUT: the line does not
  * fit the beam or the crystals. */
-static enum status use_line(const struct run_line *l, size_t ncrystals, double wavelength_m,
+static enum status use_line(const struct run_line *l, size_t ncrystals, const struct experiment *x,
                             bool turned_alike, struct orient_run *run, struct error *e)
 {
     struct population *p = &run->population;
@@ -61,29 +57,26 @@ static enum status use_line(const struct run_line *l, size_t ncrystals, double w
         p->mean_lattices = l->mean_lattices;
     p->mixture = *l->mixture ? l->mixture : p->mixture;
     run->pulse.fluence = fmax(l->fluence, 0.0);
+    enum status s = STATUS_OK;
     if (l->energy_eV > 0.0) {
-        run->pulse.wavelength = ev_to_m(l->energy_eV) / wavelength_m;
-        if (!(fabs(run->pulse.wavelength - 1.0) <= ENERGY_APART))
-            return error_set(
-                e, STATUS_INPUT,
-                "energy_eV is %.8g; expected a value within 10 %% of the beam's %.8g eV",
-                l->energy_eV, m_to_ev(wavelength_m));
+        s = orient_check_energy(x, l->energy_eV, "energy_eV", e);
+        run->pulse.wavelength = ev_to_m(l->energy_eV) / x->beam.wavelength_m;
     }
-    const enum status s = population_open(p, e);
+    s = s ? s : population_open(p, e);
     return s ? s : population_begin(p, ncrystals, turned_alike, e);
 }
 
 enum status orient_runs_begin(struct orient_runs *r, const struct population *population,
-                              const struct pulse *pulse, double wavelength_m, bool turned_alike,
-                              struct error *e)
+                              const struct pulse *pulse, const struct experiment *x,
+                              bool turned_alike, struct error *e)
 {
     r->nruns = r->nlines ? r->nlines : 1;
     r->runs = mem_array(r->nruns, sizeof *r->runs);
     for (size_t i = 0; i < r->nruns; i++) {
         r->runs[i] = (struct orient_run){.label = "", .population = *population, .pulse = *pulse};
         struct error why;
-        if (r->nlines && use_line(&r->lines[i], population->ncrystals, wavelength_m, turned_alike,
-                                  &r->runs[i], &why))
+        if (r->nlines &&
+            use_line(&r->lines[i], population->ncrystals, x, turned_alike, &r->runs[i], &why))
             return error_set(e, STATUS_INPUT, "%s:%ld: %.400s", r->path, r->lines[i].line,
                              why.text);
     }

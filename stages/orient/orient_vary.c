@@ -12,10 +12,6 @@
 #include "physics/crystal/cell.h"
 #include "physics/detector/detector.h"
 
-/* Largest relative difference between the energy of a frame and the energy of the beam. It is
- * limited because absorption and sampling are computed for the energy of the beam. */
-#define ENERGY_APART 0.1
-
 static bool varies(const struct varied *varied, enum vary_name name)
 {
     return varied[name].kind != VARY_NOT;
@@ -150,18 +146,31 @@ enum status orient_vary_check(const struct orient_options *o, struct error *e)
     return check_options(o, e);
 }
 
+/* Refuses matter whose tables of scattering are not for the particles of the beam. */
+static enum status check_matter(const struct varied *v, enum probe probe, struct error *e)
+{
+    for (int i = VARY_WATER; i <= VARY_ICE_CRYSTAL; i++)
+        if (varies(v, (enum vary_name)i) && probe != PROBE_XRAY &&
+            !(i == VARY_WATER && probe == PROBE_ELECTRON))
+            return error_set(e, STATUS_USAGE,
+                             "--vary=%s: its table is %s, but the beam has %s (bragg-geometry "
+                             "--probe)",
+                             vary_quantities[i].name,
+                             i == VARY_WATER ? "for X-rays and electrons" : "for X-rays",
+                             probe_particles(probe));
+    return STATUS_OK;
+}
+
 enum status orient_vary_begin(const struct orient *o, const struct experiment *x, struct error *e)
 {
     const struct varied *v = o->options.population.varied;
-    const double beam_eV = m_to_ev(x->beam.wavelength_m);
     double limits[2];
-    if (vary_limits(v, VARY_ENERGY, limits))
-        for (int i = 0; i < 2; i++)
-            if (!(fabs(limits[i] / beam_eV - 1.0) <= ENERGY_APART))
-                return error_set(e, STATUS_USAGE,
-                                 "--vary=energy: %.8g eV is out of range; expected a value within "
-                                 "10 %% of the beam's %.8g eV",
-                                 limits[i], beam_eV);
+    enum status s = check_matter(v, x->probe, e);
+    const bool tuned = vary_limits(v, VARY_ENERGY, limits);
+    for (int i = 0; i < 2 && tuned && !s; i++)
+        s = orient_check_energy(x, limits[i], "--vary=energy", e);
+    if (s)
+        return s;
     if (vary_limits(v, VARY_LATTICES, limits) && pump_excites(&o->options.pump) &&
         limits[1] > LATTICES_MAX / 2)
         return error_set(e, STATUS_USAGE,

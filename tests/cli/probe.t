@@ -91,6 +91,12 @@ later() {
 }
 later bragg-orient '--spectrum: ' bragg-orient --quiet --spectrum=sase
 later bragg-orient '--facility: ' bragg-orient --quiet --facility=lcls
+later bragg-orient '--vary=energy: is the energy of a photon' bragg-orient --quiet --vary=energy=uniform:490000,500000
+printf 'first energy_eV\n0 494000\n' >energy.runs
+later bragg-orient 'energy_eV: is the energy of a photon' bragg-orient --quiet --runs=energy.runs
+later bragg-orient '--vary=ice: its table is for X-rays' bragg-orient --quiet --vary=ice=uniform:1,2
+later bragg-orient '--vary=air: its table is for X-rays' bragg-orient --quiet --vary=air=uniform:1,2
+probe=neutron later bragg-orient '--vary=water: its table is for X-rays and electrons' bragg-orient --quiet --vary=water=uniform:1,2
 recipes() {
 	bragg-orient --quiet | bragg-intensity --quiet | "$@"
 }
@@ -99,6 +105,17 @@ later bragg-background '--ice: ' recipes bragg-background --ice=1
 probe=neutron later bragg-background '--water: ' recipes bragg-background --water=1
 later bragg-noise '--gain-switching: ' recipes bragg-noise --gain-switching
 later bragg-serve '--protocol=karabo-bridge: clients expect X-rays' recipes bragg-serve --bind='tcp://127.0.0.1:*'
+
+# --- water of single frames is that of --water
+wet() { # FILE WATER ORIENT-OPTION...
+	file=$1 water=$2
+	shift 2
+	bragg-geometry --quiet --probe=electron --cell=5,5,5 --default-F=1 --detpixels=32 --pixel=1 --distance=500 | bragg-orient --quiet "$@" |
+		bragg-intensity --quiet | bragg-background --quiet --water="$water" | bragg-write --quiet "$file"
+}
+wet all.raw 0.05
+wet each.raw 0 --vary=water=choice:0.05
+check 'water that varies scatters electrons, too' cmp all.raw each.raw
 
 # --- thickness
 warned() {
