@@ -47,6 +47,6 @@ refused 'is a second start message' start.cbor other.cbor image_*.cbor
 $dump --again zstd
 refused 'compressed with zstd, which cannot be read' zstd_start.cbor zstd_image_*.cbor
 head -c 700 image_00001.cbor >cut.cbor
-refused 'cut.cbor: is no whole message of Stream V2' start.cbor cut.cbor
+refused 'cut.cbor: is not a complete message of Stream V2' start.cbor cut.cbor
 refused 'contains no frames' start.cbor end.cbor
 finish

@@ -1,4 +1,4 @@
-#include "io/images/cbf_axes.h"
+#include "io/images/header_axes.h"
 
 #include <math.h>
 #include <stddef.h>
@@ -343,9 +343,9 @@ static enum status read_detector(const struct cif *c, const struct edge edges[2]
     return s ? s : bad_axis(c, &edges[0].axis, "does not depend on that of the slow pixels", e);
 }
 
-/* Sets x to the place of a point of the array, in mm.  The displacement of an edge is at the corner
- * of the first pixel, as in DIALS and in files of beamlines. The dictionary of imgCIF means the
- * centre. */
+/* Sets x to the place of a point of the array, in mm.  The displacement of an edge is taken as the
+ * place of the corner of the first pixel.  DIALS reads it so, and beamlines write it so.  In the
+ * dictionary of imgCIF it is the place of the centre of this pixel. */
 static void place_point(struct chain *chain, const struct edge edges[2], const double pixels[2],
                         double x[3])
 {
@@ -364,7 +364,7 @@ static void to_beam(const double mm[3], double out[3])
 }
 
 static enum status place_panel(const struct cif *c, const struct edge edges[2], struct chain *chain,
-                               struct cbf_axes *a, struct error *e)
+                               struct header_axes *a, struct error *e)
 {
     static const double points[3][2] = {{0, 0}, {1, 0}, {0, 1}};
     double x[3], m[3][3], edge_m[2];
@@ -410,7 +410,7 @@ static enum status check_source(const struct cif *c, struct error *e)
 }
 
 /* Takes the first axis of the goniometer that turns during the frame. */
-static enum status read_rotation(const struct cif *c, struct cbf_axes *a, struct error *e)
+static enum status read_rotation(const struct cif *c, struct header_axes *a, struct error *e)
 {
     enum status s = STATUS_OK;
     for (size_t i = 0; i < c->ncells && !s && !a->has_rotation; i++) {
@@ -427,7 +427,7 @@ static enum status read_rotation(const struct cif *c, struct cbf_axes *a, struct
     return s;
 }
 
-static enum status read_all(const struct cif *c, struct chain *chain, struct cbf_axes *a,
+static enum status read_all(const struct cif *c, struct chain *chain, struct header_axes *a,
                             struct error *e)
 {
     struct edge edges[2];
@@ -443,9 +443,10 @@ static enum status read_all(const struct cif *c, struct chain *chain, struct cbf
     return s ? s : read_rotation(c, a, e);
 }
 
-enum status cbf_axes_read(const char *path, const char *text, struct cbf_axes *a, struct error *e)
+enum status cbf_axes_read(const char *path, const char *text, struct header_axes *a,
+                          struct error *e)
 {
-    *a = (struct cbf_axes){0};
+    *a = (struct header_axes){0};
     if (!strcasestr(text, "_axis.id"))
         return STATUS_OK;
     struct cif *c = mem_array(1, sizeof *c);

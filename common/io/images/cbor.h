@@ -41,8 +41,9 @@ bool cbor_next(struct cbor *c, struct cbor_item *item);
 /* Moves *c after an item with all that is in it.  Returns false as cbor_next does. */
 bool cbor_skip(struct cbor *c);
 
-/* Sets *value to the value of a key of the map at *c, or of its first key if `key` is NULL.  Tags
- * before the map are skipped.  Returns false if there is no map or no such key. */
+/* Finds a key in the map that begins at c, after its tags if it has some.  Sets *value to the place
+ * of the value of this key.  `key` NULL: finds the first key of the map.  Returns false if no map
+ * begins at c, or if the map does not have the key. */
 bool cbor_find(struct cbor c, const char *key, struct cbor *value);
 
 /* Return the number or the text of a key.  They return false if the key is missing or of another

@@ -16,10 +16,9 @@
 #include "base/units.h"
 #include "base/vec.h"
 #include "io/images/cbf.h"
-#include "io/images/cbf_axes.h"
 #include "io/images/edf.h"
+#include "io/images/header_axes.h"
 #include "io/images/smv.h"
-#include "io/images/smv_arm.h"
 #include "io/images/stream2.h"
 #include "io/images/tiff.h"
 
@@ -204,23 +203,25 @@ static void find_smv_beam(struct header *text, struct image_header *h)
     h->has_beam = true;
 }
 
-/* Takes what a header of d*TREK has of the detector and the scan. */
-static enum status take_arm(const char *path, const char *text, struct image_header *h,
-                            struct error *e)
+/* Takes what the axes of a header say about the detector and the scan.  Plain keys of the header
+ * say the wavelength and the rotation first. */
+static enum status take_axes(const char *path, const struct header_axes *a, struct image_header *h,
+                             struct error *e)
 {
-    struct smv_arm a;
-    const enum status s = smv_arm_read(path, text, &a, e);
-    if (s || !a.has_panel)
-        return s;
-    h->wavelength_m = a.wavelength_m > 0 ? a.wavelength_m : h->wavelength_m;
-    h->phi_rad = a.has_rotation ? a.phi_rad : h->phi_rad;
-    h->osc_rad = a.has_rotation ? a.osc_rad : h->osc_rad;
-    return take_panel(path, a.fast, a.slow, a.corner_m, a.pixel_m, h, e);
+    if (!a->has_panel)
+        return STATUS_OK;
+    h->wavelength_m = h->wavelength_m > 0 ? h->wavelength_m : a->wavelength_m;
+    if (a->has_rotation && h->osc_rad == 0) {
+        h->phi_rad = a->phi_rad;
+        h->osc_rad = a->osc_rad;
+    }
+    return take_panel(path, a->fast, a->slow, a->corner_m, a->pixel_m, h, e);
 }
 
 static enum status read_smv_header(const char *path, struct image_header *h, struct error *e)
 {
     struct smv smv;
+    struct header_axes axes;
     enum status s = smv_read(path, false, &smv, e);
     if (s == STATUS_OK) {
         struct header text = {.path = path, .text = smv.header, .smv = true, .e = e};
@@ -238,7 +239,8 @@ static enum status read_smv_header(const char *path, struct image_header *h, str
         };
         find_smv_beam(&text, h);
         s = text.status;
-        s = s ? s : take_arm(path, smv.header, h, e);
+        s = s ? s : smv_axes_read(path, smv.header, &axes, e);
+        s = s ? s : take_axes(path, &axes, h, e);
     }
     smv_free(&smv);
     return s;
@@ -320,22 +322,6 @@ static void find_cbf_name(struct header *text, struct image_header *h)
         (void)snprintf(h->detector, sizeof h->detector, "%.*s", (int)strcspn(value, "\r\n"), value);
 }
 
-/* Takes what the tables of a full CBF have of the detector and the scan. */
-static enum status take_axes(const char *path, const char *text, struct image_header *h,
-                             struct error *e)
-{
-    struct cbf_axes a;
-    const enum status s = cbf_axes_read(path, text, &a, e);
-    if (s || !a.has_panel)
-        return s;
-    h->wavelength_m = h->wavelength_m > 0 ? h->wavelength_m : a.wavelength_m;
-    if (a.has_rotation && h->osc_rad == 0) {
-        h->phi_rad = a.phi_rad;
-        h->osc_rad = a.osc_rad;
-    }
-    return take_panel(path, a.fast, a.slow, a.corner_m, a.pixel_m, h, e);
-}
-
 static enum status parse_cbf_header(const char *path, const char *bytes, struct image_header *h,
                                     struct error *e)
 {
@@ -356,7 +342,10 @@ static enum status parse_cbf_header(const char *path, const char *bytes, struct 
     find_cbf_beam(&text, h);
     find_cbf_material(&text, h);
     find_cbf_name(&text, h);
-    return text.status ? text.status : take_axes(path, bytes, h, e);
+    struct header_axes axes;
+    enum status s = text.status;
+    s = s ? s : cbf_axes_read(path, bytes, &axes, e);
+    return s ? s : take_axes(path, &axes, h, e);
 }
 
 /* Reads the text of a CBF file up to its binary part.  Does not read the pixels, because a

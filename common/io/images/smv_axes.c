@@ -1,4 +1,4 @@
-#include "io/images/smv_arm.h"
+#include "io/images/header_axes.h"
 
 #include <math.h>
 #include <stddef.h>
@@ -106,7 +106,7 @@ static void to_beam(const double v[3], double out[3])
     out[2] = 0.0 - v[2];
 }
 
-static enum status place_panel(const struct keys *k, struct smv_arm *a, struct error *e)
+static enum status place_panel(const struct keys *k, struct header_axes *a, struct error *e)
 {
     double vectors[6], turn[4] = {1, 0, 0, 1}, beam[4], fast[3], slow[3], corner_mm[3];
     enum status s = own_numbers(k, "DETECTOR_VECTORS", 6, vectors, e);
@@ -156,7 +156,7 @@ static enum status check_source(const struct keys *k, struct error *e)
 
 /* Reads the rotation (start, end and width of an image in deg) and the wavelength, if the header
  * has them. */
-static enum status read_scan(const struct keys *k, struct smv_arm *a, struct error *e)
+static enum status read_scan(const struct keys *k, struct header_axes *a, struct error *e)
 {
     const char *rotation = find_value(k->text, "ROTATION");
     const char *waves = find_value(k->text, "SCAN_WAVELENGTH");
@@ -174,11 +174,12 @@ static enum status read_scan(const struct keys *k, struct smv_arm *a, struct err
     return s;
 }
 
-enum status smv_arm_read(const char *path, const char *text, struct smv_arm *a, struct error *e)
+enum status smv_axes_read(const char *path, const char *text, struct header_axes *a,
+                          struct error *e)
 {
     struct keys k = {path, text, ""};
     const char *names = find_value(text, "DETECTOR_NAMES");
-    *a = (struct smv_arm){0};
+    *a = (struct header_axes){0};
     if (!names)
         return STATUS_OK;
     names += strspn(names, " \t");

@@ -52,9 +52,10 @@ static enum status open_message(FILE *in, const char *path, size_t size, struct 
     struct cbor end = m->top;
     find_kind(m);
     if (!cbor_skip(&end) || end.at != end.end || m->kind == STREAM2_NONE)
-        return error_set(e, STATUS_INPUT,
-                         "%s: is no whole message of Stream V2; expected one message in a file",
-                         path);
+        return error_set(
+            e, STATUS_INPUT,
+            "%s: is not a complete message of Stream V2; expected exactly one message in the file",
+            path);
     return STATUS_OK;
 }
 
