@@ -223,8 +223,8 @@ enum mask_reason { REASON_DEAD = 1, REASON_NOISY = 2, REASON_SHADOW = 4 };
 
 struct experiment {
     enum physics physics;
-    bool has_probe;  // the beam does not consist of X-rays but of other particles, which all names
-    enum probe probe;  // call photons: `probe` (model/probe.h)
+    bool has_probe;    // the particles of the beam are not X-ray photons but `probe`
+    enum probe probe;  // names with "photons" then mean these particles, see model/probe.h
     enum convention convention;
     double spindle[3];  // unit vector of the rotation axis
     double dmin_m;      // resolution cut-off, 0 = none

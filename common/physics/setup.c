@@ -50,14 +50,15 @@ static enum status one_block(const struct crystal *c, double oversampling, struc
 }
 
 /* Returns the number of subpixels along an edge that the sharpest spot needs: three per width
- * [1.11].  *of becomes its crystal; NULL: there is none. */
-static double wanted_oversample(const struct experiment *x, const struct crystal **of)
+ * [1.11].  *sharpest becomes the crystal with this spot; NULL: there is no crystal. */
+static double wanted_oversample(const struct experiment *x, const struct crystal **sharpest)
 {
     double longest = 0.0;
-    *of = NULL;
+    *sharpest = x->ncrystals ? &x->crystals[0] : NULL;
     for (size_t i = 0; i < x->ncrystals; i++) {
         const double edge = longest_edge(&x->crystals[i], x->physics == PHYSICS_FAITHFUL);
-        *of = edge > longest || !*of ? &x->crystals[i] : *of;
+        if (edge > longest)
+            *sharpest = &x->crystals[i];
         longest = fmax(longest, edge);
     }
     const struct panel *p = &x->panels[0];

@@ -98,8 +98,9 @@ static enum status find_kind(const char *text, int *name, int *kind, const char 
     return STATUS_OK;
 }
 
-/* Converts mean and rms of a normal quantity to the limits between which it is drawn, in the unit
- * of users.  STATUS_USAGE: a limit is out of range. */
+/* Replaces values[] of a normal quantity, its mean and its rms, by the smallest and the largest
+ * value that can be drawn.  All values are in the unit that the user types.  STATUS_USAGE: one of
+ * both is out of the range of the quantity. */
 static enum status set_normal(struct varied *v, const struct vary_quantity *q, const char *what,
                               struct error *e)
 {

@@ -59,8 +59,9 @@ struct derive_request {
     const float *weights;   // [npixels]: input of `product`
     double *product;        // [set->count]: J^T weights
     const struct derive_data *data;  // input of `sums`
-    /* [npanels x set->count]: the moves of the panels for one unit of each parameter; NULL: those
-     * of slopes_move.  For experiments whose panels are parts of other panels. */
+    /* [npanels x set->count]: how a unit of each parameter moves each panel of the experiment.
+     * NULL: slopes_move computes the moves.  A smeared sensor sets them, because its thin images
+     * have parts of panels as their panels, and each part moves as the whole panel does. */
     const struct panel_move *moves;
     struct derive_sums *sums;
 };

@@ -137,8 +137,8 @@ static struct dials_spot spot_of(const struct experiment *x, const struct frame 
 
 /* --- reflections of a wide band: those that an analysis predicts ---------------------- */
 
-/* Returns true if a row of a wide band is not what an analysis predicts: the direct beam, or a tail
- * of a reflection whose lattice point no wavelength of the band diffracts. */
+/* Returns true if an analysis of a wide band does not predict this row.  The row is the direct
+ * beam, or its lattice point is on none of the Ewald spheres of the band. */
 static bool is_outside(const struct reflection_row *row)
 {
     return (!row->hkl[0] && !row->hkl[1] && !row->hkl[2]) || row->s_1_A != 0.0;

@@ -34,7 +34,7 @@ double electron_water_elastic_A2(double wavelength_m, double s)
     return gamma * gamma * (molecule + centred * centred * (water_structure_factor(Q) - 1.0));
 }
 
-/* What the formula of Lenz needs. */
+/* The beam of electrons, as the formula of Lenz describes it. */
 struct lenz {
     double gamma, k_1_A;  // wave number
     double q_E_1_A;       // q at the angle 0

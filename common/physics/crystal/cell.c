@@ -220,7 +220,7 @@ static enum status count_blocks(const double direct_A[9], struct crystal *c, str
     return STATUS_OK;
 }
 
-/* Sets root[] to the square root of a symmetric positive definite matrix, by the product form of
+/* Sets root[] to the square root of a symmetric positive definite matrix, by the iteration of
  * Denman and Beavers (Appl. Math. Comput. 2, 63, 1976). */
 static void take_root(const double matrix[9], double root[9])
 {
