@@ -635,18 +635,27 @@ static bool has_possible_cells(const struct lattice *l)
     return good;
 }
 
+/* Checks that a frame has a quantity of its own exactly if the experiment says that it varies.
+ * `subject` is "is" for a quantity of the frame, or "has a lattice". */
+static enum status check_own(bool has, bool varies, const char *subject, const char *what,
+                             const char *key, unsigned long long id, struct error *e)
+{
+    return has == varies
+               ? STATUS_OK
+               : error_set(e, STATUS_INPUT,
+                           "frame %llu %s %s %s of its own, but the experiment has %s %s", id,
+                           subject, has ? "with" : "without", what, key, varies ? "true" : "false");
+}
+
 /* Refuses a lattice whose mosaic spread is impossible, or does not fit the experiment. */
 static enum status check_spread(const struct lattice *l, const struct codec_expected *expected,
                                 unsigned long long id, struct error *e)
 {
     static const double MOST_RAD = 2.0 * M_PI;
-    if (l->has_spread != expected->spreads_vary)
-        return error_set(e, STATUS_INPUT,
-                         "frame %llu has a lattice %s a mosaic spread of its own, but the "
-                         "experiment has spreads_vary %s",
-                         id, expected->spreads_vary ? "without" : "with",
-                         expected->spreads_vary ? "true" : "false");
-    return !l->has_spread || (l->spread_rad >= 0.0 && l->spread_rad <= MOST_RAD)
+    const enum status s = check_own(l->has_spread, expected->spreads_vary, "has a lattice",
+                                    "a mosaic spread", "spreads_vary", id, e);
+    return s ? s
+           : !l->has_spread || (l->spread_rad >= 0.0 && l->spread_rad <= MOST_RAD)
                ? STATUS_OK
                : error_set(e, STATUS_INPUT,
                            "frame %llu has a lattice with an impossible mosaic spread (got %g "
@@ -659,13 +668,10 @@ static enum status check_b_factor(const struct lattice *l, const struct codec_ex
                                   unsigned long long id, struct error *e)
 {
     static const double MOST_A2 = 1e4;
-    if (l->has_b_factor != expected->b_factors_vary)
-        return error_set(e, STATUS_INPUT,
-                         "frame %llu has a lattice %s a B factor of its own, but the experiment "
-                         "has b_factors_vary %s",
-                         id, expected->b_factors_vary ? "without" : "with",
-                         expected->b_factors_vary ? "true" : "false");
-    return !l->has_b_factor || (l->b_factor_A2 >= 0.0 && l->b_factor_A2 <= MOST_A2)
+    const enum status s = check_own(l->has_b_factor, expected->b_factors_vary, "has a lattice",
+                                    "a B factor", "b_factors_vary", id, e);
+    return s ? s
+           : !l->has_b_factor || (l->b_factor_A2 >= 0.0 && l->b_factor_A2 <= MOST_A2)
                ? STATUS_OK
                : error_set(e, STATUS_INPUT,
                            "frame %llu has a lattice with an impossible B factor (got %g A^2); "
@@ -680,12 +686,10 @@ static enum status check_matter(const struct recipe *r, const struct codec_expec
     static const double MOST_M = 1e3, MOST_SCALE = 1e6, LEAST_A = 10.0, MOST_A = 1e5;
     const unsigned long long id = r->id;
     const struct matter *m = &r->matter;
-    if (r->has_matter != expected->matter_varies)
-        return error_set(e, STATUS_INPUT,
-                         "frame %llu is %s amounts of matter of its own, but the experiment has "
-                         "matter_varies %s",
-                         id, expected->matter_varies ? "without" : "with",
-                         expected->matter_varies ? "true" : "false");
+    const enum status s = check_own(r->has_matter, expected->matter_varies, "is",
+                                    "amounts of matter", "matter_varies", id, e);
+    if (s)
+        return s;
     const bool good =
         (!m->has_water || (m->water_m >= 0.0 && m->water_m <= MOST_M)) &&
         (!m->has_air || (m->air_m >= 0.0 && m->air_m <= MOST_M)) &&

@@ -134,50 +134,30 @@ static void write_inverse(FILE *out, double value, bool exact)
     fprintf(out, "%s\n", text);
 }
 
-/* Writes the wavelength of neutrons in A, likewise. */
-static void write_wavelength(FILE *out, double wavelength_m, bool exact)
+/* Converts as geom_read does. */
+static double read_angstrom(double wavelength_A)
 {
-    char text[32];
-    for (int digits = 9; digits <= 17; digits++) {
-        (void)snprintf(text, sizeof text, "%.*g", digits, m_to_angstrom(wavelength_m));
-        if (!exact || strtod(text, NULL) * 1e-10 == wavelength_m)
-            break;
-    }
-    fprintf(out, "wavelength = %s A\n", text);
+    return wavelength_A * 1e-10;
 }
 
-/* Writes the voltage of electrons in V, likewise. */
-static void write_voltage(FILE *out, double wavelength_m, bool exact)
-{
-    char text[32];
-    for (int digits = 9; digits <= 17; digits++) {
-        (void)snprintf(text, sizeof text, "%.*g", digits, m_to_volt(wavelength_m));
-        if (!exact || volt_to_m(strtod(text, NULL)) == wavelength_m)
-            break;
-    }
-    fprintf(out, "electron_voltage = %s V\n", text);
-}
-
-/* Writes the photon energy in eV, likewise. */
-static void write_photons(FILE *out, double wavelength_m, bool exact)
-{
-    char text[32];
-    for (int digits = 9; digits <= 17; digits++) {
-        (void)snprintf(text, sizeof text, "%.*g", digits, m_to_ev(wavelength_m));
-        if (!exact || ev_to_m(strtod(text, NULL)) == wavelength_m)
-            break;
-    }
-    fprintf(out, "photon_energy = %s\n", text);
-}
-
+/* Writes what says the wavelength of the beam: the energy of photons, the voltage of electrons, or
+ * the wavelength of neutrons; likewise. */
 static void write_energy(FILE *out, const struct experiment *x, bool exact)
 {
-    if (x->probe == PROBE_ELECTRON)
-        write_voltage(out, x->beam.wavelength_m, exact);
-    else if (x->probe == PROBE_NEUTRON)
-        write_wavelength(out, x->beam.wavelength_m, exact);
-    else
-        write_photons(out, x->beam.wavelength_m, exact);
+    static const struct {
+        const char *key, *unit;
+        double (*value)(double m), (*read)(double value);
+    } all[] = {[PROBE_XRAY] = {"photon_energy", "", m_to_ev, ev_to_m},
+               [PROBE_ELECTRON] = {"electron_voltage", " V", m_to_volt, volt_to_m},
+               [PROBE_NEUTRON] = {"wavelength", " A", m_to_angstrom, read_angstrom}};
+    const double wavelength_m = x->beam.wavelength_m;
+    char text[32];
+    for (int digits = 9; digits <= 17; digits++) {
+        (void)snprintf(text, sizeof text, "%.*g", digits, all[x->probe].value(wavelength_m));
+        if (!exact || all[x->probe].read(strtod(text, NULL)) == wavelength_m)
+            break;
+    }
+    fprintf(out, "%s = %s%s\n", all[x->probe].key, text, all[x->probe].unit);
 }
 
 static void write_panel(FILE *out, size_t i, const struct experiment *x, const double frame[9],
