@@ -47,11 +47,13 @@ HD double portable_log(double x)
     return k * PORTABLE_LN2_HIGH + (2.0 * s + (2.0 * s * sum + k * PORTABLE_LN2_LOW));
 }
 
-/* Returns e^x for x < 700, or e^-700, which is practically 0, for x below -700. x = k ln 2 + r with
- * |r| < 0.35, and e^r is computed from its power series. */
+/* Returns e^x for finite x < 700, or e^-700, which is practically 0, for x below -700. x = k ln 2 +
+ * r with |r| < 0.35, and e^r is computed from its power series.  The limit is arithmetic because
+ * compilers do not vectorise loops over a branch to a constant. */
 HD double portable_exp(double x)
 {
-    x = x < -700.0 ? -700.0 : x;
+    const double far = x < -700.0 ? 1.0 : 0.0;
+    x = x * (1.0 - far) - 700.0 * far;
     const int k = (int)(x / (PORTABLE_LN2_HIGH + PORTABLE_LN2_LOW) + (x < 0.0 ? -0.5 : 0.5));
     const double r = (x - k * PORTABLE_LN2_HIGH) - k * PORTABLE_LN2_LOW;
     double sum = 1.0;
