@@ -83,6 +83,10 @@ static inline const struct field *table_next(const struct table *t, uint64_t *le
     }
 #define MEMBER(name, kind, ...) \
     FIELD(#name, kind, .offset = offsetof(struct OBJECT, name), __VA_ARGS__)
+/* GIVEN: `n` numbers that are missing in the map unless the bool `has` of the struct is set. */
+#define GIVEN(name, n, has)                               \
+    MEMBER(name, REAL, .count = n, .flags = FIELD_ABSENT, \
+           .present_offset = offsetof(struct OBJECT, has))
 #define MEMBER_TEXT(name) MEMBER(name, TEXT, .count = sizeof(((struct OBJECT *)0)->name))
 /* TABLE(name): the table of struct OBJECT, whose fields are in name_fields.  FIELDS: the last
  * members of a table that contains all fields of an array. */

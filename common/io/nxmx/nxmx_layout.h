@@ -4,7 +4,7 @@
  *
  *     nxmx_layout.c       everything but images, tables and reflections
  *     nxmx_images.c       images, packed, and the virtual data sets of a master
- *     nxmx_rows.c         tables of frames and lattices
+ *     nxmx_row_tables.c   tables of frames and lattices
  *     nxmx_reflections.c  reflections
  *     nxmx_cxi.c          the same images and reflections, as CXI has them
  *

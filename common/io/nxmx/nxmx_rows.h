@@ -55,6 +55,12 @@ struct nxmx_lattice {
     uint64_t has_b_factor;  // 1: it has one, else 0
 };
 
+/* Sizes of the rows of the tables in files: members that follow have tables of their own. */
+enum {
+    NXMX_FRAME_BYTES = offsetof(struct nxmx_frame, shift_m),
+    NXMX_LATTICE_BYTES = offsetof(struct nxmx_lattice, cells)
+};
+
 /* A wavelength of the spectrum of a frame that has a spectrum of its own. */
 struct nxmx_channel {
     uint64_t frame;     // id of the frame
@@ -86,8 +92,7 @@ struct nxmx_rows {
 
 /* Computes the rotation from the laboratory frame of an experiment to that of NeXus (McStas): the
  * rows of `axes` are x, y and z of NeXus.  z is along the beam.  Seen along the beam, the spindle
- * is
- * -x.  From MOSFLM's convention, (x, y, z) becomes (-z, y, x). */
+ * is -x.  From MOSFLM's convention, (x, y, z) becomes (-z, y, x). */
 void nxmx_axes(const struct experiment *x, double axes[9]);
 
 /* Adds the rows of a frame.  Rows that have the same frame number are replaced. */
@@ -103,6 +108,12 @@ struct nxmx_channel *nxmx_merge_sources(const struct source *sources, size_t nso
 /* Stores the spectrum of a frame that was added.  The frame gets a spectrum only if its recipe has
  * sources of more than one wavelength.  Programs that only compare frames need not call this. */
 void nxmx_rows_note_spectrum(struct nxmx_rows *rows, const struct recipe *r);
+
+/* Replaces the spectrum of a frame, which must exist, by `count` channels, whose `frame` is not
+ * read.  Padding is removed: channels of weight 0 at the end with the wavelength of the channel
+ * before them. */
+void nxmx_rows_set_spectrum(struct nxmx_rows *rows, uint64_t number,
+                            const struct nxmx_channel *channels, size_t count);
 
 /* Returns the channels of a frame, which must exist.  Their number is `channels` of the frame. */
 const struct nxmx_channel *nxmx_rows_spectrum(const struct nxmx_rows *rows, uint64_t number);
