@@ -13,6 +13,13 @@
  * nothing if there are none. */
 void report_sources(FILE *out, const char *word, const struct score_sources *from);
 
+/* Writes the most important metrics as one table. */
+void report_summary(FILE *out, const struct figures *f);
+
+/* Writes tables of all metrics but those by bins, which are shown as plots.  Each table has the
+ * names of the files that it is computed from. */
+void report_figures(FILE *out, const struct score *s, const struct figures *f);
+
 /* Writes all plots of a score, which has answers, and a list of those that cannot be drawn, with
  * the reasons. */
 void report_plots(FILE *out, struct score *s);
