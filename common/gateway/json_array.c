@@ -8,7 +8,7 @@
  *
  * For a protocol of your own:
  *   1. copy this file to common/gateway/NAME.c, and rename protocol_json_array;
- *   2. declare the table in gateway/protocol.h, and add it to stages/serve/bragg-serve.c: to
+ *   2. declare the table in gateway/protocol.h, and add it to stages/serve/serve_options.c: to
  *      protocols[] and, at the same place, to PROTOCOLS;
  *   3. copy tests/unit/gateway_json_array.c, which reads a message byte by byte;
  *   4. describe the messages in stages/serve/bragg-serve.1.

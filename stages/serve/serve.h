@@ -46,6 +46,15 @@ struct serve_options {
     struct opt_marks given;
 };
 
+/* The option table.  The options are the first member of struct serve. */
+extern const struct opt serve_options[];
+
+/* Finds the protocol, fills in its defaults and checks the options.  Opens the batch of --batch,
+ * which the caller closes, also after an error.  STATUS_USAGE: the protocol does not have an
+ * option, or options contradict each other. */
+enum status serve_options_settle(struct serve_options *o, const struct protocol **protocol,
+                                 struct batch **batch, struct error *e);
+
 /* --- messages that are HDF5 files (serve_hdf5.c) --------------------------------------------- */
 
 #define PAYLOADS "simplon|msgpack|hdf5"
