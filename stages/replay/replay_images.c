@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "base/alloc.h"
@@ -107,6 +108,16 @@ static enum status mask_elsewhere(struct replay_images *r, const char *path, str
     return s;
 }
 
+/* An image file whose own geometry is missing or damaged can be played with that of another file.
+ */
+static enum status hint_other_geometry(const struct replay_geometry *g, const char *path,
+                                       enum status s, struct error *e)
+{
+    const struct error cause = *e;
+    return strcmp(g->path, path) == 0 ? error_set(e, s, "%s. Give --geometry-from=FILE", cause.text)
+                                      : s;
+}
+
 /* Makes the experiment from the file of the geometry. */
 static enum status set_up_elsewhere(struct replay_images *r, const char *path, struct error *e)
 {
@@ -118,7 +129,8 @@ static enum status set_up_elsewhere(struct replay_images *r, const char *path, s
     g->wavelength_m = energy_eV > 0 ? ev_to_m(energy_eV) : 0;
     g->distance_m = mm_to_m(mean_of(path, "distance", "mm", r->cxi.distance_mm, r->cxi.frames));
     enum status s = series ? STATUS_OK : image_header_read(path, &h, e);
-    s = s ? s : replay_geometry_setup(g, &r->setup, e);
+    if (!s && (s = replay_geometry_setup(g, &r->setup, e)))
+        s = hint_other_geometry(g, path, s, e);
     s = s ? s : replay_geometry_fit(g, &r->setup, path, h.fast, h.slow, e);
     s = s ? s : mask_elsewhere(r, path, e);
     if (!s && g->wavelength_m > 0 &&
