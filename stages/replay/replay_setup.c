@@ -48,6 +48,18 @@ static enum status place_header(const char *path, struct image_header *h, struct
     return s;
 }
 
+/* Takes the sensor, so that clients correct for its parallax.  Only silicon has a known absorption,
+ * which places the photons in the sensor. */
+static void take_sensor(double thickness_m, const char *material, struct request *q)
+{
+    static const double THINNEST_M = 1e-6, THICKEST_M = 1e-2;  // headers give 1 nm for no sensor
+    static const double SHORTEST_M = 0.1e-10, LONGEST_M = 12e-10;
+    const double wave_m = q->beam.wavelength_m;
+    if (q->probe == PROBE_XRAY && strcmp(material, "Si") == 0 && thickness_m > THINNEST_M &&
+        thickness_m < THICKEST_M && wave_m > SHORTEST_M && wave_m < LONGEST_M)
+        q->detector.thickness.range = thickness_m;
+}
+
 static void tell_missing(const char *path, const struct image_header *h)
 {
     if (!(h->pixel_m > 0 && h->distance_m > 0 && h->wavelength_m > 0 && h->has_beam))
@@ -73,6 +85,7 @@ static enum status use_header(const char *path, struct request *q, struct geomet
         return s;
     tell_missing(path, &h);
     q->beam.wavelength_m = h.wavelength_m > 0 ? h.wavelength_m : WAVELENGTH_M;
+    take_sensor(h.thickness_m, h.material, q);
     s = place_header(path, &h, q, p, e);
     q->detector.places = p->places;
     s = s ? s : setup_laboratory(q, x, e);
@@ -152,6 +165,8 @@ static enum status use_nxmx(const char *path, const struct nxmx_rows *rows, stru
         log_line(LOG_WARNING,
                  "%s: contains two wavelengths, %.6g and %.6g A; the first one is used", path,
                  m_to_angstrom(g.wavelength_m), m_to_angstrom(g.other_wavelength_m));
+    if (!s)
+        take_sensor(g.thickness_m, g.material, q);
     s = s ? s : setup_laboratory(q, x, e);
     x->saturation = s ? 0.0 : g.saturation;
     if (!s)

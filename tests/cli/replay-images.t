@@ -60,6 +60,13 @@ for suffix in img cbf; do
 	check "a tilted detector in $suffix: pixels" bragg-compare --max-error=0 arm.img again.img
 done
 
+# --- a sensor
+bragg-geometry --quiet --detpixels=61x40 --pixel=1.6 --distance=120 --thickness=450 --ncells=15 | bragg-orient --quiet 2>none | bragg-intensity --threads=1 |
+	bragg-noise --quiet --adc-offset=0 | bragg-write --quiet thick.cbf thick.nxs
+for suffix in cbf nxs; do
+	is "the sensor of $suffix" "$(bragg-replay thick.$suffix | bragg-write --quiet --overwrite again.cbf && strings again.cbf | grep sensor,)" '# Silicon sensor, thickness 0.000450000 m'
+done
+
 # --- panels
 bragg-geometry --detpixels=64 --pixel=1.2 --distance=90 --cut=2,2 |
 	bragg-orient --quiet --frames=2 --random | bragg-intensity --threads=1 | bragg-noise |
