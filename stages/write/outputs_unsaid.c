@@ -17,6 +17,7 @@
 #include "base/units.h"
 #include "base/vec.h"
 #include "io/images/cbf.h"
+#include "io/images/tilted_header.h"
 #include "model/recipe.h"
 
 enum {
@@ -52,29 +53,25 @@ static bool rotates(const struct unsaid_frame *u, char *value)
     return u->f->recipe.osc_rad != 0.0;
 }
 
-/* Returns true if an axis has a component along the beam. */
-static bool leans(const struct experiment *x, const double axis[3])
-{
-    return fabs(vec_dot(axis, x->beam.direction)) > SAME_RAD;
-}
-
+/* DIALS reads the tilt in SMV only from the header of a Saturn, which has no offset. */
 static bool is_tilted(const struct unsaid_frame *u, char *value)
 {
     const struct panel *p = u->image->panels;
     const double along = fabs(vec_dot(p->normal, u->image->beam.direction));
     (void)snprintf(value, VALUE_SIZE, "by %.4g degrees: --rotate, --twotheta or a geometry file",
                    rad_to_deg(acos(along < 1.0 ? along : 1.0)));
-    return leans(u->image, p->fast) || leans(u->image, p->slow);
+    return header_is_tilted(u->image);
 }
 
-/* Readers assume that the slow axis is the fast axis turned by 90 degrees, seen along the beam. */
+/* Readers assume that the slow axis is the fast axis turned by 90 degrees, seen along the beam.
+ * Headers of tilted panels have all axes. */
 static bool is_mirrored(const struct unsaid_frame *u, char *value)
 {
     const struct panel *p = u->image->panels;
     double across[3];
     vec_cross(p->fast, p->slow, across);
     (void)snprintf(value, VALUE_SIZE, "--convention or --slow-axis");
-    return vec_dot(across, u->image->beam.direction) < 0.0;
+    return vec_dot(across, u->image->beam.direction) < 0.0 && !header_is_tilted(u->image);
 }
 
 /* Readers assume that the rotation axis is the component of the fast axis across the beam. */
@@ -91,7 +88,7 @@ static bool is_axis_elsewhere(const struct unsaid_frame *u, char *value)
     for (int i = 0; i < 3; i++)
         away[i] = axis[i] - x->spindle[i];
     (void)snprintf(value, VALUE_SIZE, "--convention, --spindle or --rotate");
-    return u->f->recipe.osc_rad != 0.0 && vec_length(away) > SAME_RAD;
+    return u->f->recipe.osc_rad != 0.0 && vec_length(away) > SAME_RAD && !header_is_tilted(x);
 }
 
 static bool is_curved(const struct unsaid_frame *u, char *value)
@@ -164,7 +161,7 @@ static bool is_polarized_aslant(const struct unsaid_frame *u, char *value)
     double stokes[4];
     beam_stokes(&x->beam, x->panels->fast, x->panels->slow, stokes);
     (void)snprintf(value, VALUE_SIZE, "--polarization-vector or --rotate");
-    return !x->beam.no_polarization && fabs(stokes[2]) > 1e-3;
+    return !x->beam.no_polarization && fabs(stokes[2]) > 1e-3 && !header_is_tilted(x);
 }
 
 /* --- pixels -------------------------------------------------------------- */
@@ -219,6 +216,12 @@ static bool has_sensor(const struct unsaid_frame *u, char *value)
     return depth_m > 0.0;
 }
 
+/* DIALS reads the thickness only from mini-CBF and from the full header of a Pilatus. */
+static bool has_tilted_sensor(const struct unsaid_frame *u, char *value)
+{
+    return has_sensor(u, value) && header_is_tilted(u->image) && u->kind != CBF_PILATUS;
+}
+
 /* --- the ground truth ---------------------------------------------------- */
 
 /* The header of a CBF file has a maximum size, and may have no room for all lattices. */
@@ -252,8 +255,8 @@ static const struct fact {
 } facts[] = {
     {HEADERS, is_backwards, "cannot store a negative rotation",
      "DIALS cannot import these files. NXmx (run.nxs) stores it"},
-    {HEADERS, is_tilted, "cannot store the tilt of the detector",
-     "readers assume a flat detector across the beam. NXmx (run.nxs) stores it"},
+    {SMV, is_tilted, "stores the tilt of the detector as a Saturn does",
+     "DIALS then masks pixels of 0, and counts an offset as photons. Use CBF or NXmx (run.nxs)"},
     {HEADERS, is_mirrored, "cannot store that the image is mirrored",
      "readers assume that fast x slow points along the beam. NXmx (run.nxs) stores it"},
     {HEADERS, is_axis_elsewhere, "cannot store a rotation axis other than the fast axis",
@@ -285,6 +288,8 @@ static const struct fact {
      "they are rounded to float32. CBF and NXmx store them exactly"},
     {SMV, has_sensor, "cannot store the thickness of the sensor",
      "readers do not correct for its parallax. CBF and NXmx store it"},
+    {CBF, has_tilted_sensor, "cannot store the thickness of the sensor of a tilted detector",
+     "readers do not correct for its parallax. NXmx (run.nxs) stores it"},
     {STREAM, rotates, "cannot store the rotation of the crystal",
      "CrystFEL assumes stills, here in the middle of each frame. NXmx (run.nxs) stores it"},
     {CBF, is_truth_cut, "cannot store the ground truth of all lattices",

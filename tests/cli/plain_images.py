@@ -6,6 +6,7 @@ The pixels are those of image.raw (float32), of WIDTH x HEIGHT: plain_images.py 
 import array
 import struct
 import sys
+import zlib
 
 WIDTH, HEIGHT = map(int, sys.argv[1:])
 values = array.array("f", open("image.raw", "rb").read())
@@ -16,10 +17,14 @@ def pixels(code, order="<"):
     return struct.pack(f"{order}{len(values)}{code}", *(int(v) if whole else v for v in values))
 
 
-def tiff(name, data, bits, form=1, order="<", strips=1, **tags):
-    """Strips come after the tags; tags that are given replace those of a plain image."""
+def tiff(name, data, bits, form=1, order="<", strips=1, pack=None, **tags):
+    """Strips come after the tags, each packed by a function; tags that are given replace those of a plain image."""
     rows = -(-HEIGHT // strips)
     sizes = [min(rows, HEIGHT - i * rows) * WIDTH * bits // 8 for i in range(strips)]
+    if pack:
+        starts = [sum(sizes[:i]) for i in range(strips)]
+        packed = [pack(data[at:at + n]) for at, n in zip(starts, sizes)]
+        data, sizes = b"".join(packed), [len(strip) for strip in packed]
     entries = {256: (3, [WIDTH]), 257: (3, [HEIGHT]), 258: (3, [bits]), 259: (3, [1]), 262: (3, [1]), 273: (4, [0] * strips),
                277: (3, [1]), 278: (3, [rows]), 279: (4, sizes), 339: (3, [form])}
     entries.update({int(k[1:]): v for k, v in tags.items() if k[0] == "t"})
@@ -55,6 +60,14 @@ tiff("be16.tif", pixels("H", ">"), 16, order=">")
 tiff("u32.tif", pixels("I"), 32)
 tiff("i32.tif", pixels("i"), 32, form=2, strips=7)
 tiff("f32.tif", pixels("f"), 32, form=3, strips=3)
+tiff("z16.tif", short, 16, strips=7, pack=zlib.compress, t259=(3, [8]))
+tiff("zf32.tif", pixels("f"), 32, form=3, pack=zlib.compress, t259=(3, [32946]))
+for code, order in ("H", "<"), ("H", ">"), ("i", ">"):
+    size = struct.calcsize(code)
+    rows = [[int(v) for v in values[i:i + WIDTH]] for i in range(0, len(values), WIDTH)]
+    steps = [(b - a) % 256**size for row in rows for a, b in zip([0] + row, row)]
+    tiff(f"steps_{'le' if order == '<' else 'be'}{8 * size}.tif", struct.pack(f"{order}{len(steps)}{code.upper()}", *steps), 8 * size,
+         form=2 if code == "i" else 1, order=order, strips=3, pack=zlib.compress, t259=(3, [8]), t317=(3, [2]))
 edf("u16.edf", short, "UnsignedShort")
 edf("be16.edf", pixels("H", ">"), "UnsignedShort", order="HighByteFirst")
 edf("i32.edf", pixels("i"), "SignedInteger", WaveLength="1.1e-10", PSize_1="1.6e-3")
@@ -68,6 +81,14 @@ low[9] = -3
 tiff("dark.tif", struct.pack(f"<{len(low)}i", *map(int, low)), 32, form=2)
 
 tiff("lzw.tif", short, 16, t259=(3, [5]))
+deflate = dict(pack=zlib.compress, t259=(3, [8]))
+tiff("floats.tif", pixels("f"), 32, form=3, t317=(3, [3]), **deflate)
+tiff("zshort.tif", short, 16, pack=lambda strip: zlib.compress(strip)[:-9], t259=(3, [8]))
+tiff("zless.tif", short, 16, pack=lambda strip: zlib.compress(strip[:-2]), t259=(3, [8]))
+tiff("zmore.tif", short, 16, pack=lambda strip: zlib.compress(strip + b"\0\0"), t259=(3, [8]))
+tiff("zraw.tif", short, 16, pack=lambda strip: strip, t259=(3, [8]))
+tiff("zempty.tif", short, 16, pack=lambda strip: b"", t259=(3, [8]))
+tiff("zlarge.tif", short, 16, t256=(4, [1 << 20]), t257=(4, [1 << 20]), **deflate)
 tiff("turned.tif", short, 16, t274=(3, [6]))
 tiff("white.tif", short, 16, t262=(3, [0]))
 tiff("rgb.tif", short, 16, t277=(3, [3]))

@@ -15,7 +15,7 @@ cp a_0.raw image.raw
 keys() { # of detector and beam, as the header of an SMV file has them
 	strings "$1" | grep -E '^(SIZE|PIXEL_SIZE|DISTANCE|WAVELENGTH|BEAM_|DENZO)'
 }
-for file in u16.tif be16.tif u32.tif i32.tif f32.tif u16.edf be16.edf i32.edf u32.edf f32.edf; do
+for file in u16.tif be16.tif u32.tif i32.tif f32.tif z16.tif zf32.tif steps_le16.tif steps_be16.tif steps_be32.tif u16.edf be16.edf i32.edf u32.edf f32.edf; do
 	bragg-replay --quiet --geometry-from=one.geom $file 2>said | bragg-write --quiet --overwrite r_%d.raw
 	is "$file: pixels, and not a word" "$(cmp a_0.raw r_0.raw) $(cat said)" ' '
 	check "bragg-compare reads $file" bragg-compare --max-error=0 a_0.img $file
@@ -74,7 +74,14 @@ refused() {
 	{ bragg-replay --quiet ${1---geometry-from=one.geom} $refused_file 2>said; echo $? >status; } | bragg-tap --quiet >none 2>&1
 	is "$refused_file: $refused_text" "$(cat status) $(grep -c -e "$refused_text" said) $(wc -l <said)" "$refused_status 1 1"
 }
-refused 3 lzw.tif 'lzw.tif: the image is compressed. Write it without compression (got 5 in tag 259); expected 1'
+refused 3 lzw.tif 'lzw.tif: the image is compressed by another method than deflate. Write it with deflate or without compression (got 5 in tag 259); expected 1'
+refused 3 floats.tif 'the image has differences of floats. Write it without predictor (got 3 in tag 317); expected 1'
+for file in zshort zmore zraw; do
+	refused 3 $file.tif 'a strip is damaged, or does not fit the size of the image'
+done
+refused 3 zless.tif 'the strips do not fit the size of the image'
+refused 3 zempty.tif 'a strip is damaged'
+refused 3 zlarge.tif 'the file is too short for its image'
 refused 3 turned.tif 'the image is turned or mirrored (got 6'
 refused 3 white.tif 'the values are inverted or are colours (got 0'
 refused 3 rgb.tif 'the image has colours (got 3'

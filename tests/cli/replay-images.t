@@ -49,6 +49,24 @@ check 'NXmx keeps its numbers' sh -c 'bragg-replay --frames=2 a.nxs | bragg-writ
 check 'files of different kinds' sh -c 'bragg-replay a_0.cbf a_1.img a.nxs | bragg-write --quiet m_%d.img'
 check 'files of different kinds are played one after another' bragg-compare --max-error=0 a_2.img m_4.img
 
+# --- a tilted detector
+bragg-geometry --quiet --detpixels=61x40 --pixel=1.6 --distance=120 --beam-center=31,52 --twotheta=20 --rotate=1,2,3 --ncells=15 |
+	bragg-orient --quiet --osc=0.4 --phi0=10 | bragg-intensity --threads=1 | bragg-noise --quiet --adc-offset=0 |
+	bragg-write --quiet arm.img arm.cbf 2>none
+axes() { strings "$1" | grep -E '^(A_[DS]|DISTANCE|ROTATION|OSC|SIZE|WAVELENGTH|SOURCE|SCAN)' | grep -v DISTORTION_INFO; }
+for suffix in img cbf; do
+	check "a tilted detector in $suffix is played" sh -c "bragg-replay arm.$suffix 2>said | bragg-write --quiet --overwrite again.img 2>none"
+	is "a tilted detector in $suffix: the same axes, and not a word" "$(axes again.img | wc -l) $(cat said) $(axes again.img)" "20  $(axes arm.img)"
+	check "a tilted detector in $suffix: pixels" bragg-compare --max-error=0 arm.img again.img
+done
+
+# --- a sensor
+bragg-geometry --quiet --detpixels=61x40 --pixel=1.6 --distance=120 --thickness=450 --ncells=15 | bragg-orient --quiet 2>none | bragg-intensity --threads=1 |
+	bragg-noise --quiet --adc-offset=0 | bragg-write --quiet thick.cbf thick.nxs
+for suffix in cbf nxs; do
+	is "the sensor of $suffix" "$(bragg-replay thick.$suffix | bragg-write --quiet --overwrite again.cbf && strings again.cbf | grep sensor,)" '# Silicon sensor, thickness 0.000450000 m'
+done
+
 # --- panels
 bragg-geometry --detpixels=64 --pixel=1.2 --distance=90 --cut=2,2 |
 	bragg-orient --quiet --frames=2 --random | bragg-intensity --threads=1 | bragg-noise |

@@ -197,9 +197,11 @@ intensity= frames=2 fluence=1e26
 # shellcheck disable=SC2086 # $all is a list
 {
 	unsaid 'negative rotation' 1 'SMV and CBF cannot store a negative rotation (--osc=-0.5): .*NXmx' '' --osc=-0.5 $none $all
-	unsaid 'tilt' 1 'SMV and CBF cannot store the tilt of the detector (by 5 degrees: --rotate' --rotate=0,5,0 '' $none $all
-	unsaid 'two theta' 1 'the tilt of the detector (by 10 degrees: .*--twotheta' --twotheta=10 '' $none $all
-	unsaid 'a beam aslant' 1 'the tilt of the detector (by 5' '--convention=custom --beam-vector=0.9962,0.0872,0' '' $none $all
+	unsaid 'tilt' 1 'SMV stores the tilt of the detector as a Saturn does (by 5 degrees: --rotate' --rotate=0,5,0 '' $none $all
+	unsaid 'two theta' 1 'SMV stores the tilt of the detector .*(by 10 degrees: .*--twotheta' --twotheta=10 '' $none $all
+	unsaid 'a beam aslant' 1 'SMV stores the tilt of the detector .*(by 5' '--convention=custom --beam-vector=0.9962,0.0872,0' '' $none $all
+	unsaid 'a tilt of a mirrored image with a spindle and an E field of its own' 1 'SMV stores the tilt' \
+		'--convention=custom --spindle=0,1,0 --slow-axis=0,1,0 --polarization-vector=0,1,1 --twotheta=10' --osc=1 $none $all
 	unsaid 'a mirrored image' 1 'mirrored (--convention' --convention=adxv '' $none $all
 	unsaid 'a spindle along slow' 1 'axis other than the fast axis (--convention' --convention=dials --osc=1 $none $all
 	unsaid 'a curved detector' 1 'SMV, CBF and NXmx cannot store that the detector is curved (--curved)' --curved '' $none $all
@@ -218,6 +220,7 @@ intensity= frames=2 fluence=1e26
 	fluence=1e34
 	unsaid 'whole numbers in float32' 1 'raw cannot store integers above 16777216 exactly (pixel' '' '' "$none --bits=32" 'u_%02d.raw'
 	fluence=1e26
+	unsaid 'the sensor of a tilted detector' 1 'CBF cannot store the thickness of the sensor of a tilted' '--thickness=320 --twotheta=9' '' $none u_%02d.cbf
 	unsaid 'sensor' 1 'SMV cannot store the thickness of the sensor (320 um)' --thickness=320 '' $none $all
 	unsaid 'lattices' 1 'CBF cannot store the ground truth of all lattices (1[0-9] of 30 in frame [01])' '' '--random --lattices=30' $none $all
 	frames=11

@@ -2,6 +2,7 @@
 """Images of a detector on an arm turned by 2theta, in headers of beamlines, and their panels by dxtbx.
 
     arm_images.py write         full, tall, mini and lies_0001.cbf, saturn_0001.img, arm.nxs (from flat.nxs)
+    arm_images.py same NXMX CBF SMV NXMX NXMX   the plane of polarization in CBF, or how they differ
     arm_images.py panel IMAGE   fast, slow, corner in mm, wavelength, start and width of the rotation, by dxtbx
 """
 import struct
@@ -147,6 +148,36 @@ def show(numbers):
     print(" ".join(f"{x:.5f}".replace("-0.00000", "0.00000") for x in numbers))
 
 
+def panel(name):
+    import dxtbx
+
+    image = dxtbx.load(name)
+    p = image.get_detector()[0]
+    scan = image.get_scan()
+    return [*p.get_fast_axis(), *p.get_slow_axis(), *p.get_origin(), image.get_beam().get_wavelength(), *(scan.get_oscillation() if scan else (0, 0))]
+
+
+def same(reference, cbf, smv, *played):
+    """Compares files of one frame.  Masked pixels are those of CBF and NXmx."""
+    import dxtbx
+    import fabio
+    from dxtbx.model.experiment_list import ExperimentListFactory
+
+    for name in cbf, smv, *played:
+        worst = np.abs(np.subtract(panel(name), panel(reference))).max()
+        if not worst < 1e-5:
+            print(f"{name}: differs by {worst}")
+    one, two = (ExperimentListFactory.from_filenames([name])[0].imageset for name in (reference, cbf))
+    good, image = one.get_mask(0)[0].as_numpy_array(), one.get_raw_data(0)[0].as_numpy_array()
+    if not (good == two.get_mask(0)[0].as_numpy_array()).all():
+        print("the masks differ")
+    for pixels in two.get_raw_data(0)[0].as_numpy_array(), fabio.open(cbf).data, dxtbx.load(smv).get_raw_data().as_numpy_array():
+        if not (pixels == image)[good].all() or not image[good].max() > 0:
+            print("the pixels differ")
+    beam = dxtbx.load(cbf).get_beam()
+    print(f"{beam.get_polarization_fraction():.4f}", *(f"{abs(x):.3f}" for x in beam.get_polarization_normal()))
+
+
 def main(what, *names):
     if what == "write":
         cbf("full_0001.cbf", 20)
@@ -156,13 +187,9 @@ def main(what, *names):
         saturn("saturn_0001.img")
         arm("flat.nxs", "arm.nxs")
     elif what == "panel":
-        import dxtbx
-
-        image = dxtbx.load(names[0])
-        p = image.get_detector()[0]
-        scan = image.get_scan()
-        turn = scan.get_oscillation() if scan else (0, 0)
-        show([*p.get_fast_axis(), *p.get_slow_axis(), *p.get_origin(), image.get_beam().get_wavelength(), *turn])
+        show(panel(names[0]))
+    elif what == "same":
+        same(*names)
 
 
 main(*sys.argv[1:])

@@ -23,6 +23,24 @@ for kind in u2 i4 u4 f4; do
 	done
 	check "$kind: bragg-compare reads both" bragg-compare --max-error=0 ${kind}_0.edf ${kind}_0.tif
 done
+if has python:PIL; then
+	/usr/bin/python3 -c '
+from PIL import Image
+import numpy
+for kind, mode in ("u2", "I;16"), ("f4", "F"):
+    image = Image.fromarray(numpy.fromfile(f"{kind}_0.raw", "f4").reshape(195, 487).astype(kind), mode)
+    for name in "tiff_adobe_deflate", "tiff_deflate", "tiff_lzw", "packbits":
+        image.save(f"{kind}_{name}.tif", compression=name)' 2>none
+	for file in u2_tiff_adobe_deflate u2_tiff_deflate f4_tiff_adobe_deflate f4_tiff_deflate; do
+		bragg-replay --quiet --geometry-from=one.geom $file.tif | bragg-write --quiet --overwrite r_%d.raw
+		check "$file of PIL: the same pixels" cmp r_0.raw ${file%%_*}_0.raw
+	done
+	for file in u2_tiff_lzw f4_packbits; do
+		is "$file of PIL is refused" "$(bragg-replay --geometry-from=one.geom $file.tif 2>&1 >none | grep -c 'compressed by another method than deflate. Write it')" 1
+	done
+else
+	skip 'TIFF of PIL' "$lack is missing"
+fi
 check 'compressed EDF of fabio is refused' sh -c '/usr/bin/python3 -c "
 import fabio, numpy
 fabio.edfimage.EdfImage(data=numpy.zeros((195, 487), \"u2\"), header={\"Compression\": \"GZIP_Compression\"}).write(\"z.edf\")" 2>none

@@ -6,19 +6,18 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <time.h>
 
 #include "base/alloc.h"
 #include "base/hash.h"
 #include "base/isa.h"
 #include "base/program.h"
 #include "base/units.h"
+#include "io/images/tilted_header.h"
 #include "model/recipe.h"
 
 /* Largest size of the header before that of the binary part.  fabio searches the beginning of the
  * pixels only in the first 8 KiB. */
 enum { CONTENTS_BYTES = 7680 };
-enum { TIME_SIZE = 32, SECONDS_MAX = 2000000000 };
 /* Thickness for a sensor without depth.  Without the line of the thickness, dxtbx assumes 0.45 mm
  * for an Eiger, and assumes that a Pilatus does not count photons.  With a thickness, dxtbx
  * corrects for parallax, which the image must then have. */
@@ -83,27 +82,17 @@ enum cbf_header cbf_header_kind(const char *text)
 
 /* --- header -------------------------------------------------------------- */
 
-/* Writes an artificial time of a frame, because some programs need one.  Frames follow one
- * another at intervals of 1 s, from 1970 on. */
-static const char *made_up_time(uint64_t id, char text[TIME_SIZE])
-{
-    const time_t seconds = (time_t)(id % SECONDS_MAX);
-    struct tm t;
-    (void)strftime(text, TIME_SIZE, "%Y-%m-%dT%H:%M:%S", gmtime_r(&seconds, &t));
-    return text;
-}
-
 static void append_detector(struct header_text *h, enum cbf_header kind, const struct panel *p,
                             uint64_t id)
 {
-    char when[TIME_SIZE];
+    char when[HEADER_TIME_SIZE];
     const double depth_m = panel_depth_m(p);
     if (kind == CBF_GENERIC) {
         header_append(h, "# Detector: braggpipe " BRAGG_VERSION ", simulated\r\n");
     } else {
         header_append(h, "# Detector: %s, S/N 00-0000, braggpipe " BRAGG_VERSION ", simulated\r\n",
                       find_sold(kind, p));
-        header_append(h, "# %s.000\r\n", made_up_time(id, when));
+        header_append(h, "# %s.000\r\n", header_time(id, "%Y-%m-%dT%H:%M:%S", when));
     }
     if (kind != CBF_GENERIC || depth_m > 0.0)
         header_append(h, "# %s sensor, thickness %.9f m\r\n",
@@ -136,16 +125,27 @@ static void append_contents(struct header_text *h, enum cbf_header kind, const s
     header_append_truth(h, x, r, CONTENTS_BYTES, &(struct header_style){"# ", " ", "\r\n"});
 }
 
+/* Returns the name of the header.  Eigers have that of Pilatus, but in a full CBF header DIALS
+ * would then search the modules of a Pilatus. */
+static const char *convention_of(enum cbf_header kind, bool tilted)
+{
+    if (kind == CBF_GENERIC)
+        return "GENERIC_MINI_1.0";
+    return kind == CBF_EIGER && tilted ? "EIGER_1.2" : "PILATUS_1.2";
+}
+
 void cbf_header_make(struct header_text *h, enum cbf_header kind, const struct experiment *x,
                      const struct frame *f, size_t bytes)
 {
     h->length = 0;
     header_append(h, "###CBF: VERSION 1.5, braggpipe " BRAGG_VERSION "\r\n\r\n");
     header_append(h, "data_frame_%" PRIu64 "\r\n\r\n", f->recipe.id);
+    if (header_is_tilted(x))
+        header_append_imgcif(h, x, f);
     header_append(h,
                   "_array_data.header_convention \"%s\"\r\n"
                   "_array_data.header_contents\r\n;\r\n",
-                  kind == CBF_GENERIC ? "GENERIC_MINI_1.0" : "PILATUS_1.2");
+                  convention_of(kind, header_is_tilted(x)));
     append_contents(h, kind, x, &f->recipe);
     header_append(h, ";\r\n\r\n_array_data.data\r\n;\r\n--CIF-BINARY-FORMAT-SECTION--\r\n");
     header_append(h, "Content-Type: application/octet-stream;\r\n"

@@ -382,7 +382,7 @@ static enum status place_panel(const struct cif *c, const struct edge edges[2], 
     }
     edge_m[0] = vec_unit(a->fast, a->fast);
     edge_m[1] = vec_unit(a->slow, a->slow);
-    a->pixel_m = edge_m[0];
+    a->pixel_m = mm_to_m(fabs(edges[0].step_mm));
     a->has_panel = true;
     if (edge_m[0] > 1e-7 && fabs(edge_m[1] / edge_m[0] - 1) < 1e-6 &&
         fabs(vec_dot(a->fast, a->slow)) < 1e-6)

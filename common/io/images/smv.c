@@ -12,6 +12,7 @@
 #include "base/files.h"
 #include "base/filetype.h"
 #include "base/units.h"
+#include "io/images/tilted_header.h"
 #include "model/recipe.h"
 
 /* Limits of the length of a header, in bytes, and of the edge of an image, in pixels. */
@@ -546,7 +547,11 @@ static void append_geometry(struct header_text *h, const struct experiment *x,
                   rad_to_deg(p->twotheta_rad));
     if (x->beam.has_exposure)
         header_append(h, "TIME=%.9g;\n", x->beam.exposure_s);
-    header_append(h, "ADC_OFFSET=%.9g;\nDETECTOR_SN=000;\nBEAMLINE=fake;\n", x->adc_offset);
+    header_append(h, "ADC_OFFSET=%.9g;\nDETECTOR_SN=000;\n", x->adc_offset);
+    if (header_is_tilted(x))
+        header_append_dtrek(h, x, f, type_name(&f->image));
+    else
+        header_append(h, "BEAMLINE=fake;\n");
     if (x->counts_photons && f->image.unit == UNIT_ADU)
         header_append(h, "CCD_IMAGE_SATURATION=%.9g;\n", floor(x->saturation));
 }

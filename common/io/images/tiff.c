@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+#include <zlib.h>
 
 #include "base/alloc.h"
 #include "io/images/pixel_bytes.h"
@@ -20,9 +21,15 @@ enum {
     SAMPLES = 277,
     ROWS_PER_STRIP = 278,
     STRIP_BYTES = 279,
+    PREDICTOR = 317,
     TILES = 324,
     SAMPLE_FORMAT = 339,
 };
+
+/* Values of COMPRESSION.  Deflate has two numbers, and always the format of zlib. */
+enum { NO_COMPRESSION = 1, DEFLATE = 8, OLD_DEFLATE = 32946 };
+enum { NO_PREDICTOR = 1, DIFFERENCES = 2 };  // values of PREDICTOR
+enum { DEFLATE_MOST = 1032 };                // bytes that a byte of deflate can become
 
 enum { SHORT = 3, LONG = 4, ENTRY_BYTES = 12, ENTRIES_MAX = 4096, EDGE_MAX = 1 << 20 };
 
@@ -36,6 +43,8 @@ struct tiff {
     enum status status;
     uint32_t first;  // offset of the tags
     uint16_t count;  // number of tags
+    bool deflated;
+    bool differs;  // a pixel is its difference from the previous one in its row
 };
 
 static void refuse(struct tiff *t, const char *what)
@@ -112,10 +121,27 @@ static void expect(struct tiff *t, unsigned tag, uint32_t otherwise, uint32_t ex
     refuse(t, text);
 }
 
+/* Finds how strips are compressed. */
+static void find_compression(struct tiff *t)
+{
+    const uint32_t value = value_of(t, COMPRESSION, 0, NO_COMPRESSION);
+    t->deflated = value == DEFLATE || value == OLD_DEFLATE;
+    if (!t->deflated) {
+        expect(t, COMPRESSION, NO_COMPRESSION, NO_COMPRESSION,
+               "the image is compressed by another method than deflate. Write it with deflate or "
+               "without compression");
+        return;
+    }
+    t->differs = value_of(t, PREDICTOR, 0, NO_PREDICTOR) == DIFFERENCES;
+    if (!t->differs)
+        expect(t, PREDICTOR, NO_PREDICTOR, NO_PREDICTOR,
+               "the image has differences of floats. Write it without predictor");
+}
+
 /* Finds the tags of the only image, and checks those that say how pixels are stored. */
 static void open_tags(struct tiff *t)
 {
-    enum { BLACK_IS_ZERO = 1, TOP_LEFT = 1, NO_COMPRESSION = 1 };
+    enum { BLACK_IS_ZERO = 1, TOP_LEFT = 1 };
     t->big = number_at(t, 0, 1) == 'M';
     t->first = number_at(t, 4, 4);
     t->count = (uint16_t)number_at(t, t->first, 2);
@@ -123,8 +149,7 @@ static void open_tags(struct tiff *t)
         refuse(t, "too many tags; expected a TIFF file");
     if (number_at(t, t->first + 2 + (uint64_t)t->count * ENTRY_BYTES, 4))
         refuse(t, "the file has several images; expected one");
-    expect(t, COMPRESSION, NO_COMPRESSION, NO_COMPRESSION,
-           "the image is compressed. Write it without compression");
+    find_compression(t);
     expect(t, SAMPLES, 1, 1, "the image has colours");
     expect(t, ORIENTATION, TOP_LEFT, TOP_LEFT, "the image is turned or mirrored");
     expect(t, PHOTOMETRIC, BLACK_IS_ZERO, BLACK_IS_ZERO, "the values are inverted or are colours");
@@ -172,7 +197,26 @@ enum status tiff_header(FILE *in, const char *path, size_t size, struct image_he
     return t.status;
 }
 
-/* Reads all strips into bytes[count * pixel size], whose size must be that of the strips. */
+/* Reads the n bytes of a strip, which are inside the file, into out[room].  Returns the number of
+ * bytes of its pixels; 0: an error. */
+static size_t read_strip(struct tiff *t, uint64_t at, size_t n, uint8_t *out, size_t room)
+{
+    if (!t->deflated && n > room) {
+        refuse(t, "the strips do not fit the size of the image");
+        return 0;
+    }
+    uint8_t *packed = t->deflated ? mem_room(n) : out;
+    uLongf length = t->deflated ? room : n;
+    if (fseek(t->in, (long)at, SEEK_SET) || fread(packed, 1, n, t->in) != n)
+        refuse(t, "cannot read a strip of the image");
+    else if (t->deflated && uncompress(out, &length, packed, n) != Z_OK)
+        refuse(t, "a strip is damaged, or does not fit the size of the image");
+    if (t->deflated)
+        mem_free(packed);
+    return t->status ? 0 : length;
+}
+
+/* Reads all strips into bytes[all]. */
 static void read_strips(struct tiff *t, int64_t slow, uint8_t *bytes, size_t all)
 {
     const uint32_t strips = count_of(t, STRIPS);
@@ -181,19 +225,35 @@ static void read_strips(struct tiff *t, int64_t slow, uint8_t *bytes, size_t all
         refuse(t, "the file is corrupt: the number of strips is not possible");
     for (uint32_t i = 0; i < strips && !t->status; i++) {
         const uint64_t at = value_of(t, STRIPS, i, 0), n = value_of(t, STRIP_BYTES, i, 0);
-        if (!t->status && (n > all - done || at > t->size || n > t->size - at)) {
+        if (!t->status && (at > t->size || n > t->size - at))
             refuse(t, "the strips do not fit the size of the image");
-            return;
-        }
-        if (t->status || fseek(t->in, (long)at, SEEK_SET) ||
-            fread(bytes + done, 1, (size_t)n, t->in) != n) {
-            refuse(t, "cannot read a strip of the image");
-            return;
-        }
-        done += (size_t)n;
+        if (!t->status)
+            done += read_strip(t, at, (size_t)n, bytes + done, all - done);
     }
     if (done != all)
         refuse(t, "the strips do not fit the size of the image");
+}
+
+/* Adds the pixels of each row up, which are differences modulo their size. */
+static void add_up(const struct pixel_bytes *p, uint8_t *bytes, size_t fast, size_t slow)
+{
+    for (size_t i = 0; i < fast * slow; i++) {
+        uint8_t *pixel = bytes + i * p->size;
+        unsigned carry = 0;
+        for (size_t k = 0; k < p->size && i % fast; k++) {
+            const size_t at = p->big ? p->size - 1 - k : k;
+            carry += (unsigned)pixel[at] + *(pixel + at - p->size);
+            pixel[at] = (uint8_t)carry;
+            carry >>= 8;
+        }
+    }
+}
+
+/* Checks that a file of this size can hold an image of `bytes` bytes, before memory is reserved. */
+static void check_size(struct tiff *t, size_t bytes)
+{
+    if (bytes / (t->deflated ? DEFLATE_MOST : 1) > t->size)
+        refuse(t, "the file is too short for its image");
 }
 
 enum status tiff_read(FILE *in, const char *path, size_t size, struct image_file *f,
@@ -204,12 +264,14 @@ enum status tiff_read(FILE *in, const char *path, size_t size, struct image_file
     take_size(&t, &f->fast, &f->slow);
     const struct pixel_bytes p = pixel_of(&t);
     const size_t count = (size_t)f->fast * (size_t)f->slow;
-    if (!t.status && count > size / p.size)
-        refuse(&t, "the file is too short for its image");
+    if (!t.status)
+        check_size(&t, count * p.size);
     if (t.status)
         return t.status;
     uint8_t *bytes = mem_room(count * p.size);
     read_strips(&t, f->slow, bytes, count * p.size);
+    if (!t.status && t.differs)
+        add_up(&p, bytes, (size_t)f->fast, (size_t)f->slow);
     const enum status s =
         t.status ? t.status : pixel_bytes_take(&p, bytes, count, &f->image, path, e);
     mem_free(bytes);

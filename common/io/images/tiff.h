@@ -1,5 +1,6 @@
 /*
- * Reads TIFF files of detectors: one image of one whole number or float per pixel, uncompressed.
+ * Reads TIFF files of detectors: one image of one whole number or float per pixel, without
+ * compression or with deflate.
  *
  * A TIFF file says nothing about detector and beam that programs agree on, so its header has only
  * the number of pixels.
@@ -13,7 +14,7 @@
 #include "io/images/image_file.h"
 
 /* Reads the number of pixels.  `size` is the number of bytes of the file.  STATUS_INPUT: the file
- * is corrupt, or is not such an image: it has several images, colours, a compression, tiles,
+ * is corrupt, or is not such an image: it has several images, colours, another compression, tiles,
  * another orientation, or inverted values. */
 enum status tiff_header(FILE *in, const char *path, size_t size, struct image_header *h,
                         struct error *e);
