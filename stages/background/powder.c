@@ -14,7 +14,7 @@
  * Rings are smooth, as many crystals of random orientation make them.  The sum runs over all h, k,
  * l in P 1, so that multiplicities need no table.
  */
-#include "background.h"
+#include "powder.h"
 
 #include <errno.h>
 #include <inttypes.h>
