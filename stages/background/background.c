@@ -4,7 +4,8 @@
  * Frames with the sources of the experiment share one background image, which is computed at the
  * start, and again when the detector moves.  A frame gets an image of its own if it has a spectrum
  * of its own, another amount of matter, a streak, or flat background.  What a recipe says about
- * matter replaces what the options say.
+ * matter replaces what the options say; where the detector and the sources are as usual, its image
+ * is a sum of images of one metre of each material.
  */
 #include "background.h"
 
@@ -22,6 +23,7 @@
 #include "engine/cpu/threads.h"
 #include "engine/reflections/photons.h"
 #include "materials.h"
+#include "matter_images.h"
 #include "model/experiment.h"
 #include "model/recipe.h"
 #include "physics/background/background.h"
@@ -34,6 +36,7 @@
 struct background {
     struct background_options o;  // first member: the option table begins here
     struct materials materials;
+    struct matter_images images;  // of frames that have their own amounts of matter
     struct streak streak;
     struct experiment seen;               // the experiment with the true panels
     const struct experiment *experiment;  // &seen
@@ -290,19 +293,34 @@ static enum status add_streak(struct background *b, const struct experiment *x,
     return s;
 }
 
-/* Computes the matter of a frame that has its own sources or amounts of matter. */
+/* Returns true if the images of struct matter_images have the sources and the detector of a frame,
+ * which moved_to has placed.  The third harmonic has an image of its own. */
+static bool stands_as_usual(const struct background *b, const struct recipe *r)
+{
+    const double *by_m = b->moved.by_m;
+    return !r->nsources && by_m[0] == 0.0 && by_m[1] == 0.0 && by_m[2] == 0.0 &&
+           !(b->experiment->beam.harmonic_share > 0);
+}
+
+/* Computes the matter of a frame that has its own sources or amounts of matter.  The way depends on
+ * the recipe alone, and so do the bytes. */
 static enum status own_matter(struct background *b, const struct recipe *r, bool ice,
                               float *photons, struct error *e)
 {
     size_t nsources;
-    const struct beam *beam = &moved_to(&b->moved, r)->beam;
-    const struct source *sources = background_sources(beam, r, &b->gathered, &nsources);
+    const struct experiment *x = moved_to(&b->moved, r);
+    const struct source *sources = background_sources(&x->beam, r, &b->gathered, &nsources);
     struct blend blend = materials_usual(&b->materials, ice);
-    const enum status s =
-        has_amounts(&r->matter) ? materials_of(&b->materials, r, ice, &blend, e) : STATUS_OK;
-    if (s)
-        return s;
-    return compute_background(b, r, sources, nsources, &blend, photons, e);
+    struct amounts amounts;
+    enum status s = STATUS_OK;
+    if (has_amounts(&r->matter)) {
+        s = materials_amounts(&b->materials, r, ice, &amounts, e);
+        if (!s && stands_as_usual(b, r))
+            return matter_images_sum(&b->images, &b->materials, x, sources, nsources,
+                                     (int)b->o.threads, &amounts, photons, e);
+        s = s ? s : materials_blend(&b->materials, &amounts, &blend, e);
+    }
+    return s ? s : compute_background(b, r, sources, nsources, &blend, photons, e);
 }
 
 /* Computes the background of a frame that cannot use the common background, and stores it in
@@ -378,6 +396,7 @@ static void close_background(void *state)
 {
     struct background *b = state;
     materials_close(&b->materials);
+    matter_images_free(&b->images);
     mem_free(b->photons[0]);
     mem_free(b->photons[1]);
     mem_free(b->own);

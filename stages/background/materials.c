@@ -289,37 +289,51 @@ static enum status open_ice(struct materials *m, double crystal_A, struct error 
     return s;
 }
 
-enum status materials_of(struct materials *m, const struct recipe *r, bool ice, struct blend *b,
-                         struct error *e)
+enum status materials_amounts(const struct materials *m, const struct recipe *r, bool ice,
+                              struct amounts *a, struct error *e)
 {
-    const struct experiment *x = m->x;
     const struct matter *own = &r->matter;
-    const size_t end = m->nmaterials - (m->o->ice_m > 0);
-    const double ice_m = own->has_ice ? own->ice_m : ice ? m->o->ice_m : 0.0;
-    enum status s = STATUS_OK;
-    *b = (struct blend){0};
+    const enum probe probe = m->x->probe;
+    const double ice_m = ice ? m->o->ice_m : 0.0;
     if (own->has_ice && opt_given(background_options, m->o, "ice-frames"))
         return error_set(e, STATUS_USAGE,
                          "--ice-frames cannot be used, because each frame has ice of its own "
                          "(bragg-orient --vary=ice)");
-    if (x->probe != PROBE_XRAY &&
-        (own->has_air || own->has_ice || (own->has_water && x->probe == PROBE_NEUTRON)))
+    if (probe != PROBE_XRAY &&
+        (own->has_air || own->has_ice || (own->has_water && probe == PROBE_NEUTRON)))
         return error_set(e, STATUS_INPUT,
                          "frame %" PRIu64
                          " has matter without a table for a beam of %s; expected water in a beam "
                          "of electrons, or X-rays",
-                         r->id, probe_particles(x->probe));
-    if (ice_m > 0.0)
-        s = open_ice(m, own->has_ice_crystal ? own->ice_crystal_A : m->o->ice_crystal_A, e);
+                         r->id, probe_particles(probe));
+    *a = (struct amounts){.water_m = own->has_water ? own->water_m : m->o->water_m,
+                          .air_m = own->has_air ? own->air_m : m->o->air_m,
+                          .ice_m = own->has_ice ? own->ice_m : ice_m,
+                          .ice_crystal_A =
+                              own->has_ice_crystal ? own->ice_crystal_A : m->o->ice_crystal_A,
+                          .others = materials_has_others(m)};
+    return STATUS_OK;
+}
+
+bool materials_has_others(const struct materials *m)
+{
+    return m->nmaterials - (m->o->ice_m > 0) > m->nliquid;
+}
+
+enum status materials_blend(struct materials *m, const struct amounts *a, struct blend *b,
+                            struct error *e)
+{
+    const struct experiment *x = m->x;
+    const size_t end = m->nmaterials - (m->o->ice_m > 0);
+    enum status s = a->ice_m > 0.0 ? open_ice(m, a->ice_crystal_A, e) : STATUS_OK;
+    *b = (struct blend){0};
     if (!s && !m->own_water.table.count)
         s = open_liquids(m, e);
-    blend_add(b, x, &m->own_water, own->has_water ? own->water_m : m->o->water_m,
-              WATER_DENSITY_G_CM3, WATER_MOLAR_MASS_G_MOL);
-    blend_add(b, x, &m->own_air, own->has_air ? own->air_m : m->o->air_m, AIR_DENSITY_G_CM3,
-              AIR_MOLAR_MASS_G_MOL);
-    for (size_t i = m->nliquid; i < end; i++)
+    blend_add(b, x, &m->own_water, a->water_m, WATER_DENSITY_G_CM3, WATER_MOLAR_MASS_G_MOL);
+    blend_add(b, x, &m->own_air, a->air_m, AIR_DENSITY_G_CM3, AIR_MOLAR_MASS_G_MOL);
+    for (size_t i = m->nliquid; i < end && a->others; i++)
         b->items[b->count++] = m->items[i];
-    blend_add(b, x, &m->own_ice, ice_m, ICE_DENSITY_G_CM3, ICE_MOLAR_MASS_G_MOL);
+    blend_add(b, x, &m->own_ice, a->ice_m, ICE_DENSITY_G_CM3, ICE_MOLAR_MASS_G_MOL);
     return s;
 }
 

@@ -20,6 +20,13 @@ struct blend {
     struct background_material items[MATERIALS_MAX];
 };
 
+/* What is in the beam in one frame. */
+struct amounts {
+    double water_m, air_m, ice_m;  // thicknesses; 0: none
+    double ice_crystal_A;          // size of the ice crystals
+    bool others;                   // the materials of the options besides water, air and ice
+};
+
 struct materials {
     struct background_options *o;                     // borrowed
     const struct experiment *x;                       // borrowed; with the true panels
@@ -54,10 +61,18 @@ enum status materials_check_range(struct materials *m, const struct source *sour
 /* Returns the materials of the options, with or without ice. */
 struct blend materials_usual(const struct materials *m, bool ice);
 
-/* Sets *b to the materials of a frame: in amounts of its recipe, or else of the options.  `ice`:
- * the options give this frame ice. */
-enum status materials_of(struct materials *m, const struct recipe *r, bool ice, struct blend *b,
-                         struct error *e);
+/* Sets *a to what is in the beam in a frame: as its recipe says, or else the options.  `ice`: the
+ * options give this frame ice.  STATUS_INPUT, STATUS_USAGE: the recipe contradicts the options or
+ * the particles of the beam. */
+enum status materials_amounts(const struct materials *m, const struct recipe *r, bool ice,
+                              struct amounts *a, struct error *e);
+
+/* Sets *b to the materials in these amounts.  Its tables are valid until the next call. */
+enum status materials_blend(struct materials *m, const struct amounts *a, struct blend *b,
+                            struct error *e);
+
+/* Returns true if the options have materials besides water, air and ice. */
+bool materials_has_others(const struct materials *m);
 
 void materials_close(struct materials *m);
 
