@@ -3,7 +3,7 @@
  * of ice, and one of all other materials.  The background of a frame is their sum, each times its
  * thickness.
  *
- * The images keep double precision, so that a sum has the float32 pixels of background_image.  About
+ * The images keep double precision, so that a sum has the float32 pixels of background_image. About
  * one of 10^8 pixels may differ by its last bit, because the order of the products differs.
  */
 #ifndef BRAGG_STAGES_MATTER_IMAGES_H
