@@ -22,6 +22,7 @@
 #include "base/rng.h"
 #include "engine/cpu/threads.h"
 #include "engine/reflections/photons.h"
+#include "grains.h"
 #include "materials.h"
 #include "matter_images.h"
 #include "model/experiment.h"
@@ -31,6 +32,12 @@
 #include "physics/detector/pixel.h"
 #include "stage/stage.h"
 #include "stages/shared/engines.h"
+
+/* A background image that frames share. */
+struct shared {
+    float *photons;  // owned; NULL: no frame needs it
+    double by_m[3];  // displacement of the detector that it was computed for
+};
 
 /* The state of the stage. */
 struct background {
@@ -43,15 +50,19 @@ struct background {
     struct moved moved;                   // detector at its place in the current frame
     struct harmonic harmonic;             // third harmonic, if the beam has one
     struct moved harmonic_moved;          // the same as `moved`, for harmonic.x
-    float *extra;             // owned: background of the third harmonic; NULL: not needed yet
-    bool deferred;            // background_defer was called
-    bool started;             // background_start was called
-    float *photons[2];        // owned: background of the sources of the experiment, without ice [0]
-                              // and with ice [1]; NULL: no frame needs it
-    double photons_m[2][3];   // displacement of the detector that `photons` was computed for
-    float *own;               // owned: background of a frame that differs from others; NULL: not
-                              // needed yet
-    struct source *gathered;  // owned: buffer for the sources of a recipe
+    float *extra;                // owned: background of the third harmonic; NULL: not needed yet
+    bool deferred;               // background_defer was called
+    bool started;                // background_start was called
+    struct shared shared[2][2];  // of the sources of the experiment: without ice and with it,
+                                 // without powder and with it
+    struct grains grains;        // of the current frame
+    double *smooth;              // owned: image of the powder alone, for --powder-grains; NULL: not
+                                 // needed yet
+    double smooth_m[3];          // displacement of the detector that `smooth` was computed for
+    bool smooth_usual;           // and whether it was for the sources of the experiment
+    float *own;                  // owned: background of a frame that differs from others; NULL: not
+                                 // needed yet
+    struct source *gathered;     // owned: buffer for the sources of a recipe
 };
 
 static enum status open_background(void *state, const char **operands, int noperands,
@@ -126,13 +137,14 @@ static bool shares_flat(const struct background *b)
 /* Computes an image that frames share, with --flat if shares_flat says so.  Arguments are those of
  * compute_background. */
 static enum status compute_shared(struct background *b, const struct recipe *r,
-                                  const struct source *sources, size_t nsources, bool ice,
+                                  const struct source *sources, size_t nsources, struct chance with,
                                   struct error *e)
 {
-    const struct blend blend = materials_usual(&b->materials, ice);
-    const enum status s = compute_background(b, r, sources, nsources, &blend, b->photons[ice], e);
+    float *photons = b->shared[with.ice][with.powder].photons;
+    const struct blend blend = materials_usual(&b->materials, with);
+    const enum status s = compute_background(b, r, sources, nsources, &blend, photons, e);
     if (!s && shares_flat(b))
-        add_flat(b, b->photons[ice]);
+        add_flat(b, photons);
     return s;
 }
 
@@ -141,16 +153,21 @@ enum status background_start(void *state, struct error *e)
     struct background *b = state;
     const struct experiment *x = b->experiment;
     b->started = true;
-    const bool used[2] = {!(b->o.ice_m > 0) || b->o.ice_frames<1, b->o.ice_m> 0};
+    const struct background_options *o = &b->o;
+    const bool ice[2] = {!(o->ice_m > 0) || o->ice_frames<1, o->ice_m> 0};
+    const bool smooth = o->powder && !(o->powder_grains > 0);
+    const bool powder[2] = {!smooth || o->powder_frames < 1, smooth};
     size_t nsources;
     const struct source *sources =
         background_sources(&x->beam, &(struct recipe){0}, &b->gathered, &nsources);
     enum status s = STATUS_OK;
-    for (int ice = 0; ice < 2 && !s; ice++) {
-        if (!used[ice])
+    for (int i = 0; i < 4 && !s; i++) {
+        const struct chance with = {.ice = i & 1, .powder = i & 2};
+        if (!ice[with.ice] || !powder[with.powder])
             continue;
-        b->photons[ice] = mem_array((size_t)experiment_pixels(x), sizeof(float));
-        s = compute_shared(b, NULL, sources, nsources, ice, e);
+        b->shared[with.ice][with.powder].photons =
+            mem_array((size_t)experiment_pixels(x), sizeof(float));
+        s = compute_shared(b, NULL, sources, nsources, with, e);
     }
     return s;
 }
@@ -203,6 +220,7 @@ bool background_varies(const void *state)
     const struct background *b = state;
     return b->o.flat_photons > 0 || b->o.jitter > 0 || b->o.streak_photons > 0 ||
            (b->o.ice_m > 0 && b->o.ice_frames < 1) ||
+           (b->o.powder && (b->o.powder_grains > 0 || b->o.powder_frames < 1)) ||
            (b->experiment && b->experiment->matter_varies);
 }
 
@@ -232,12 +250,16 @@ static enum status add_background(const struct experiment *x, struct frame *f,
     return STATUS_OK;
 }
 
-/* Returns true if the frame has ice. The result depends only on the seed and the frame number,
- * like that of amount_of. */
-static bool has_ice(const struct background *b, const struct recipe *r)
+/* Returns what the options give a frame by chance.  The result depends only on the seed and the
+ * frame number, like that of amount_of. */
+static struct chance chance_of(const struct background *b, const struct recipe *r)
 {
-    struct rng random = rng_stream(r->seed, RNG_ICE, r->id, 0);
-    return b->o.ice_m > 0 && (b->o.ice_frames == 1 || rng_uniform(&random) < b->o.ice_frames);
+    const struct background_options *o = &b->o;
+    struct rng ice = rng_stream(r->seed, RNG_ICE, r->id, 0);
+    struct rng powder = rng_stream(r->seed, RNG_POWDER, r->id, 0);
+    return (struct chance){
+        .ice = o->ice_m > 0 && (o->ice_frames == 1 || rng_uniform(&ice) < o->ice_frames),
+        .powder = o->powder && (o->powder_frames == 1 || rng_uniform(&powder) < o->powder_frames)};
 }
 
 /* Returns the amount of matter in the frame, relative to the mean. */
@@ -265,17 +287,18 @@ static double fluence_of(const struct recipe *r)
 
 /* Sets *photons to the background of the sources of the experiment. The background is computed
  * again if the detector has moved since the last frame. */
-static enum status usual_background(struct background *b, const struct recipe *r, bool ice,
-                                    const float **photons, struct error *e)
+static enum status usual_background(struct background *b, const struct recipe *r,
+                                    struct chance with, const float **photons, struct error *e)
 {
     const struct beam *beam = &moved_to(&b->moved, r)->beam;
     size_t nsources;
     const struct source *sources = background_sources(beam, r, &b->gathered, &nsources);
     enum status s = STATUS_OK;
-    if (memcmp(b->photons_m[ice], b->moved.by_m, sizeof b->moved.by_m) != 0)
-        s = compute_shared(b, r, sources, nsources, ice, e);
-    memcpy(b->photons_m[ice], b->moved.by_m, sizeof b->moved.by_m);
-    *photons = b->photons[ice];
+    struct shared *shared = &b->shared[with.ice][with.powder];
+    if (memcmp(shared->by_m, b->moved.by_m, sizeof b->moved.by_m) != 0)
+        s = compute_shared(b, r, sources, nsources, with, e);
+    memcpy(shared->by_m, b->moved.by_m, sizeof b->moved.by_m);
+    *photons = shared->photons;
     return s;
 }
 
@@ -304,17 +327,17 @@ static bool stands_as_usual(const struct background *b, const struct recipe *r)
 
 /* Computes the matter of a frame that has its own sources or amounts of matter.  The way depends on
  * the recipe alone, and so do the bytes. */
-static enum status own_matter(struct background *b, const struct recipe *r, bool ice,
+static enum status own_matter(struct background *b, const struct recipe *r, struct chance with,
                               float *photons, struct error *e)
 {
     size_t nsources;
     const struct experiment *x = moved_to(&b->moved, r);
     const struct source *sources = background_sources(&x->beam, r, &b->gathered, &nsources);
-    struct blend blend = materials_usual(&b->materials, ice);
+    struct blend blend = materials_usual(&b->materials, with);
     struct amounts amounts;
     enum status s = STATUS_OK;
     if (has_amounts(&r->matter)) {
-        s = materials_amounts(&b->materials, r, ice, &amounts, e);
+        s = materials_amounts(&b->materials, r, with, &amounts, e);
         if (!s && stands_as_usual(b, r))
             return matter_images_sum(&b->images, &b->materials, x, sources, nsources,
                                      (int)b->o.threads, &amounts, photons, e);
@@ -323,9 +346,75 @@ static enum status own_matter(struct background *b, const struct recipe *r, bool
     return s ? s : compute_background(b, r, sources, nsources, &blend, photons, e);
 }
 
+/* Sets *sources and *mean_m to the sources of a frame and their mean wavelength.  STATUS_INPUT: the
+ * rings of --powder-grains would be blurred. */
+static enum status grain_sources(struct background *b, const struct recipe *r,
+                                 const struct source **sources, size_t *nsources, double *mean_m,
+                                 struct error *e)
+{
+    const struct beam *beam = &b->moved.x.beam;
+    double weights = 0.0, sum_m = 0.0, shortest_m = INFINITY, longest_m = 0.0;
+    *sources = background_sources(beam, r, &b->gathered, nsources);
+    for (size_t i = 0; i < *nsources; i++) {
+        const struct source *source = &(*sources)[i];
+        weights += source->weight;
+        sum_m += source->weight * source->wavelength_m;
+        shortest_m = fmin(shortest_m, source->wavelength_m);
+        longest_m = fmax(longest_m, source->wavelength_m);
+    }
+    *mean_m = weights > 0.0 ? sum_m / weights : shortest_m;
+    return longest_m <= shortest_m * (1.0 + BACKGROUND_NARROW) && !(beam->harmonic_share > 0)
+               ? STATUS_OK
+               : error_set(e, STATUS_INPUT,
+                           "--powder-grains needs a narrow band (got %.6g to %.6g A%s); expected "
+                           "wavelengths within %g %%. Remove --powder-grains for smooth rings",
+                           m_to_angstrom(shortest_m), m_to_angstrom(longest_m),
+                           beam->harmonic_share > 0 ? " and a third harmonic" : "",
+                           100.0 * BACKGROUND_NARROW);
+}
+
+/* Computes the image of the smooth rings, unless it is that of the last frame. */
+static enum status smooth_rings(struct background *b, const struct recipe *r,
+                                const struct source *sources, size_t nsources, struct error *e)
+{
+    const struct amounts alone = {.powder = true};
+    const bool same = b->smooth && !r->nsources && b->smooth_usual &&
+                      memcmp(b->smooth_m, b->moved.by_m, sizeof b->smooth_m) == 0;
+    struct blend blend;
+    enum status s = same ? STATUS_OK : materials_blend(&b->materials, &alone, &blend, e);
+    if (s || same)
+        return s;
+    if (!b->smooth)
+        b->smooth = mem_array((size_t)experiment_pixels(b->experiment), sizeof *b->smooth);
+    s = background_image_double(&b->moved.x, sources, nsources, blend.items, blend.count,
+                                (int)b->o.threads, b->smooth, e);
+    b->smooth_usual = !s && !r->nsources;
+    memcpy(b->smooth_m, b->moved.by_m, sizeof b->smooth_m);
+    return s;
+}
+
+/* Adds the powder of --powder-grains to a frame, whose detector moved_to has placed. */
+static enum status add_grains(struct background *b, const struct recipe *r, float *photons,
+                              struct error *e)
+{
+    const bool fixed = opt_given(background_options, &b->o, "powder-seed");
+    const struct source *sources;
+    size_t nsources;
+    struct grains_frame f = {.x = &b->moved.x,
+                             .crystals = (double)b->o.powder_grains,
+                             .seed = fixed ? (uint64_t)b->o.powder_seed : r->seed,
+                             .id = fixed ? 0 : r->id};
+    enum status s = grain_sources(b, r, &sources, &nsources, &f.wavelength_m, e);
+    s = s ? s : smooth_rings(b, r, sources, nsources, e);
+    s = s ? s : grains_draw(&b->grains, &b->materials.powder, &f, (int)b->o.threads, e);
+    if (!s)
+        grains_add(&b->grains, f.x, (int)b->o.threads, b->smooth, photons);
+    return s;
+}
+
 /* Computes the background of a frame that cannot use the common background, and stores it in
  * b->own. */
-static enum status make_background(struct background *b, const struct recipe *r, bool ice,
+static enum status make_background(struct background *b, const struct recipe *r, struct chance with,
                                    double amount, struct error *e)
 {
     float *photons = b->own;
@@ -333,12 +422,16 @@ static enum status make_background(struct background *b, const struct recipe *r,
     const struct experiment *x = moved_to(&b->moved, r);
     const float *same = NULL;
     const bool own = r->nsources || has_amounts(&r->matter);
-    const enum status s =
-        own ? own_matter(b, r, ice, photons, e) : usual_background(b, r, ice, &same, e);
+    const bool grains = with.powder && b->o.powder_grains > 0;
+    with.powder = with.powder && !grains;
+    enum status s =
+        own ? own_matter(b, r, with, photons, e) : usual_background(b, r, with, &same, e);
     if (s)
         return s;
     if (!own)
         memcpy(photons, same, count * sizeof *photons);
+    if (grains && (s = add_grains(b, r, photons, e)))
+        return s;
     for (size_t i = 0; i < count && amount != 1.0; i++)
         photons[i] = (float)(amount * photons[i]);
     if (b->o.flat_photons > 0 && (own || !shares_flat(b)))
@@ -356,17 +449,17 @@ enum status background_of(void *state, const struct recipe *r, const float **pho
         s = background_start(b, e);
     if (s)
         return s;
-    const bool ice = has_ice(b, r);
+    const struct chance with = chance_of(b, r);
     const double amount = amount_of(b, r);
     const bool flat = b->o.flat_photons > 0 && !shares_flat(b);
     if (!r->nsources && amount == 1.0 && !(b->o.streak_photons > 0) && !flat &&
-        !has_amounts(&r->matter))
-        return usual_background(b, r, ice, photons, e);
+        !has_amounts(&r->matter) && !(with.powder && b->o.powder_grains > 0))
+        return usual_background(b, r, with, photons, e);
     /* the frame has a spectrum or amounts of matter of its own, or a streak */
     if (!b->own)
         b->own = mem_array((size_t)experiment_pixels(b->experiment), sizeof *b->own);
     *photons = b->own;
-    return make_background(b, r, ice, amount, e);
+    return make_background(b, r, with, amount, e);
 }
 
 static enum status background_frame(void *state, struct frame *f, struct error *e)
@@ -397,8 +490,10 @@ static void close_background(void *state)
     struct background *b = state;
     materials_close(&b->materials);
     matter_images_free(&b->images);
-    mem_free(b->photons[0]);
-    mem_free(b->photons[1]);
+    for (int i = 0; i < 4; i++)
+        mem_free(b->shared[i & 1][i >> 1].photons);
+    mem_free(b->smooth);
+    grains_free(&b->grains);
     mem_free(b->own);
     mem_free(b->gathered);
     mem_free(b->extra);

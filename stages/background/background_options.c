@@ -3,6 +3,7 @@
 #include "background_options.h"
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/units.h"
 #include "stages/shared/probe_rules.h"
@@ -40,6 +41,15 @@ const struct opt background_options[] = {
     {"powder-strain", "PERCENT", "Rms strain of the crystals, which widens outer rings, 0 to 10 %",
      OPT_REAL, AT(powder_strain), .si = SI_PERCENT, .min = 0, .max = 10, .always = true,
      .flags = LATER, .needs = "powder", .usual = "0"},
+    {"powder-grains", "N",
+     "Crystals of the powder in the beam: rings consist of their spots, up to 1e9 (smooth rings)",
+     OPT_INT, AT(powder_grains), .min = 1, .max = 1e9, .flags = LATER, .needs = "powder",
+     .usual = ""},
+    {"powder-seed", "N", "Seed of grains that are the same in all frames (other grains in each)",
+     OPT_INT, AT(powder_seed), .min = 0, .max = INT32_MAX, .flags = LATER, .needs = "powder-grains",
+     .usual = ""},
+    {"powder-frames", "FRACTION", "Fraction of frames with powder, at random, 0 to 1", OPT_REAL,
+     AT(powder_frames), .min = 0, .max = 1, .flags = LATER, .needs = "powder", .usual = "1"},
     {.doc = "Variation between frames:", .type = OPT_GROUP},
     {"jitter", "PERCENT",
      "Variation of the amounts of matter between frames, as in jets: log-normal, rms", OPT_REAL,

@@ -14,10 +14,13 @@ struct background_options {
     double powder_m;                         // thickness of the powder, as solid matter
     double powder_crystal_A, powder_strain;  // of the powder: size of the crystals, rms strain
     const char
-        *powder;       // name of a calibrant or path of a model; after `begin` a hash of its rings
-    double jitter;     // relative standard deviation of the amount of matter between frames
-    const char *stol;  // path of the table of the other material; after `open` a hash of it
-    int stol_axis;     // enum stol_unit: meaning of its first column
+        *powder;  // name of a calibrant or path of a model; after `begin` a hash of its rings
+    double powder_frames;   // fraction of frames with powder
+    int64_t powder_grains;  // crystals of the powder in the beam; 0: rings are smooth
+    int64_t powder_seed;    // of grains that are the same in all frames, if the option is given
+    double jitter;          // relative standard deviation of the amount of matter between frames
+    const char *stol;       // path of the table of the other material; after `open` a hash of it
+    int stol_axis;          // enum stol_unit: meaning of its first column
     double material_m, density_g_cm3, molar_mass_g_mol;  // properties of the other material
     double flat_photons;  // photons in each pixel of each frame, besides all matter
     int64_t threads;

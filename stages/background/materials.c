@@ -20,7 +20,6 @@
 #include "physics/background/amorphous.h"
 #include "physics/background/electron_water.h"
 #include "physics/beam/beam.h"
-#include "powder.h"
 
 /* Adds a material with a table of F. The names of the arguments give their units. */
 static enum status add_material(struct materials *m, const double *stol_1_m, const double *F,
@@ -155,24 +154,24 @@ static enum status add_powder(struct materials *m, const struct experiment *x, s
 {
     /* a cell as heavy as its density says: there are thickness/V cells in a square metre */
     static const double MOLAR_MASS = 100.0;
-    struct powder p = {.crystal_A = m->o->powder_crystal_A,
-                       .strain = m->o->powder_strain,
-                       .least_1_A = ring_width_1_A(0.0, x),
-                       .probe = x->probe,
-                       .unit = probe_unit_electrons(x->probe, x->beam.wavelength_m)};
+    struct powder *p = &m->powder;
+    *p = (struct powder){.crystal_A = m->o->powder_crystal_A,
+                         .strain = m->o->powder_strain,
+                         .least_1_A = ring_width_1_A(0.0, x),
+                         .probe = x->probe,
+                         .unit = probe_unit_electrons(x->probe, x->beam.wavelength_m)};
     double range_1_m[2];
     see_range(x, x->beam.wavelength_m / (x->beam.harmonic_share > 0 ? HARMONIC_ORDER : 1.0),
               range_1_m);
-    enum status s = powder_read(m->o->powder, 2.1e-10 * range_1_m[1], &p, m->powder_digest, e);
+    enum status s = powder_read(m->o->powder, 2.1e-10 * range_1_m[1], p, m->powder_digest, e);
     if (!s) {
         size_t rows;
-        double *stol_1_m = powder_table(&p, &rows);
+        double *stol_1_m = powder_table(p, &rows);
         s = add_material(m, stol_1_m, stol_1_m + rows, rows, m->o->powder_m,
-                         MOLAR_MASS / (p.cell_A3 * 1e-24 * AVOGADRO_1_MOL), MOLAR_MASS, e);
+                         MOLAR_MASS / (p->cell_A3 * 1e-24 * AVOGADRO_1_MOL), MOLAR_MASS, e);
         mem_free(stol_1_m);
         m->o->powder = *m->powder_digest ? m->powder_digest : m->o->powder;
     }
-    powder_free(&p);
     return s;
 }
 
@@ -245,10 +244,23 @@ enum status materials_check_range(struct materials *m, const struct source *sour
     return STATUS_OK;
 }
 
-struct blend materials_usual(const struct materials *m, bool ice)
+/* Returns true if the material of the options with this index is ice. */
+static bool is_ice(const struct materials *m, size_t i)
 {
-    struct blend b = {.count = m->nmaterials - (m->o->ice_m > 0 && !ice)};
-    memcpy(b.items, m->items, b.count * sizeof *b.items);
+    return m->o->ice_m > 0 && i + 1 == m->nmaterials;
+}
+
+static bool is_powder(const struct materials *m, size_t i)
+{
+    return m->o->powder && i + 1 + (m->o->ice_m > 0) == m->nmaterials;
+}
+
+struct blend materials_usual(const struct materials *m, struct chance with)
+{
+    struct blend b = {0};
+    for (size_t i = 0; i < m->nmaterials; i++)
+        if (!(is_ice(m, i) && !with.ice) && !(is_powder(m, i) && !with.powder))
+            b.items[b.count++] = m->items[i];
     return b;
 }
 
@@ -289,12 +301,12 @@ static enum status open_ice(struct materials *m, double crystal_A, struct error 
     return s;
 }
 
-enum status materials_amounts(const struct materials *m, const struct recipe *r, bool ice,
+enum status materials_amounts(const struct materials *m, const struct recipe *r, struct chance with,
                               struct amounts *a, struct error *e)
 {
     const struct matter *own = &r->matter;
     const enum probe probe = m->x->probe;
-    const double ice_m = ice ? m->o->ice_m : 0.0;
+    const double ice_m = with.ice ? m->o->ice_m : 0.0;
     if (own->has_ice && opt_given(background_options, m->o, "ice-frames"))
         return error_set(e, STATUS_USAGE,
                          "--ice-frames cannot be used, because each frame has ice of its own "
@@ -311,28 +323,24 @@ enum status materials_amounts(const struct materials *m, const struct recipe *r,
                           .ice_m = own->has_ice ? own->ice_m : ice_m,
                           .ice_crystal_A =
                               own->has_ice_crystal ? own->ice_crystal_A : m->o->ice_crystal_A,
-                          .others = materials_has_others(m)};
+                          .powder = m->o->powder && with.powder,
+                          .other = m->o->stol};
     return STATUS_OK;
-}
-
-bool materials_has_others(const struct materials *m)
-{
-    return m->nmaterials - (m->o->ice_m > 0) > m->nliquid;
 }
 
 enum status materials_blend(struct materials *m, const struct amounts *a, struct blend *b,
                             struct error *e)
 {
     const struct experiment *x = m->x;
-    const size_t end = m->nmaterials - (m->o->ice_m > 0);
     enum status s = a->ice_m > 0.0 ? open_ice(m, a->ice_crystal_A, e) : STATUS_OK;
     *b = (struct blend){0};
     if (!s && !m->own_water.table.count)
         s = open_liquids(m, e);
     blend_add(b, x, &m->own_water, a->water_m, WATER_DENSITY_G_CM3, WATER_MOLAR_MASS_G_MOL);
     blend_add(b, x, &m->own_air, a->air_m, AIR_DENSITY_G_CM3, AIR_MOLAR_MASS_G_MOL);
-    for (size_t i = m->nliquid; i < end && a->others; i++)
-        b->items[b->count++] = m->items[i];
+    for (size_t i = m->nliquid; i < m->nmaterials; i++)
+        if (!is_ice(m, i) && (is_powder(m, i) ? a->powder : a->other))
+            b->items[b->count++] = m->items[i];
     blend_add(b, x, &m->own_ice, a->ice_m, ICE_DENSITY_G_CM3, ICE_MOLAR_MASS_G_MOL);
     return s;
 }
@@ -344,4 +352,5 @@ void materials_close(struct materials *m)
     amorphous_free(&m->own_water.table);
     amorphous_free(&m->own_air.table);
     amorphous_free(&m->own_ice.table);
+    powder_free(&m->powder);
 }

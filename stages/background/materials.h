@@ -11,6 +11,7 @@
 #include "model/experiment.h"
 #include "model/recipe.h"
 #include "physics/background/background_pixel.h"
+#include "powder.h"
 
 enum { MATERIALS_MAX = 5 };
 
@@ -24,7 +25,12 @@ struct blend {
 struct amounts {
     double water_m, air_m, ice_m;  // thicknesses; 0: none
     double ice_crystal_A;          // size of the ice crystals
-    bool others;                   // the materials of the options besides water, air and ice
+    bool powder, other;  // the powder and the material of --stol, if the options have them
+};
+
+/* What the options give a frame by chance. */
+struct chance {
+    bool ice, powder;
 };
 
 struct materials {
@@ -32,8 +38,9 @@ struct materials {
     const struct experiment *x;                       // borrowed; with the true panels
     struct background_material items[MATERIALS_MAX];  // of the options
     double thickness_m[MATERIALS_MAX], density[MATERIALS_MAX], molar_mass[MATERIALS_MAX];
-    size_t nmaterials;  // ice is the last one, if there is ice
-    size_t nliquid;     // the first ones are water and air, if there are any
+    size_t nmaterials;     // powder and ice are the last ones, if there are any
+    size_t nliquid;        // the first ones are water and air, if there are any
+    struct powder powder;  // the rings of --powder
     struct background_material own_water, own_air, own_ice;  // of recipes that have amounts of
                                                              // their own
     double own_crystal_A;    // size of the crystals of `own_ice`; 0: there is no table yet
@@ -58,21 +65,18 @@ enum status materials_begin(struct materials *m, const struct experiment *x, str
 enum status materials_check_range(struct materials *m, const struct source *sources,
                                   size_t nsources, struct error *e);
 
-/* Returns the materials of the options, with or without ice. */
-struct blend materials_usual(const struct materials *m, bool ice);
+/* Returns the materials of the options in a frame. */
+struct blend materials_usual(const struct materials *m, struct chance with);
 
-/* Sets *a to what is in the beam in a frame: as its recipe says, or else the options.  `ice`: the
- * options give this frame ice.  STATUS_INPUT, STATUS_USAGE: the recipe contradicts the options or
+/* Sets *a to what is in the beam in a frame: as its recipe says, or else the options.
+ * STATUS_INPUT, STATUS_USAGE: the recipe contradicts the options or
  * the particles of the beam. */
-enum status materials_amounts(const struct materials *m, const struct recipe *r, bool ice,
+enum status materials_amounts(const struct materials *m, const struct recipe *r, struct chance with,
                               struct amounts *a, struct error *e);
 
 /* Sets *b to the materials in these amounts.  Its tables are valid until the next call. */
 enum status materials_blend(struct materials *m, const struct amounts *a, struct blend *b,
                             struct error *e);
-
-/* Returns true if the options have materials besides water, air and ice. */
-bool materials_has_others(const struct materials *m);
 
 void materials_close(struct materials *m);
 

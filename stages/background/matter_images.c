@@ -14,7 +14,7 @@ struct making {
     int threads;
 };
 
-/* Computes the image of one metre of a material, or of all others. */
+/* Computes the image of one metre of a material, or of one in the amount of the options. */
 static enum status make_image(const struct making *of, enum matter_part part, double ice_crystal_A,
                               double *photons, struct error *e)
 {
@@ -22,7 +22,8 @@ static enum status make_image(const struct making *of, enum matter_part part, do
                                 .air_m = part == MATTER_AIR,
                                 .ice_m = part == MATTER_ICE,
                                 .ice_crystal_A = ice_crystal_A,
-                                .others = part == MATTER_OTHERS};
+                                .powder = part == MATTER_POWDER,
+                                .other = part == MATTER_OTHER};
     struct blend blend;
     const enum status s = materials_blend(of->materials, &one, &blend, e);
     return s ? s
@@ -72,7 +73,7 @@ enum status matter_images_sum(struct matter_images *m, struct materials *materia
                               struct error *e)
 {
     const struct making of = {materials, x, sources, nsources, threads};
-    const double amount[MATTER_PARTS] = {a->water_m, a->air_m, a->ice_m, a->others};
+    const double amount[MATTER_PARTS] = {a->water_m, a->air_m, a->ice_m, a->powder, a->other};
     const double *images[MATTER_PARTS];
     double shares[MATTER_PARTS];
     int count = 0;

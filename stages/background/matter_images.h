@@ -1,7 +1,7 @@
 /*
  * The background of frames whose amounts of matter differ: images of one metre of water, of air and
- * of ice, and one of all other materials.  The background of a frame is their sum, each times its
- * thickness.
+ * of ice, and those of the powder and of the material of --stol.  The background of a frame is
+ * their sum, each times its thickness.
  *
  * The images keep double precision, so that a sum has the float32 pixels of background_image. About
  * one of 10^8 pixels may differ by its last bit, because the order of the products differs.
@@ -13,7 +13,14 @@
 #include "materials.h"
 #include "model/experiment.h"
 
-enum matter_part { MATTER_WATER, MATTER_AIR, MATTER_ICE, MATTER_OTHERS, MATTER_PARTS };
+enum matter_part {
+    MATTER_WATER,
+    MATTER_AIR,
+    MATTER_ICE,
+    MATTER_POWDER,
+    MATTER_OTHER,
+    MATTER_PARTS
+};
 
 /* The images, which begin as all zero. */
 struct matter_images {

@@ -11,6 +11,7 @@
 struct powder_ring {
     double s_1_A;  // 1/d
     double F2;     // sum of F squared over the reflections, electrons^2
+    double F4;     // sum of the fourth power of F; F2^2/F4 is the number of equal reflections
 };
 
 struct powder {
@@ -35,6 +36,15 @@ enum status powder_read(const char *name, double most_1_A, struct powder *p, cha
  * per cell, which is 0 away from rings.  *nrows is the number of rows.  The caller frees the table
  * with mem_free. */
 double *powder_table(const struct powder *p, size_t *nrows);
+
+/* Returns the rms width of a ring in 1/A that size and strain of the crystals make. */
+double powder_rms(const struct powder *p, double s_1_A);
+
+/* The same, but at least as wide as a pixel: the width of the rings of powder_table. */
+double powder_drawn_rms(const struct powder *p, double s_1_A);
+
+/* Distance from the middle of a ring to its end in powder_table, in rms widths. */
+#define POWDER_REACH 6.0
 
 void powder_free(struct powder *p);
 
