@@ -30,7 +30,8 @@ const struct opt background_options[] = {
      AT(ice_frames), .min = 0, .max = 1, .flags = LATER, .needs = "ice", .usual = "1"},
     {.doc = "Powder of any crystal:", .type = OPT_GROUP},
     {"powder", "NAME|FILE",
-     "Powder rings of a calibrant, lab6, ceo2, si or agbh, or of a model of atoms (CIF, PDB)",
+     "Powder rings of a calibrant, lab6, ceo2, si or agbh, of a model of atoms (CIF, PDB), or of a "
+     "list of d and F squared",
      OPT_TEXT, AT(powder), .flags = LATER, .needs = "powder-thickness", .first = true},
     {"powder-thickness", "UM", "Thickness of the powder in the beam, as solid matter, up to 1e6 um",
      OPT_REAL, AT(powder_m), .si = SI_UM, .min = 0, .max = 1e6, .flags = LATER | OPT_OPEN_MIN,

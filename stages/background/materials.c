@@ -164,6 +164,13 @@ static enum status add_powder(struct materials *m, const struct experiment *x, s
     see_range(x, x->beam.wavelength_m / (x->beam.harmonic_share > 0 ? HARMONIC_ORDER : 1.0),
               range_1_m);
     enum status s = powder_read(m->o->powder, 2.1e-10 * range_1_m[1], p, m->powder_digest, e);
+    for (size_t i = 0; i < p->nrings && !s && m->o->powder_grains > 0; i++)
+        if (!(p->rings[i].F4 > 0.0))
+            s = error_set(
+                e, STATUS_INPUT,
+                "--powder-grains needs the number of reflections of each ring; expected a "
+                "third column in %.400s",
+                m->o->powder);
     if (!s) {
         size_t rows;
         double *stol_1_m = powder_table(p, &rows);

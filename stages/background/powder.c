@@ -29,6 +29,7 @@
 #include "base/hash.h"
 #include "base/vec.h"
 #include "io/structure_factors/hkl.h"
+#include "io/structure_factors/ring_list.h"
 #include "io/structure_factors/sfcalc.h"
 #include "physics/crystal/cell.h"
 
@@ -120,7 +121,7 @@ static int compare_rings(const void *a, const void *b)
 static void add_to_ring(struct powder_ring *ring, const struct powder_ring *other)
 {
     ring->F2 += other->F2;
-    ring->F4 += other->F4;
+    ring->F4 = ring->F4 > 0.0 && other->F4 > 0.0 ? ring->F4 + other->F4 : 0.0;
 }
 
 /* Adds up rings with the same d, which are neighbours. */
@@ -163,6 +164,28 @@ static void collect_rings(struct powder *p, const struct hkl_table *t, const dou
     merge_rings(p);
 }
 
+/* Sets the rings and the cell of *p to those of a list, up to s = most_1_A. */
+static enum status read_list(const char *path, double most_1_A, struct powder *p, struct error *e)
+{
+    struct ring_list list;
+    const enum status s = ring_list_read(path, &list, e);
+    const double unit2 = p->unit * p->unit;
+    p->cell_A3 = list.cell_A3;
+    p->rings = mem_array(list.count + 1, sizeof *p->rings);
+    for (size_t i = 0; i < list.count && !s; i++) {
+        const struct ring_line *line = &list.lines[i];
+        const double F2 = line->F2 * unit2;
+        if (1.0 / line->d_A <= most_1_A && F2 > 0.0)
+            p->rings[p->nrings++] = (struct powder_ring){
+                1.0 / line->d_A, F2, line->reflections > 0.0 ? F2 * F2 / line->reflections : 0.0};
+    }
+    if (p->nrings)
+        qsort(p->rings, p->nrings, sizeof *p->rings, compare_rings);
+    merge_rings(p);
+    ring_list_free(&list);
+    return s;
+}
+
 static uint64_t hash_rings(const struct powder *p)
 {
     uint64_t hash = hash_bytes(HASH_START, &p->cell_A3, sizeof p->cell_A3);
@@ -189,11 +212,14 @@ enum status powder_read(const char *name, double most_1_A, struct powder *p, cha
     if (!c && access(path, F_OK) != 0 && errno == ENOENT)
         return error_set(e, STATUS_INPUT,
                          "--powder=%.400s: neither a calibrant nor a file; expected lab6, ceo2, "
-                         "si, agbh or a model of atoms",
+                         "si, agbh, a model of atoms or a list of rings",
                          name);
+    const bool listed = !c && ring_list_is(path);
     enum status s = c ? read_calibrant(c, p->probe, dmin_A, &t, cell_A, cell_rad, e)
-                      : sfcalc_read(path, p->probe, dmin_A, dmin_A, 0.0, &t, cell_A, cell_rad, e);
-    if (!s)
+                    : listed
+                        ? read_list(path, most_1_A, p, e)
+                        : sfcalc_read(path, p->probe, dmin_A, dmin_A, 0.0, &t, cell_A, cell_rad, e);
+    if (!s && !listed)
         collect_rings(p, &t, cell_A, cell_rad, most_1_A);
     hkl_free(&t);
     if (!s && !p->nrings)

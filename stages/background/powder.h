@@ -11,7 +11,8 @@
 struct powder_ring {
     double s_1_A;  // 1/d
     double F2;     // sum of F squared over the reflections, electrons^2
-    double F4;     // sum of the fourth power of F; F2^2/F4 is the number of equal reflections
+    double F4;     // sum of the fourth power of F; F2^2/F4 is the number of equal reflections;
+                   // 0: not known
 };
 
 struct powder {
@@ -25,10 +26,10 @@ struct powder {
     double unit;       // electrons of one unit of F of these particles
 };
 
-/* Sets the rings and the cell of *p to those of a calibrant (lab6, ceo2, si, agbh) or of a model of
- * atoms, up to s = most_1_A; powder_free frees *p.  digest[] gets a hash of the rings of a model,
- * and stays as it was for a calibrant.  Errors are those of sfcalc_read.  STATUS_INPUT: there is no
- * ring. */
+/* Sets the rings and the cell of *p to those of a calibrant (lab6, ceo2, si, agbh), of a model of
+ * atoms or of a list of rings, up to s = most_1_A; powder_free frees *p.  digest[] gets a hash of
+ * the rings of a model, and stays as it was for a calibrant.  Errors are those of sfcalc_read.
+ * STATUS_INPUT: there is no ring. */
 enum status powder_read(const char *name, double most_1_A, struct powder *p, char digest[17],
                         struct error *e);
 
