@@ -42,10 +42,12 @@ static void loop(const struct studio *s, const struct background_kernels *kernel
 {
     for (int64_t slow = 0; slow < s->edge; slow++)
         for (int64_t fast = 0; fast < s->edge; fast += BACKGROUND_RUN) {
+            double run[BACKGROUND_RUN];
             const int64_t left = s->edge - fast;
-            kernels->run(&s->scene, s->x.panels, fast, slow,
-                         left < BACKGROUND_RUN ? (int)left : BACKGROUND_RUN,
-                         photons + slow * s->edge + fast);
+            const int count = left < BACKGROUND_RUN ? (int)left : BACKGROUND_RUN;
+            kernels->run(&s->scene, s->x.panels, fast, slow, count, run);
+            for (int i = 0; i < count; i++)
+                photons[slow * s->edge + fast + i] = (float)run[i];
         }
 }
 

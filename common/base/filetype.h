@@ -19,6 +19,7 @@
     X(MATRIX, "a matrix of nine numbers")                                                    \
     X(SOURCES, "lines of X Y Z weight wavelength")                                           \
     X(STOL, "lines of two numbers")                                                          \
+    X(RINGS, "lines of d and the sum of F squared")                                          \
     X(ORIENTATIONS, "lines of orientations")                                                 \
     X(HOLDER, "lines of x and y in um")                                                      \
     X(SHIFTS, "lines of displacements in mm")                                                \

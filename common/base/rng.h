@@ -54,6 +54,7 @@ enum rng_purpose {
     RNG_VARY = 30,         // quantity of a lattice that varies between limits
     RNG_MISALIGN = 31,     // misalignment of a panel or group; its level is used as the frame
     RNG_APART = 32,        // rotation of a lattice from the first one of its frame
+    RNG_POWDER = 33,       // whether a frame has powder, and the grains of each ring
 };
 
 /* A stream of random numbers, for one purpose, frame and pixel. */

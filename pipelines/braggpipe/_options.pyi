@@ -218,6 +218,9 @@ class Background(TypedDict, total=False):
     molecular_weight: Number
     powder: Path
     powder_crystal: Number
+    powder_frames: Number
+    powder_grains: Number
+    powder_seed: Number
     powder_strain: Number
     powder_thickness: Number
     stol: Path
@@ -440,6 +443,9 @@ class SetOptions(TypedDict, total=False):
     polarization_vector: Numbers
     powder: Path
     powder_crystal: Number
+    powder_frames: Number
+    powder_grains: Number
+    powder_seed: Number
     powder_strain: Number
     powder_thickness: Number
     precision: Literal["mixed", "double"] | None

@@ -14,7 +14,7 @@
  * Rings are smooth, as many crystals of random orientation make them.  The sum runs over all h, k,
  * l in P 1, so that multiplicities need no table.
  */
-#include "background.h"
+#include "powder.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -29,13 +29,13 @@
 #include "base/hash.h"
 #include "base/vec.h"
 #include "io/structure_factors/hkl.h"
+#include "io/structure_factors/ring_list.h"
 #include "io/structure_factors/sfcalc.h"
 #include "physics/crystal/cell.h"
 
 #define FWHM_PER_RMS 2.354820045030949
 
 static const double ROWS_A_WIDTH = 12.0;  // rows in a full width
-static const double REACH = 6.0;          // rms from the middle of a ring to its end
 static const double SAME = 1e-7;          // relative difference of s within a ring
 
 /* --- calibrants ------------------------------------------------------------------- */
@@ -106,7 +106,7 @@ static void make_behenate(struct powder *p)
     p->nrings = AGBH_RINGS;
     p->rings = mem_array(p->nrings, sizeof *p->rings);
     for (size_t i = 0; i < p->nrings; i++, F2 /= 2)
-        p->rings[i] = (struct powder_ring){(double)(i + 1) / AGBH_A, F2};
+        p->rings[i] = (struct powder_ring){(double)(i + 1) / AGBH_A, F2, F2 * F2 / 2};
 }
 
 /* --- rings ------------------------------------------------------------------------ */
@@ -118,13 +118,19 @@ static int compare_rings(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+static void add_to_ring(struct powder_ring *ring, const struct powder_ring *other)
+{
+    ring->F2 += other->F2;
+    ring->F4 = ring->F4 > 0.0 && other->F4 > 0.0 ? ring->F4 + other->F4 : 0.0;
+}
+
 /* Adds up rings with the same d, which are neighbours. */
 static void merge_rings(struct powder *p)
 {
     size_t kept = 0;
     for (size_t i = 0; i < p->nrings; i++)
         if (kept && p->rings[i].s_1_A <= p->rings[kept - 1].s_1_A * (1.0 + SAME))
-            p->rings[kept - 1].F2 += p->rings[i].F2;
+            add_to_ring(&p->rings[kept - 1], &p->rings[i]);
         else
             p->rings[kept++] = p->rings[i];
     p->nrings = kept;
@@ -150,12 +156,44 @@ static void collect_rings(struct powder *p, const struct hkl_table *t, const dou
                 if (!(*F != 0.0 && s > 0.0 && s <= most_1_A))
                     continue;
                 p->rings = mem_grow(p->rings, p->nrings, 1, sizeof *p->rings, &room);
-                const double electrons = *F * p->unit;
-                p->rings[p->nrings++] = (struct powder_ring){s, electrons * electrons};
+                const double F2 = *F * p->unit * (*F * p->unit);
+                p->rings[p->nrings++] = (struct powder_ring){s, F2, F2 * F2};
             }
     if (p->nrings)
         qsort(p->rings, p->nrings, sizeof *p->rings, compare_rings);
     merge_rings(p);
+}
+
+/* Sets the rings and the cell of *p to those of a list, up to s = most_1_A. */
+static enum status read_list(const char *path, double most_1_A, struct powder *p, struct error *e)
+{
+    struct ring_list list;
+    const enum status s = ring_list_read(path, &list, e);
+    const double unit2 = p->unit * p->unit;
+    p->cell_A3 = list.cell_A3;
+    p->rings = mem_array(list.count + 1, sizeof *p->rings);
+    for (size_t i = 0; i < list.count && !s; i++) {
+        const struct ring_line *line = &list.lines[i];
+        const double F2 = line->F2 * unit2;
+        if (1.0 / line->d_A <= most_1_A && F2 > 0.0)
+            p->rings[p->nrings++] = (struct powder_ring){
+                1.0 / line->d_A, F2, line->reflections > 0.0 ? F2 * F2 / line->reflections : 0.0};
+    }
+    if (p->nrings)
+        qsort(p->rings, p->nrings, sizeof *p->rings, compare_rings);
+    merge_rings(p);
+    ring_list_free(&list);
+    return s;
+}
+
+static uint64_t hash_rings(const struct powder *p)
+{
+    uint64_t hash = hash_bytes(HASH_START, &p->cell_A3, sizeof p->cell_A3);
+    for (size_t i = 0; i < p->nrings; i++) {
+        const double ring[2] = {p->rings[i].s_1_A, p->rings[i].F2};
+        hash = hash_bytes(hash, ring, sizeof ring);
+    }
+    return hash_finish(hash);
 }
 
 enum status powder_read(const char *name, double most_1_A, struct powder *p, char digest[17],
@@ -174,11 +212,14 @@ enum status powder_read(const char *name, double most_1_A, struct powder *p, cha
     if (!c && access(path, F_OK) != 0 && errno == ENOENT)
         return error_set(e, STATUS_INPUT,
                          "--powder=%.400s: neither a calibrant nor a file; expected lab6, ceo2, "
-                         "si, agbh or a model of atoms",
+                         "si, agbh, a model of atoms or a list of rings",
                          name);
+    const bool listed = !c && ring_list_is(path);
     enum status s = c ? read_calibrant(c, p->probe, dmin_A, &t, cell_A, cell_rad, e)
-                      : sfcalc_read(path, p->probe, dmin_A, dmin_A, 0.0, &t, cell_A, cell_rad, e);
-    if (!s)
+                    : listed
+                        ? read_list(path, most_1_A, p, e)
+                        : sfcalc_read(path, p->probe, dmin_A, dmin_A, 0.0, &t, cell_A, cell_rad, e);
+    if (!s && !listed)
         collect_rings(p, &t, cell_A, cell_rad, most_1_A);
     hkl_free(&t);
     if (!s && !p->nrings)
@@ -186,17 +227,18 @@ enum status powder_read(const char *name, double most_1_A, struct powder *p, cha
                       "--powder=%.400s: the detector sees no ring: the largest d is below %.3g A",
                       name, 1.0 / most_1_A);
     if (!s && !c)  // the lineage depends on the content of the file, not on its name
-        (void)snprintf(
-            digest, 17, "%016" PRIx64,
-            hash_finish(hash_bytes(hash_bytes(HASH_START, &p->cell_A3, sizeof p->cell_A3), p->rings,
-                                   p->nrings * sizeof *p->rings)));
+        (void)snprintf(digest, 17, "%016" PRIx64, hash_rings(p));
     return s;
 }
 
 /* --- table ------------------------------------------------------------------------ */
 
-/* Returns the rms width of a ring in 1/A. */
-static double ring_rms(const struct powder *p, double s_1_A)
+double powder_rms(const struct powder *p, double s_1_A)
+{
+    return hypot(0.9 / p->crystal_A, FWHM_PER_RMS * p->strain * s_1_A) / FWHM_PER_RMS;
+}
+
+double powder_drawn_rms(const struct powder *p, double s_1_A)
 {
     const double size = 0.9 / p->crystal_A, strain = FWHM_PER_RMS * p->strain * s_1_A;
     return fmax(hypot(size, strain), p->least_1_A) / FWHM_PER_RMS;
@@ -206,8 +248,8 @@ static double ring_rms(const struct powder *p, double s_1_A)
 static void table_range(const struct powder *p, double range_1_A[2])
 {
     const double first = p->rings[0].s_1_A, last = p->rings[p->nrings - 1].s_1_A;
-    range_1_A[0] = fmax(first - REACH * ring_rms(p, first), 0.1 * first);
-    range_1_A[1] = last + REACH * ring_rms(p, last);
+    range_1_A[0] = fmax(first - POWDER_REACH * powder_drawn_rms(p, first), 0.1 * first);
+    range_1_A[1] = last + POWDER_REACH * powder_drawn_rms(p, last);
 }
 
 /* Returns the number of rows of the table from the first ring to the last. */
@@ -215,7 +257,7 @@ static size_t count_rows(const struct powder *p)
 {
     double range_1_A[2];
     table_range(p, range_1_A);
-    const double width = FWHM_PER_RMS * ring_rms(p, p->rings[0].s_1_A);
+    const double width = FWHM_PER_RMS * powder_drawn_rms(p, p->rings[0].s_1_A);
     return (size_t)ceil((range_1_A[1] - range_1_A[0]) / width * ROWS_A_WIDTH) + 1;
 }
 
@@ -223,9 +265,9 @@ static size_t count_rows(const struct powder *p)
 static void add_ring(const struct powder *p, const struct powder_ring *ring, double first_1_A,
                      double step_1_A, size_t rows, double *F2)
 {
-    const double rms = ring_rms(p, ring->s_1_A);
-    const double from = (ring->s_1_A - REACH * rms - first_1_A) / step_1_A,
-                 to = (ring->s_1_A + REACH * rms - first_1_A) / step_1_A;
+    const double rms = powder_drawn_rms(p, ring->s_1_A);
+    const double from = (ring->s_1_A - POWDER_REACH * rms - first_1_A) / step_1_A,
+                 to = (ring->s_1_A + POWDER_REACH * rms - first_1_A) / step_1_A;
     for (size_t i = from > 0.0 ? (size_t)from : 0; i < rows && (double)i <= to; i++) {
         const double s = first_1_A + step_1_A * (double)i, x = (s - ring->s_1_A) / rms;
         F2[i] += ring->F2 * exp(-0.5 * x * x) /

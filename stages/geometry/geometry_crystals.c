@@ -159,9 +159,9 @@ static enum status check_crystal(const struct geometry_options *o, struct error 
                          "--light needs --light-occupancy=X, the fraction of excited molecules");
     if (geometry_given(o, "cell|matrix") && !geometry_given(o, "hkl|mtz|model|wilson|default-F"))
         return error_set(e, STATUS_USAGE,
-                         "--%s needs structure factors. Add --model, --mtz, --hkl or --default-F, "
-                         "or --wilson=20 for random ones",
-                         geometry_given(o, "cell") ? "cell" : "matrix");
+                         "--%s needs structure factors. Add --model, --mtz, --hkl or --default-F%s",
+                         geometry_given(o, "cell") ? "cell" : "matrix",
+                         o->request.probe == PROBE_XRAY ? ", or --wilson=20 for random ones" : "");
     return STATUS_OK;
 }
 

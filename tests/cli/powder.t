@@ -92,6 +92,10 @@ frame mine --powder=mine.cif --powder-thickness=20 --powder-crystal=300
 check 'a model of the same atoms' cmp mine.raw lab6.raw
 frame half --powder=mine.cif --powder-thickness=10 --powder-crystal=300
 is 'half of the powder' "$(/usr/bin/python3 -c 'import numpy; a, b = (numpy.fromfile(f"{n}.raw", "<f4").sum(dtype=float) for n in ("half", "lab6")); print(round(a / b, 5))')" 0.5
+printf '%s\n' '# V=71.826626 M=203.77' '2.939320 28780.0 12' '4.156826 8513.9 6' >rings.txt
+frame listed --powder=rings.txt --powder-thickness=20 --powder-crystal=300
+figures listed 1 4.156826 20 160 4.15683:8513.9 2.93932:28780.0 >ratios
+check 'a list of rings, in any order: each ring within 0.5 %' all_near 1 0.005 <ratios
 distance=1500 frame agbh --powder=agbh --powder-thickness=100 --powder-crystal=600
 figures agbh 2 58.38 100 1500 29.19:1 19.46:1 14.595:1 >places
 check 'silver behenate: rings at d/n' all_near 1 0.005 <places
@@ -106,9 +110,15 @@ refused() {
 	frame none "$@" >ignored 2>&1
 	is "$refused_name" "$(grep -c -e "^bragg-background: .*$refused_text" none.err) $(ls none.raw 2>/dev/null)" '1 '
 }
+printf '4.156826 8513.9\n' >nowhere.txt
+refused 'a list without the volume of the cell' 'nowhere.txt: no volume of the cell' --powder=nowhere.txt --powder-thickness=20
+printf '# V=70\n4.156826 8513.9 6 6\n' >wide.txt
+refused 'a list with four columns' 'wide.txt:2: 4 columns' --powder=wide.txt --powder-thickness=20
+printf '# V=70\n4.156826 8513.9\n' >unknown.txt
+refused 'grains of a list without multiplicities' 'powder-grains needs the number of reflections of each ring' --powder=unknown.txt --powder-thickness=20 --powder-grains=9
 refused 'a powder without its thickness' '--powder needs --powder-thickness' --powder=lab6
 refused 'a thickness without a powder' 'powder-thickness.* --powder' --powder-thickness=5 --water=1
-refused 'a name that is no calibrant' "labb6: neither a calibrant nor a file; expected lab6, ceo2, si, agbh or a model of atoms" --powder=labb6 --powder-thickness=5
+refused 'a name that is no calibrant' "labb6: neither a calibrant nor a file; expected lab6, ceo2, si, agbh, a model of atoms or a list of rings" --powder=labb6 --powder-thickness=5
 printf 'data_x\n' >empty.cif
 refused 'a model without atoms' 'empty.cif' --powder=empty.cif --powder-thickness=5
 distance=1500 refused 'rings beside the detector' 'the detector sees no ring' --powder=ceo2 --powder-thickness=5

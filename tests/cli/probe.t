@@ -72,6 +72,9 @@ done
 # shellcheck disable=SC2086
 {
 	refused '--wilson: its mean F belong to X-rays, but the beam has neutrons (bragg-geometry --probe). Remove --wilson' --probe=neutron --cell=5,5,5 --wilson=20
+	refused '--wilson: its mean F belong to X-rays, but the beam has electrons (bragg-geometry --probe). Remove --wilson' --probe=electron --cell=5,5,5 --wilson=20
+	is 'electrons are not offered random structure factors' "$(bragg-geometry --quiet --probe=electron --cell=5,5,5 2>&1)" \
+		'bragg-geometry: --cell needs structure factors. Add --model, --mtz, --hkl or --default-F'
 	refused '--probe=electron needs --model, --mtz or --hkl' --probe=electron
 	refused '--voltage has an effect only with --probe=electron' --voltage=200kV
 	refused '--voltage' --probe=electron --voltage=200 $cell

@@ -85,4 +85,7 @@ refused() {
 refused 'a fraction of a cell of square' '--ncells=9.5' "--ncells: '9.5' is not a whole number; expected whole numbers, or --mosaic-model=gauss"
 refused 'star without its closed form' '--shape=star' '--shape=star needs --mosaic-model=gauss, which computes it in closed form'
 refused 'star with a matrix' '--shape=star --mosaic-model=gauss --ncells-across=1,0,0' '--ncells-across contradicts --shape=star, whose spots are round'
+is 'star with drawn sizes is refused by its name' "$({ bragg-geometry --quiet --detpixels=8 --shape=star --mosaic-model=gauss --cell=$cell --default-F=1 --ncells=8 |
+	bragg-orient --quiet --random --vary=size=uniform:10,20 | bragg-tap --quiet; } 2>&1 >/dev/null | head -n 1)" \
+	'bragg-orient: --vary=size does not support bragg-geometry --ncells-across, or --shape=star of such a cell; expected crystals that are one block of --ncells'
 finish

@@ -116,6 +116,18 @@ import braggpipe
 print(braggpipe.open("again.rec")[1].truth.matter == braggpipe.open("all.rec")[1].truth.matter)' 2>&1)" True
 fi
 
+# --- images of one metre of each material serve all frames, in any order
+alone() {
+	frames whole "--water=0 --air=5 --threads=$1 $2" --frames=4 --vary=water=uniform:1,9 --vary=ice=uniform:0,4 --vary=ice-crystal=uniform:60,300
+	frames single "--water=0 --air=5 --threads=1 $2" --frames=4 --only=2 --vary=water=uniform:1,9 --vary=ice=uniform:0,4 --vary=ice-crystal=uniform:60,300
+}
+alone 1
+check 'a frame alone has the bytes of the frame in its run' cmp whole_2.raw single_2.raw
+mv whole_2.raw kept.raw
+alone 3 '--powder=lab6 --powder-thickness=1'
+check 'the same with other materials and 3 threads' cmp whole_2.raw single_2.raw
+check 'other materials are not lost' sh -c '! cmp -s whole_2.raw kept.raw'
+
 # --- warnings and refusals of later programs
 # written PROGRAM...: what bragg-write says of frames whose water varies, after PROGRAM
 written() {

@@ -217,6 +217,21 @@ def part_values(address, template):
     check('the brightest true reflection is where the image is bright', max(near) > sorted(pixels)[-len(pixels) // 50], (bright, near))
 
 
+def part_marks(address, table, limit):
+    """Tests that the marks of each frame are the rows of a table of reflections whose z is above a limit."""
+    rows = [line.rstrip('\n').split('\t') for line in open(table)]
+    at = {name: i for i, name in enumerate(rows[0])}
+    s = Socket(address)
+    s.wait_text('end')
+    for number in range(3):
+        head, data = s.answer(f'marks {number}')
+        got = sorted(struct.unpack_from('<iiii', data, 28 * i + 12) for i in range(head[10]))
+        frame = [r for r in rows[1:] if int(r[at['frame']]) == head[3]]
+        want = sorted(tuple(int(r[at[name]]) for name in ('lattice', 'h', 'k', 'l')) for r in frame if float(r[at['z']]) > float(limit))
+        check(f'frame {head[3]}', got == want and 0 < len(want) <= len(frame) and (len(want) < len(frame)) == (float(limit) > 0),
+              (len(got), len(want), len(frame)))
+
+
 def part_files(address, template):
     """Tests frames without ground truth, of each pixel type."""
     s = Socket(address)

@@ -29,6 +29,7 @@
 #include "io/structure_factors/anomalous.h"
 #include "io/structure_factors/hkl.h"
 #include "io/structure_factors/mtz.h"
+#include "io/structure_factors/ring_list.h"
 #include "limit.h"
 #include "link/endpoint.h"
 #include "run/pipeline/pipeline.h"
@@ -121,6 +122,14 @@ static void read_stol(const char *path)
         (void)stol_read(path, STOL_STOL, faithful, &table, NULL);
         stol_free(&table);
     }
+}
+
+static void read_rings(const char *path)
+{
+    struct ring_list list;
+    (void)ring_list_is(path);
+    (void)ring_list_read(path, &list, NULL);
+    ring_list_free(&list);
 }
 
 static void read_smv(const char *path)
@@ -328,35 +337,21 @@ static const struct parser {
     void (*read)(const char *path);  // one of the two
     void (*take)(char *text);
 } parsers[] = {
-    {"hkl", .read = read_hkl},
-    {"hkl-faithful", .read = read_hkl_faithful},
-    {"hkl-dump", .read = read_dump},
-    {"matrix", .read = read_matrix},
-    {"sources", .read = read_sources},
-    {"orientations", .read = read_orientations},
-    {"vary", .read = read_vary_table},
-    {"sites", .read = read_sites},
-    {"fprime", .read = read_fprime},
-    {"stol", .read = read_stol},
-    {"smv", .read = read_smv},
-    {"image", .read = read_image},
-    {"header", .read = read_header},
-    {"float", .read = read_float},
-    {"expt", .read = read_expt},
-    {"geom", .read = read_geom},
-    {"mtz", .read = read_mtz},
-    {"index", .read = read_index},
-    {"origin", .read = read_origin},
-    {"pipeline", .read = read_pipeline},
-    {"numbers", .take = take_numbers},
-    {"words", .take = take_words},
-    {"history", .take = take_history},
-    {"template", .take = take_template},
-    {"refl", .read = read_refl},
-    {"crystfel", .read = read_stream},
-    {"peaks", .read = read_peaks},
-    {"endpoint", .take = take_endpoint},
-    {"pipe-line", .take = take_pipe_line},
+    {"hkl", .read = read_hkl},           {"hkl-faithful", .read = read_hkl_faithful},
+    {"hkl-dump", .read = read_dump},     {"matrix", .read = read_matrix},
+    {"sources", .read = read_sources},   {"orientations", .read = read_orientations},
+    {"vary", .read = read_vary_table},   {"sites", .read = read_sites},
+    {"fprime", .read = read_fprime},     {"stol", .read = read_stol},
+    {"rings", .read = read_rings},       {"smv", .read = read_smv},
+    {"image", .read = read_image},       {"header", .read = read_header},
+    {"float", .read = read_float},       {"expt", .read = read_expt},
+    {"geom", .read = read_geom},         {"mtz", .read = read_mtz},
+    {"index", .read = read_index},       {"origin", .read = read_origin},
+    {"pipeline", .read = read_pipeline}, {"numbers", .take = take_numbers},
+    {"words", .take = take_words},       {"history", .take = take_history},
+    {"template", .take = take_template}, {"refl", .read = read_refl},
+    {"crystfel", .read = read_stream},   {"peaks", .read = read_peaks},
+    {"endpoint", .take = take_endpoint}, {"pipe-line", .take = take_pipe_line},
 };
 static const struct parser *chosen;
 static int file;

@@ -270,12 +270,12 @@ static void assert_run(const struct background_kernels *kernels,
                        const struct background_scene *scene, const struct panel *p, int64_t fast,
                        int count)
 {
-    float run[BACKGROUND_RUN], alone[BACKGROUND_RUN];
+    double run[BACKGROUND_RUN], alone[BACKGROUND_RUN];
     kernels->run(scene, p, fast, 3, count, run);
     for (int i = 0; i < count; i++) {
         double position[3];
         background_point(p, scene->physics, scene->beam, fast + i, 3, position);
-        alone[i] = (float)background_photons(scene, p, position);
+        alone[i] = background_photons(scene, p, position);
     }
     assert_memory_equal(run, alone, (size_t)count * sizeof *run);
 }

@@ -117,25 +117,44 @@ const struct source *background_sources(const struct beam *beam, const struct re
     return *n < count ? *gathered : sources;
 }
 
+/* The image that is filled: one of the two is not NULL. */
+struct target {
+    float *rounded;
+    double *exact;
+};
+
+static void store(const struct target *to, int64_t at, const double *photons, int count)
+{
+    if (to->exact)
+        memcpy(to->exact + at, photons, (size_t)count * sizeof *photons);
+    for (int i = 0; i < count && to->rounded; i++)
+        to->rounded[at + i] = (float)photons[i];
+}
+
 static void fill_row(const struct background_kernels *kernels, const struct background_scene *scene,
-                     const struct panel *p, int64_t slow, float *photons)
+                     const struct panel *p, int64_t slow, const struct target *to)
 {
     const struct roi *roi = &p->roi;
+    const int64_t first = p->first_pixel + slow * p->fast_pixels;
     const bool crossed = slow >= roi->slow_min && slow <= roi->slow_max;
     const int64_t end = crossed ? roi->fast_max + 1 : 0;
+    const double none = 0.0;
     for (int64_t fast = roi->fast_min; fast < end; fast += BACKGROUND_RUN) {
-        const int64_t left = end - fast;
-        kernels->run(scene, p, fast, slow, left < BACKGROUND_RUN ? (int)left : BACKGROUND_RUN,
-                     photons + fast);
+        double photons[BACKGROUND_RUN];
+        const int count = end - fast < BACKGROUND_RUN ? (int)(end - fast) : BACKGROUND_RUN;
+        kernels->run(scene, p, fast, slow, count, photons);
+        store(to, first + fast, photons, count);
     }
     for (int64_t fast = 0; fast < p->fast_pixels; fast++)
         if (!pixel_is_computed(p, fast, slow))
-            photons[fast] = 0.0f;
+            store(to, first + fast, &none, 1);
 }
 
-enum status background_image(const struct experiment *x, const struct source *sources,
-                             size_t nsources, const struct background_material *materials,
-                             size_t nmaterials, int threads, float *photons, struct error *e)
+/* Fills an image; arguments are those of background_image. */
+static enum status fill_image(const struct experiment *x, const struct source *sources,
+                              size_t nsources, const struct background_material *materials,
+                              size_t nmaterials, int threads, const struct target *to,
+                              struct error *e)
 {
     enum status s;
     double *absorb = background_absorb(x, sources, nsources, &s, e);
@@ -149,10 +168,27 @@ enum status background_image(const struct experiment *x, const struct source *so
         const struct panel *p = &x->panels[i];
 #pragma omp parallel for num_threads(threads) schedule(static)
         for (int64_t slow = 0; slow < p->slow_pixels; slow++)
-            fill_row(kernels, &scene, p, slow, photons + p->first_pixel + slow * p->fast_pixels);
+            fill_row(kernels, &scene, p, slow, to);
     }
     mem_free(absorb);
     return STATUS_OK;
+}
+
+enum status background_image(const struct experiment *x, const struct source *sources,
+                             size_t nsources, const struct background_material *materials,
+                             size_t nmaterials, int threads, float *photons, struct error *e)
+{
+    const struct target to = {.rounded = photons};
+    return fill_image(x, sources, nsources, materials, nmaterials, threads, &to, e);
+}
+
+enum status background_image_double(const struct experiment *x, const struct source *sources,
+                                    size_t nsources, const struct background_material *materials,
+                                    size_t nmaterials, int threads, double *photons,
+                                    struct error *e)
+{
+    const struct target to = {.exact = photons};
+    return fill_image(x, sources, nsources, materials, nmaterials, threads, &to, e);
 }
 
 /* --- the streak of a jet --------------------------------------------------------- */

@@ -51,6 +51,12 @@ enum status background_image(const struct experiment *x, const struct source *so
                              size_t nsources, const struct background_material *materials,
                              size_t nmaterials, int threads, float *photons, struct error *e);
 
+/* The same, before the photons are rounded to float32. */
+enum status background_image_double(const struct experiment *x, const struct source *sources,
+                                    size_t nsources, const struct background_material *materials,
+                                    size_t nmaterials, int threads, double *photons,
+                                    struct error *e);
+
 /* --- the loop over pixels, background_loop.c ------------------------------------ */
 
 enum { BACKGROUND_RUN = 256 };  // pixels whose arrays stay in the first cache
@@ -58,9 +64,9 @@ enum { BACKGROUND_RUN = 256 };  // pixels whose arrays stay in the first cache
 /* Compiled for one instruction set; every one gives the bytes of background_photons. */
 struct background_kernels {
     /* Photons of `count` pixels of a row, at most BACKGROUND_RUN, from (fast, slow) on, whether
-     * they are computed or not. */
+     * they are computed or not, before they are rounded to float32. */
     void (*run)(const struct background_scene *scene, const struct panel *p, int64_t fast,
-                int64_t slow, int count, float *photons);
+                int64_t slow, int count, double *photons);
 };
 
 extern const struct background_kernels background_kernels_baseline, background_kernels_avx2,

@@ -168,7 +168,7 @@ static void stop_in_sensor(const struct panel *panel, double absorb, int count, 
 }
 
 static void add_scattering(const struct background_scene *scene, const struct panel *p,
-                           int64_t fast, int64_t slow, int count, float *photons)
+                           int64_t fast, int64_t slow, int count, double *photons)
 {
     struct run r;
     if (p->curved)
@@ -195,7 +195,7 @@ static void add_scattering(const struct background_scene *scene, const struct pa
             r.sum[i] *= r.caught[i];
     }
     for (int i = 0; i < count; i++)  // vectorised
-        photons[i] = (float)r.sum[i];
+        photons[i] = r.sum[i];
 }
 
 const struct background_kernels NAME(background_kernels_, ISA) = {.run = add_scattering};

@@ -115,7 +115,7 @@ static enum status check_vary_size(const struct crystal *c, double largest_m, st
         c->has_size      ? "--crystal-size"
         : c->has_diffuse ? "--diffuse-sigma"
         : c->cells_across[0] != 0.0 || c->cells_across[1] != 0.0 || c->cells_across[2] != 0.0
-            ? "--ncells-across"
+            ? "--ncells-across, or --shape=star of such a cell"
             : NULL;
     double needed[3];
     bool small = false;
