@@ -77,6 +77,8 @@ static const struct part {
     {"reflections", bench_reflections},
     {"derivatives", bench_derivatives},
     {"closed", bench_closed},
+    {"laue", bench_laue},
+    {"varied", bench_varied},
     {"diffuse", bench_diffuse},
     {"compress", bench_compress},
     {"workers", bench_workers},

@@ -149,6 +149,8 @@ enum status bench_boundary(struct bench *b, struct error *e);
 enum status bench_reflections(struct bench *b, struct error *e);
 enum status bench_score(struct bench *b, struct error *e);
 enum status bench_closed(struct bench *b, struct error *e);
+enum status bench_laue(struct bench *b, struct error *e);
+enum status bench_varied(struct bench *b, struct error *e);
 enum status bench_diffuse(struct bench *b, struct error *e);
 enum status bench_smear(struct bench *b, struct error *e);
 enum status bench_sinks(struct bench *b, struct error *e);

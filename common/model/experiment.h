@@ -149,6 +149,8 @@ struct beam {
     double exposure_s;
     double harmonic_share;   // photons of a third of the wavelength, per photon of the wavelength
     double harmonic_signal;  // signal of one of them in a pixel, in photons of the wavelength
+    bool adds_energy;        // pixels add up energies: the signal of a photon is its energy,
+                             // relative to that of wavelength_m; otherwise each photon is one
     double size_m;           // edge of the square beam; negative: wider than the sample
     bool has_height;         // the beam is a rectangle: size_m is its width along E ...
     double height_m;         // and height_m is its height across E

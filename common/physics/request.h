@@ -91,6 +91,12 @@ enum source_weights {
     WEIGHTS_OVERRIDE,  // equal weights, and the central wavelength for all
 };
 
+/* The signal of a photon in a pixel. */
+enum source_signal {
+    SIGNAL_COUNT,   // one
+    SIGNAL_ENERGY,  // its energy, relative to that of the beam
+};
+
 struct beam_request {
     double wavelength_m;
     struct steps_request horizontal, vertical;  // divergence, rad
@@ -105,6 +111,7 @@ struct beam_request {
     double fluence_ph_m2;
     double flux_ph_s, exposure_s;            // both > 0 and size_m > 0: they set the fluence
     double harmonic_share, harmonic_signal;  // as in struct beam
+    enum source_signal signal;
     double size_m;    // edge of the square; its width along E where it has a height
     double height_m;  // height of a beam that is not square
 };

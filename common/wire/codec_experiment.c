@@ -96,6 +96,7 @@ static size_t beam_source_bytes(const void *object)
 
 #define OBJECT beam
 static const struct field beam_fields[] = {
+    MEMBER(adds_energy, BOOL, .flags = FIELD_ABSENT),
     MEMBER(direction, REAL, .count = 3),
     GIVEN(exposure_s, 0, has_exposure),
     MEMBER(fluence_ph_m2, REAL),
@@ -298,15 +299,21 @@ static enum status check_true_panels(struct experiment *x, struct error *e)
     return STATUS_OK;
 }
 
-/* Refuses a beam of other particles than X-rays with properties that only X-rays have. */
+/* Refuses a beam of other particles than X-rays with properties that only X-rays have, and a signal
+ * that nanoBragg does not have. */
 static enum status check_probe(const struct experiment *x, struct error *e)
 {
+    if (x->beam.adds_energy && x->physics == PHYSICS_FAITHFUL)
+        return error_set(e, STATUS_INPUT,
+                         "the experiment is corrupt: its signal is that of energies, with the "
+                         "rules of nanoBragg");
     if (!x->has_probe)
         return STATUS_OK;
     const char *why = x->probe == PROBE_XRAY             ? "X-rays, which are not stored"
                       : x->physics == PHYSICS_FAITHFUL   ? "rules of nanoBragg"
                       : !x->beam.no_polarization         ? "a polarization"
                       : !(x->beam.harmonic_share == 0.0) ? "a third harmonic"
+                      : x->beam.adds_energy              ? "a signal of X-ray energies"
                       : x->water_m != 0.0                ? "nanoBragg's water"
                                                          : NULL;
     return why ? error_set(e, STATUS_INPUT, "the experiment is corrupt: its beam of %s has %s",

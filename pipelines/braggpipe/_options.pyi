@@ -99,6 +99,7 @@ class Geometry(TypedDict, total=False):
     rotate: Numbers
     sensor: Literal["layers", "smear", "auto"] | None
     shape: Literal["square", "round", "gauss", "tophat", "star"] | None
+    signal: Literal["count", "energy"] | None
     sites: Path
     slow_axis: Numbers
     source_file: Path
@@ -480,6 +481,7 @@ class SetOptions(TypedDict, total=False):
     shares: Numbers
     shift_jitter: Number
     shifts: Path
+    signal: Literal["count", "energy"] | None
     sites: Path
     slow_axis: Numbers
     snake: Flag
@@ -665,6 +667,7 @@ class RecipesOptions(TypedDict, total=False):
     shares: Numbers
     shift_jitter: Number
     shifts: Path
+    signal: Literal["count", "energy"] | None
     sites: Path
     slow_axis: Numbers
     snake: Flag

@@ -23,6 +23,7 @@
 #include "io/detectors/poni.h"
 #include "io/dials/expt.h"
 #include "io/nxmx/nxmx_geometry.h"
+#include "physics/beam/beam.h"
 #include "physics/detector/detector.h"
 #include "physics/detector/sensor.h"
 
@@ -481,6 +482,27 @@ static enum status remove_sensor(const struct geometry_options *o, struct reques
     return STATUS_OK;
 }
 
+/* Sets the signal of a photon of the third harmonic, if it was not given: 1 in a detector that
+ * `counts` photons.  Refuses signals that contradict each other or the detector. */
+static enum status set_signal(const struct geometry_options *o, bool counts, struct beam_request *b,
+                              struct error *e)
+{
+    const bool energy = b->signal == SIGNAL_ENERGY, given = geometry_given(o, "signal");
+    const double expected = energy ? HARMONIC_ORDER : 1.0;
+    if (energy && counts)
+        return error_set(e, STATUS_USAGE,
+                         "--signal=energy: the detector counts photons; expected --signal=count");
+    if (given && geometry_given(o, "harmonic-signal") && b->harmonic_signal != expected)
+        return error_set(e, STATUS_USAGE,
+                         "--harmonic-signal=%g contradicts --signal=%s; expected %g. Leave one of "
+                         "both out",
+                         b->harmonic_signal, energy ? "energy" : "count", expected);
+    if ((counts || (given && !energy)) && geometry_given(o, "third-harmonic") &&
+        !geometry_given(o, "harmonic-signal"))
+        b->harmonic_signal = 1.0;
+    return STATUS_OK;
+}
+
 enum status geometry_panels(const struct geometry_options *o, struct request *r,
                             struct geometry_panels *p, struct error *e)
 {
@@ -498,9 +520,7 @@ enum status geometry_panels(const struct geometry_options *o, struct request *r,
     if (!s && r->physics == PHYSICS_PHYSICAL && !isnan(r->detector.thickness.range) &&
         isnan(r->detector.absorption_1_m))
         s = set_silicon(o, r, e);
-    /* photon-counting detectors count a photon of the third harmonic as one, like any other */
-    if (p->counts && geometry_given(o, "third-harmonic") && !geometry_given(o, "harmonic-signal"))
-        r->beam.harmonic_signal = 1.0;
+    s = s ? s : set_signal(o, p->counts, &r->beam, e);
     r->detector.places = p->places;
     r->detector.smears = o->sensor == 1;
     r->detector.may_smear = o->sensor == 2;

@@ -146,6 +146,11 @@ const struct opt geometry_table[] = {
         "Way to compute a thick sensor; smear computes one layer and smears its image along the "
         "rays; auto smears where several layers are needed and the detector is flat",
         sensor, LATER, .choices = "layers|smear|auto", .always = true),
+    ROW(CHOICE, "signal", "count|energy",
+        "Signal of a photon: one photon, or its energy relative to that of the beam; of use for "
+        "beams of several energies",
+        BEAM(signal), LATER, .choices = "count|energy", .needs = "physics=physical",
+        .usual = "count"),
     GROUP("Computed pixels and sampling:"),
     INTS("roi", "F0,F1,S0,S1", "First and last pixel to compute along fast and slow (all pixels)",
          DETECTOR(roi), 4, 0, 65535, 0, .usual = "0,65535,0,65535"),
@@ -232,8 +237,7 @@ const struct opt geometry_table[] = {
         .needs = "physics=physical"),
     ROW(REAL, "harmonic-signal", "X",
         "Signal of one photon of the third harmonic, in photons of the beam, up to 3 (3; a "
-        "--detector that counts: "
-        "1)",
+        "--detector that counts, or --signal=count: 1)",
         BEAM(harmonic_signal), LATER | OPT_OPEN_MIN, .max = 3, .needs = "third-harmonic"),
     ROW(REAL, "harmonic-absorption", "UM",
         "Attenuation depth of the sensor for photons of the third harmonic, in um (that of "

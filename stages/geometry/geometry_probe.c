@@ -22,6 +22,7 @@
 static const struct probe_rule RULES[] = {
     {"energy", "is the energy of a photon"},
     {"third-harmonic", "only an undulator has harmonics"},
+    {"signal", "energies of a band belong to X-rays"},
     {"polarization", "only X-rays are polarized"},
     {"polarization-fraction", "only X-rays are polarized"},
     {"anomalous", "f' and f'' belong to X-rays"},

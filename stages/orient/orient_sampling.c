@@ -450,18 +450,29 @@ static void give_spectrum(struct spectrum *s, struct beam *beam)
     s->kind = SPECTRUM_NONE;
 }
 
-/* Warns if the anomalous scattering factors are those of one energy of a wide band. */
-static void warn_anomalous(const struct spectrum *s, const struct experiment *x)
+/* Warns about what is wrong in a wide band: anomalous scattering factors of one energy, and a
+ * detector that adds up energies but counts each photon as one. */
+static void warn_wide(const struct spectrum *s, const struct experiment *x)
 {
     static const double NARROW = 0.02;
-    double low_eV, high_eV;
-    if (s->kind == SPECTRUM_NONE || !strstr(x->history, "\tanomalous="))
+    const struct incident b = incident_beam(x, &(struct recipe){0});
+    const bool listed = s->kind == SPECTRUM_NONE;
+    double low_eV = m_to_ev(b.longest_m), high_eV = m_to_ev(b.shortest_m);
+    if (!listed)
+        spectrum_range(s, m_to_ev(x->beam.wavelength_m), &low_eV, &high_eV);
+    if (x->has_probe || !(high_eV > low_eV * (1.0 + NARROW)))
         return;
-    spectrum_range(s, m_to_ev(x->beam.wavelength_m), &low_eV, &high_eV);
-    if (high_eV > low_eV * (1.0 + NARROW))
+    if (strstr(x->history, "\tanomalous="))
         log_line(LOG_WARNING,
-                 "--spectrum reaches from %.6g to %.6g eV, but bragg-geometry --anomalous has the "
+                 "%s from %.6g to %.6g eV, but bragg-geometry --anomalous has the "
                  "scattering factors of one energy: differences of Friedel mates are wrong",
+                 listed ? "the sources of the beam reach" : "--spectrum reaches", low_eV, high_eV);
+    if (strstr(x->history, "--detector=") && !x->counts_photons && !x->beam.adds_energy &&
+        !strstr(x->history, "\tsignal="))
+        log_line(LOG_WARNING,
+                 "the beam reaches from %.6g to %.6g eV, and each photon has the same signal, but "
+                 "this detector adds up energies. Give bragg-geometry --signal=energy, or "
+                 "--signal=count without this warning",
                  low_eV, high_eV);
 }
 
@@ -499,7 +510,7 @@ enum status orient_check_detector(struct orient *o, struct experiment *x, struct
     s = s ? s : orient_sampling(o, &seen, e);
     x->sampling.oversample = seen.sampling.oversample;
     if (!s)
-        warn_anomalous(&o->pulse.spectrum, x);
+        warn_wide(&o->pulse.spectrum, x);
     s = s ? s : check_channels(&o->pulse.spectrum, x, e);
     s = s ? s : pulse_check(&o->pulse, &x->beam, e);
     if (!s && spectrum_is_wide(&o->pulse.spectrum) && !o->runs.nlines)

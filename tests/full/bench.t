@@ -49,6 +49,12 @@ rm rest.jsonl
 
 check 'the closed form is timed' bench --parts=closed --sizes=32 --iterations=2 --out=closed.jsonl
 rm closed.jsonl
+check 'a Laue pattern is timed' bench --parts=laue --sizes=32 --iterations=2 --out=laue.jsonl
+is 'sums over terms, and closed forms' "$(sed -n 's/.*"workload": "\([a-z]*\)[ ,].*"ratio": [0-9].*/\1/p' laue.jsonl | tr '\n' ' ')" 'sum closed closed sum closed '
+rm laue.jsonl
+check 'frames that vary and a powder are timed' bench --parts=varied --sizes=64 --iterations=1 --frames=3 --out=varied.jsonl
+is 'each of them has a row' "$(grep -c '"varies": ".*"ratio_to": "orientation"' varied.jsonl)" 6
+rm varied.jsonl
 check 'the smear of a sensor is timed' bench --parts=smear --sizes=32 --iterations=1 --out=smear.jsonl
 rm smear.jsonl
 # The time of a frame is a difference of two runs: with few small frames chance makes it negative.

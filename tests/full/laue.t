@@ -1,5 +1,5 @@
 #!/bin/sh
-# Laue patterns: LaueTools predicts the reflections of our table, with their wavelengths and places, and DIALS reads the wavelength of each
+# Laue patterns: LaueTools and laue-dials predict the reflections of our table, with their wavelengths and places, and DIALS reads the wavelength of each
 # ray and the vector s1.
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
 . "$BRAGG_TESTS/dials.sh"
@@ -19,6 +19,15 @@ if [ -d "$packages/LaueTools" ] && has python:numpy python:scipy python:matplotl
 	note "$tap_output"
 else
 	skip 'LaueTools predicts the same reflections, wavelengths and places' "${lack:-LaueTools} is not installed: scripts/install-deps full"
+fi
+
+packages=$top/build/pypi-laue/dials
+if [ -d "$packages/laue_dials" ] && has python:dials python:numpy python:scipy python:tqdm; then
+	check 'laue-dials predicts the same rays, wavelengths and places' env PYTHONDONTWRITEBYTECODE=1 \
+		/usr/bin/python3 "$BRAGG_TESTS/full/laue_dials.py" "$packages" laue.tsv
+	note "$tap_output"
+else
+	skip 'laue-dials predicts the same rays, wavelengths and places' "${lack:-laue-dials} is not installed: scripts/install-deps full"
 fi
 
 if has dials.import python:dxtbx python:numpy; then

@@ -267,6 +267,36 @@ static void what_is_never_computed_is_bad(void **state)
         assert_int_equal(geom.panels[0].mask[i], 0);
 }
 
+/* Returns the bandwidth of the file of *x; 0: it has none. */
+static double written_bandwidth(const struct experiment *x, const struct geom_style *style,
+                                const double frame[9])
+{
+    char text[8192] = "";
+    FILE *file = fopen(scratch_path("w.geom"), "w+");
+    assert_int_equal(geom_write(file, x, style, frame, &error), STATUS_OK);
+    rewind(file);
+    assert_true(fread(text, 1, sizeof text - 1, file) > 0);
+    (void)fclose(file);
+    const char *key = strstr(text, "\nbandwidth = ");
+    return key ? strtod(key + strlen("\nbandwidth = "), NULL) : 0.0;
+}
+
+/* The bandwidth is the rms width of the sources by their weights, relative to their mean; one
+ * wavelength in several directions has none. */
+static void check_bandwidth(struct experiment x, const struct geom_style *style,
+                            const double frame[9])
+{
+    struct source sources[3] = {{.wavelength_m = 0.9e-10, .weight = 1.5},
+                                {.wavelength_m = 1.1e-10, .weight = 0.5},
+                                {.wavelength_m = 5e-10, .weight = 0}};
+    x.beam.sources = sources;
+    x.beam.nsources = 3;
+    assert_true(fabs(written_bandwidth(&x, style, frame) - 0.0866025 / 0.95) < 1e-6);
+    for (int i = 0; i < 3; i++)
+        sources[i].wavelength_m = 1.1e-10;
+    assert_true(written_bandwidth(&x, style, frame) == 0.0);
+}
+
 /* What is written is read again, to the digits that are written. */
 static void writing_is_the_way_back(void **state)
 {
@@ -312,6 +342,7 @@ static void writing_is_the_way_back(void **state)
         }
     }
     assert_true(fabs(geom.wavelength_m - 1.1e-10) < 1e-17);
+    check_bandwidth(x, &style, frame);
     p[1].fast_pixels = 11;
     assert_int_equal(geom_write(stdout, &x, &style, frame, &error), STATUS_INPUT);
     p[1].fast_pixels = 10;

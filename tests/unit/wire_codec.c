@@ -137,6 +137,7 @@ static void use_electrons(struct experiment *x)
     x->physics = PHYSICS_PHYSICAL;
     x->beam.no_polarization = true;
     x->beam.harmonic_share = 0.0;
+    x->beam.adds_energy = false;
     x->water_m = 0.0;
 }
 
@@ -164,12 +165,13 @@ static void a_probe_survives(void **state)
 static void a_probe_that_contradicts_is_refused(void **state)
 {
     (void)state;
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < 6; i++) {
         struct experiment x, y;
         struct message a = {0};
         struct error e = {0};
         random_experiment(&x);
         use_electrons(&x);
+        x.beam.adds_energy = i == 5;
         x.probe = i == 0 ? PROBE_XRAY : x.probe;
         x.physics = i == 1 ? PHYSICS_FAITHFUL : x.physics;
         x.beam.no_polarization = i != 2;
@@ -257,26 +259,39 @@ static void nothing_is_forgotten(void **state)
                                      .fudge = 2,
                                      .interpolate = true,
                                      .table.default_F = 3};
-    static struct experiment
-        a = {.physics = PHYSICS_FAITHFUL,
-             .convention = CONVENTION_XDS,
-             .spindle = {1, 0, 0},
-             .dmin_m = 1,
-             .water_m = 2,
-             .sampling = {3, true, true, true, false},
-             .beam =
-                 {{1, 2, 3}, {4, 5, 6}, 7, true, 8, 9, true, 0.25, 0.5, 3, 10, true, 11, 0, NULL},
-             .npanels = 1,
-             .panels = &panel,
-             .ncrystals = 1,
-             .crystals = &crystal,
-             .adc_offset = 4,
-             .gain = 5,
-             .saturation = 6,
-             .counts_photons = true,
-             .gain_switches = true,
-             .lineage = "0123456789abcdef"},
-        b;
+    static struct experiment a = {.physics = PHYSICS_FAITHFUL,
+                                  .convention = CONVENTION_XDS,
+                                  .spindle = {1, 0, 0},
+                                  .dmin_m = 1,
+                                  .water_m = 2,
+                                  .sampling = {3, true, true, true, false},
+                                  .beam = {{1, 2, 3},
+                                           {4, 5, 6},
+                                           7,
+                                           true,
+                                           8,
+                                           9,
+                                           true,
+                                           0.25,
+                                           0.5,
+                                           3,
+                                           false,
+                                           10,
+                                           true,
+                                           11,
+                                           0,
+                                           NULL},
+                                  .npanels = 1,
+                                  .panels = &panel,
+                                  .ncrystals = 1,
+                                  .crystals = &crystal,
+                                  .adc_offset = 4,
+                                  .gain = 5,
+                                  .saturation = 6,
+                                  .counts_photons = true,
+                                  .gain_switches = true,
+                                  .lineage = "0123456789abcdef"},
+                             b;
     struct message m = {0};
     assert_int_equal(codec_experiment_encode(&a, &m, NULL), 0);
     assert_int_equal(codec_experiment_decode(&b, &m, NULL), 0);

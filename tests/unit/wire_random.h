@@ -105,6 +105,7 @@ static inline void random_experiment(struct experiment *x)
         for (size_t i = 0; i < x->npanels; i++)
             x->panels[i].harmonic_absorption_1_m = draw_real();
     }
+    x->beam.adds_energy = x->physics != PHYSICS_FAITHFUL && draw(2);
     x->gain = draw_real();
     x->sampling.oversample = (int)draw(9);
     x->sampling.smears = draw(2);

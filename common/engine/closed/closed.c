@@ -327,10 +327,11 @@ static void add_beam(struct closed *c, const struct source *sources, size_t coun
     b->first = *nchannels;
     for (size_t i = at; i < count; i++)
         if (same_direction(&sources[at], &sources[i])) {
-            const double per_A = 1e-10 / sources[i].wavelength_m;
-            c->channels[(*nchannels)++] = (struct ensemble_channel){per_A, sources[i].weight};
-            sum += per_A * sources[i].weight;
-            weight += sources[i].weight;
+            const double wavelength_m = sources[i].wavelength_m, per_A = 1e-10 / wavelength_m;
+            const double w = sources[i].weight * sensor_signal(&c->x->beam, wavelength_m);
+            c->channels[(*nchannels)++] = (struct ensemble_channel){per_A, w};
+            sum += per_A * w;
+            weight += w;
         }
     b->count = *nchannels - b->first;
     qsort(c->channels + b->first, b->count, sizeof *c->channels, by_wave_number);

@@ -102,7 +102,7 @@ static void source_open(struct cpu_source *to, const struct source *from,
     for (int i = 0; i < 3; i++)
         to->incident[i] = -from->direction[i];
     to->index_per_m = INDEX_SCALE / from->wavelength_m;
-    to->weight = from->weight;
+    to->weight = from->weight * sensor_signal(&x->beam, from->wavelength_m);
     const double reach = x->dmin_m > 0.0 ? from->wavelength_m / x->dmin_m : HUGE_VAL;
     to->reach_sqr = reach * reach;
     polarization_axes(to->incident, x->beam.polarization, to->e, to->b);

@@ -252,22 +252,23 @@ double diffuse_at(const struct diffuse *d, size_t crystal, const double hkl[3])
 
 /* Groups sources by the logarithm of their absorption ratios. Each group has the weighted mean
  * of the ratios of its sources. */
-static void group_ratios(struct halo_beam *b, const struct source *sources, const double *ratios,
-                         size_t count)
+static void group_ratios(struct halo_beam *b, const struct beam *beam, const struct source *sources,
+                         const double *ratios, size_t count)
 {
     double low = INFINITY, high = 0.0, weights = 0.0;
     for (size_t i = 0; i < count; i++) {
         low = fmin(low, ratios[i]);
         high = fmax(high, ratios[i]);
-        weights += sources[i].weight;
+        weights += sources[i].weight * sensor_signal(beam, sources[i].wavelength_m);
     }
     const double wide = log(high / low) / HALO_PARTS * (1.0 + 1e-9);
     b->nparts = wide > 0.0 ? HALO_PARTS : 1;
     memset(b->parts, 0, sizeof b->parts);
     for (size_t i = 0; i < count; i++) {
         const int part = wide > 0.0 ? (int)(log(ratios[i] / low) / wide) : 0;
-        b->parts[part].weight += sources[i].weight;
-        b->parts[part].absorb += sources[i].weight * ratios[i];
+        const double weight = sources[i].weight * sensor_signal(beam, sources[i].wavelength_m);
+        b->parts[part].weight += weight;
+        b->parts[part].absorb += weight * ratios[i];
     }
     for (int i = 0; i < b->nparts; i++)
         if (b->parts[i].weight > 0.0) {
@@ -288,9 +289,20 @@ static enum status open_parts(struct halo_beam *b, const struct experiment *x,
     b->nparts = 1;
     b->parts[0].absorb = b->parts[0].weight = 1.0;
     if (!s && differ && b->photons > 0.0)
-        group_ratios(b, sources, ratios, count);
+        group_ratios(b, &x->beam, sources, ratios, count);
     mem_free(ratios);
     return s;
+}
+
+/* Returns the mean signal of the photons of a frame, in photons of the beam. */
+static double mean_signal(const struct beam *beam, const struct source *sources, size_t count)
+{
+    double weights = 0.0, signal = 0.0;
+    for (size_t i = 0; i < count && beam->adds_energy; i++) {
+        weights += sources[i].weight;
+        signal += sources[i].weight * sensor_signal(beam, sources[i].wavelength_m);
+    }
+    return weights > 0.0 ? signal / weights : 1.0;
 }
 
 static enum status open_beam(struct halo_beam *b, const struct experiment *x,
@@ -301,6 +313,7 @@ static enum status open_beam(struct halo_beam *b, const struct experiment *x,
     polarization_axes(b->incident, x->beam.polarization, b->e, b->b);
     b->per_m = mean.weight / mean.weighted_m;
     b->photons = ELECTRON_RADIUS_SQR_M2 * x->beam.fluence_ph_m2 *
+                 mean_signal(&x->beam, r->nsources ? r->sources : x->beam.sources, mean.count) *
                  (mean.weight > 0.0 ? mean.weight / (double)mean.count : 0.0);
     return open_parts(b, x, r, e);
 }

@@ -48,6 +48,19 @@ static enum status check_parameter(const struct experiment *x, const struct reci
     return STATUS_OK;
 }
 
+/* The signal of a photon changes with its energy.  No derivative contains this change. */
+static enum status check_signal(const struct experiment *x, const struct parameter *p,
+                                struct error *e)
+{
+    return x->beam.adds_energy &&
+                   (p->kind == PARAMETER_DISPERSION || p->kind == PARAMETER_WAVELENGTH)
+               ? error_set(e, STATUS_INPUT,
+                           "no derivative by '%s': the signal of a photon depends on its energy; "
+                           "expected bragg-geometry --signal=count",
+                           p->name)
+               : STATUS_OK;
+}
+
 /* The absorption of a sensor changes where the wavelengths of sources move apart.  No derivative
  * contains this change. */
 static enum status check_dispersion(const struct experiment *x, const struct recipe *r,
@@ -70,7 +83,8 @@ enum status derive_check(const struct experiment *x, const struct recipe *recipe
     const int64_t pixels = experiment_pixels(x);
     enum status s = diffuse_refuse(x, "derivatives do", e);
     for (size_t i = 0; i < request->set->count && !s; i++)
-        s = check_parameter(x, recipe, &request->set->items[i], e);
+        if (!(s = check_signal(x, &request->set->items[i], e)))
+            s = check_parameter(x, recipe, &request->set->items[i], e);
     for (size_t i = 0; i < request->set->count && !s; i++)
         if (request->set->items[i].kind == PARAMETER_DISPERSION)
             s = check_dispersion(x, recipe, e);

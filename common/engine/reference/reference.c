@@ -311,6 +311,7 @@ static void add_source(struct pixel *p, size_t index, double diffracted[3])
 {
     const struct reference_scene *s = p->scene;
     const struct source *source = &s->sources[index];
+    const double weight = source->weight * sensor_signal(&s->x->beam, source->wavelength_m);
     double incident[3], q[3];
     for (int i = 0; i < 3; i++) {
         incident[i] = -source->direction[i];
@@ -322,15 +323,15 @@ static void add_source(struct pixel *p, size_t index, double diffracted[3])
         return;
     find_polarization(p, index, incident, diffracted);
     if (s->water > 0.0)
-        add_term(p, s->water * source->weight, NULL);
+        add_term(p, s->water * weight, NULL);
     const struct slopes_factors factors = factors_of(p, true);
     if (p->slopes && s->water > 0.0)
-        slopes_water(p->slopes, s->water * source->weight, &factors);
+        slopes_water(p->slopes, s->water * weight, &factors);
     for (size_t i = 0; i < s->recipe->nlattices; i++) {
-        add_lattice(p, i, q, source->weight);
+        add_lattice(p, i, q, weight);
         if (p->slopes)
-            slopes_lattice(p->slopes, i, index, source->weight * recipe_lattice_scale(s->recipe, i),
-                           source->weight * recipe_lattice_ratio(s->recipe, i), &factors);
+            slopes_lattice(p->slopes, i, index, weight * recipe_lattice_scale(s->recipe, i),
+                           weight * recipe_lattice_ratio(s->recipe, i), &factors);
     }
 }
 

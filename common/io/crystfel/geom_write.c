@@ -210,6 +210,26 @@ static void write_polarization(FILE *out, const struct beam *b, const double fra
         fprintf(out, "%.0fdeg%.0f\n", angle, percent);
 }
 
+/* Returns the rms width of the wavelengths of the beam, relative to their mean; 0: there is one. */
+static double bandwidth_of(const struct beam *b)
+{
+    double weights = 0.0, sum_m = 0.0, squares = 0.0, shortest_m = INFINITY, longest_m = 0.0;
+    for (size_t i = 0; i < b->nsources; i++) {
+        weights += b->sources[i].weight;
+        sum_m += b->sources[i].weight * b->sources[i].wavelength_m;
+        shortest_m = fmin(shortest_m, b->sources[i].wavelength_m);
+        longest_m = fmax(longest_m, b->sources[i].wavelength_m);
+    }
+    if (!(weights > 0.0) || !(longest_m > shortest_m * (1.0 + 1e-9)))
+        return 0.0;
+    const double mean_m = sum_m / weights;
+    for (size_t i = 0; i < b->nsources; i++) {
+        const double off = b->sources[i].wavelength_m / mean_m - 1.0;
+        squares += b->sources[i].weight * off * off;
+    }
+    return sqrt(squares / weights);
+}
+
 static bool is_divergent(const struct experiment *x)
 {
     const struct source *all = x->beam.sources;
@@ -224,11 +244,12 @@ static bool is_divergent(const struct experiment *x)
 void geom_warn_of_unsaid(const char *path, const struct experiment *x)
 {
     const struct incident b = incident_beam(x, &(struct recipe){0});
-    if (b.longest_m > b.shortest_m * (1.0 + 1e-9))
+    const double bandwidth = bandwidth_of(&x->beam);
+    if (bandwidth > 0.0)
         log_line(LOG_WARNING,
-                 "%s stores only the mean of several wavelengths (%.6g to %.6g A): CrystFEL "
-                 "assumes a monochromatic beam",
-                 path, m_to_angstrom(b.shortest_m), m_to_angstrom(b.longest_m));
+                 "%s stores only the mean and the rms width (%.4g %%) of several wavelengths (%.6g "
+                 "to %.6g A): CrystFEL assumes a Gaussian spectrum",
+                 path, 100.0 * bandwidth, m_to_angstrom(b.shortest_m), m_to_angstrom(b.longest_m));
     if (is_divergent(x))
         log_line(LOG_WARNING,
                  "%s cannot store the divergence of the beam: CrystFEL assumes a parallel beam",
@@ -284,6 +305,9 @@ enum status geom_write(FILE *out, const struct experiment *x, const struct geom_
                 "wavelength = /entry/instrument/beam/incident_wavelength A\n",
                 x->panels[0].distance_m);
     }
+    const double bandwidth = bandwidth_of(&x->beam);
+    if (bandwidth > 0.0)
+        fprintf(out, "bandwidth = %.6g\n", bandwidth);
     fprintf(out, "adu_per_photon = %.9g\nres = ", x->gain > 0 ? x->gain : 1.0);
     write_inverse(out, x->panels[0].pixel_m, style->exact);
     if (x->saturation >= 1)

@@ -98,6 +98,13 @@ static size_t fill_bins(const struct source *sources, size_t count, struct sourc
     return n;
 }
 
+/* Multiplies weights by the signal of photons. */
+static void weigh(const struct beam *beam, struct source *sources, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        sources[i].weight *= sensor_signal(beam, sources[i].wavelength_m);
+}
+
 const struct source *background_sources(const struct beam *beam, const struct recipe *r,
                                         struct source **gathered, size_t *n)
 {
@@ -106,15 +113,20 @@ const struct source *background_sources(const struct beam *beam, const struct re
     const size_t channels = beam->nsources ? r->nsources / beam->nsources : 0;
     const bool narrow = channels >= 2 && channels * beam->nsources == r->nsources &&
                         width_of(r) <= BACKGROUND_NARROW;
+    const bool few = !narrow && count <= BACKGROUND_FEW;
     *n = count;
-    if (!narrow && count <= BACKGROUND_FEW)
+    if (few && !beam->adds_energy)
         return sources;
     mem_free(*gathered);
-    *gathered = mem_array(narrow ? beam->nsources : count, sizeof **gathered);
-    *n = narrow ? beam->nsources : fill_bins(sources, count, *gathered);
+    *gathered = few ? mem_copy(sources, count, sizeof **gathered)
+                    : mem_array(narrow ? beam->nsources : count, sizeof **gathered);
+    if (!few)
+        *n = narrow ? beam->nsources : fill_bins(sources, count, *gathered);
     for (size_t i = 0; narrow && i < beam->nsources; i++)
         (*gathered)[i] = join_sources(r->sources + i * channels, channels, 1.0 / (double)channels);
-    return *n < count ? *gathered : sources;
+    if (beam->adds_energy)
+        weigh(beam, *gathered, *n);
+    return beam->adds_energy || *n < count ? *gathered : sources;
 }
 
 /* The image that is filled: one of the two is not NULL. */

@@ -156,6 +156,7 @@ enum status beam_setup(const struct beam_request *r, const struct frame_axes *ax
     b->wavelength_m = r->wavelength_m;
     b->harmonic_share = r->harmonic_share;
     b->harmonic_signal = r->harmonic_signal;
+    b->adds_energy = r->signal == SIGNAL_ENERGY;
     enum status s = check_wavelength(r->wavelength_m, e);
     if (s || (s = check_range("polarization factor", r->kahn, 1.0, "", -1.0, 1.0, e)) ||
         (s = set_fluence(r, b, e)) ||

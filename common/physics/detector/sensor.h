@@ -56,6 +56,13 @@ enum status sensor_ratios(const struct experiment *x, const struct source *sourc
 enum status sensor_waves_differ(const struct experiment *x, const struct recipe *r, bool *differ,
                                 struct error *e);
 
+/* Returns the signal of a photon of `wavelength_m`, in photons of the beam: its energy relative to
+ * theirs if pixels add up energies, otherwise 1. */
+static inline double sensor_signal(const struct beam *b, double wavelength_m)
+{
+    return b->adds_energy ? b->wavelength_m / wavelength_m : 1.0;
+}
+
 /* Sets the absorption of the sensor of *p, in physical mode. */
 void sensor_absorb(struct panel *p, double absorption_1_m);
 
