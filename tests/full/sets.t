@@ -49,5 +49,6 @@ is 'set-mesh: the beam meets all six crystals' "$(awk -F'\t' 'NR > 1 && $2' mesh
 
 set_of lattices --frames=2
 is 'set-lattices: the same two orientations in each frame' "$(sed 1d lattices/truth.tsv | cut -f9-17 | sort | uniq -c | awk '{ print $1 }' | xargs)" '2 2'
+check 'set-lattices: spots are there in each frame over which they extend' perl -e 'exit !($ARGV[0] > 0.98)' "$(score spots recall)"
 check 'set-lattices: predicted spots are those of the crystals' perl -e 'exit !($ARGV[0] < 0.01)' "$(score predicted_px fast)"
 finish
