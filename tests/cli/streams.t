@@ -200,6 +200,15 @@ if has python:msgpack; then
 	wrong 'Use --insecure to allow it' "$sinks/send_bsread.py" 'tcp://*:9'
 	wrong '--rate is out of range (got 0)' "$sinks/send_pva.py" A --rate=0
 	wrong 'the name of the channel is malformed' "$sinks/send_pva.py" 'A B'
+	wrong 'the endpoint is malformed (got tcp://:12321)' "$sinks/send_npz.py" tcp://:12321
+	wrong 'leave this host without encryption' "$sinks/send_npz.py" tcp://192.0.2.1:12321
+	wrong '--batch is out of range (got 0)' "$sinks/send_npz.py" tcp://127.0.0.1:12321 --batch=0
+	frames | bragg-write --overwrite 'a_%d.raw'
+	port=$((20000 + $$ % 10000)) # below the range from which other connections take theirs
+	frames | timeout 60 /usr/bin/python3 "$sinks/send_npz.py" "tcp://127.0.0.1:$port" --batch=3 >none 2>message &
+	pipe=$!
+	check 'numpy.load reads messages of send_npz.py as PeakNet does' client npz pull bind "tcp://127.0.0.1:$port" 0
+	ended 'send_npz.py: the end'
 else
 	skip 'sinks in Python' "$lack is missing"
 fi
