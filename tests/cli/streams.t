@@ -55,6 +55,21 @@ done
 served --protocol=lclstreamer --bind=ipc://"$PWD/s" --socket=pub --topic=run12 --series=12
 check 'a topic is the first part' client lclstreamer sub connect "ipc://$PWD/s" run12
 ended 'a topic: the end'
+served --protocol=array-1.0 --connect=ipc://"$PWD/s" --connect=ipc://"$PWD/t" --rate=5
+is 'two clients that bind share the frames' "$(timeout 60 /usr/bin/python3 -c 'import json, sys, zmq
+context, poller, seen = zmq.Context(), zmq.Poller(), {}
+for endpoint in sys.argv[1:]:
+    socket = context.socket(zmq.PULL)
+    socket.bind(endpoint)
+    poller.register(socket, zmq.POLLIN)
+    seen[socket] = []
+while sum(map(len, seen.values())) < 5:
+    for socket, _ in poller.poll():
+        seen[socket].append(json.loads(socket.recv_multipart()[0])["frame"])
+context.destroy(linger=0)
+print(sorted(sum(seen.values(), [])), all(seen.values()))' "ipc://$PWD/s" "ipc://$PWD/t")" '[0, 1, 2, 3, 4] True'
+ended 'two clients that bind: the end'
+is 'two clients that bind: both endpoints are printed' "$(sed "s~$PWD~~" endpoint | tr '\n' ' ')" 'ipc:///s ipc:///t '
 served --protocol=array-1.0 --connect=ipc://"$PWD/s"
 sleep 0.5
 check 'a client that comes late' client array pull bind "ipc://$PWD/s" 0
@@ -239,4 +254,5 @@ record --detpixels=16
 is 'float32 is refused by name' "$(frames | bragg-serve --protocol=jungfraujoch --bind=ipc://"$PWD/s" --dtype=float32 2>&1 >none)" \
 	'bragg-serve: frame 0: the protocol does not support pixels of type float32'
 refused 'another host without --insecure' 'insecure' --connect=tcp://192.0.2.1:4000 --protocol=array-1.0
+refused 'another host after this one' 'tcp://192.0.2.1:4000' --connect=ipc://"$PWD/s" --connect=tcp://192.0.2.1:4000 --protocol=array-1.0
 finish
