@@ -70,6 +70,7 @@ context.destroy(linger=0)
 print(sorted(sum(seen.values(), [])), all(seen.values()))' "ipc://$PWD/s" "ipc://$PWD/t")" '[0, 1, 2, 3, 4] True'
 ended 'two clients that bind: the end'
 is 'two clients that bind: both endpoints are printed' "$(sed "s~$PWD~~" endpoint | tr '\n' ' ')" 'ipc:///s ipc:///t '
+rm -f t
 served --protocol=array-1.0 --connect=ipc://"$PWD/s"
 sleep 0.5
 check 'a client that comes late' client array pull bind "ipc://$PWD/s" 0
