@@ -130,11 +130,16 @@ enum status client_socket_open(struct client_socket *o, void *context,
     const enum status s = watch_connections(o, context, e);
     if (s)
         return s;
-    if (settings->connects)
+    if (settings->nconnects)
         set_int(o->socket, ZMQ_IMMEDIATE, 1);  // no message waits for a client that is not there
-    if ((settings->connects ? zmq_connect : zmq_bind)(o->socket, endpoint) != 0)
-        return error_set(e, STATUS_FAILED, "cannot %s %s: %s",
-                         settings->connects ? "connect to" : "bind", endpoint, zmq_strerror(errno));
+    for (size_t i = 0; i < settings->nconnects; i++)
+        if (zmq_connect(o->socket, settings->connects[i]) != 0)
+            return error_set(e, STATUS_FAILED, "cannot connect to %s: %s", settings->connects[i],
+                             zmq_strerror(errno));
+    if (settings->nconnects)
+        return STATUS_OK;
+    if (zmq_bind(o->socket, endpoint) != 0)
+        return error_set(e, STATUS_FAILED, "cannot bind %s: %s", endpoint, zmq_strerror(errno));
     (void)zmq_getsockopt(o->socket, ZMQ_LAST_ENDPOINT, endpoint, &size);
     return STATUS_OK;
 }

@@ -128,7 +128,8 @@ uint64_t latency_quantiles(struct latency *t, const double *shares, double *quan
 
 struct client_socket_settings {
     enum gateway_socket kind;
-    bool connects;        // a client has bound the endpoint; connect to it
+    size_t nconnects;             // endpoints that clients have bound; 0: bind one
+    const char *const *connects;  // borrowed: [nconnects]
     bool hold;            // messages must not be lost; a PUSH socket then has few unread messages
                           // per client
     const char *request;  // REP: the text that asks for a frame
@@ -179,8 +180,9 @@ struct packet {
 enum status packet_make(struct packet *p, struct message *m, atomic_size_t *loans, struct error *e);
 void packet_free(struct packet *p);
 
-/* Binds `endpoint`, a text in a buffer of `size` bytes, or connects to it.  If the endpoint leaves
- * the port open, the real port is written into it.  STATUS_FAILED if the endpoint cannot be bound.
+/* Binds `endpoint`, a text in a buffer of `size` bytes, or connects to all of settings->connects.
+ * If the endpoint leaves the port open, the real port is written into it.  STATUS_FAILED if the
+ * endpoint cannot be bound.
  */
 enum status client_socket_open(struct client_socket *o, void *context,
                                const struct client_socket_settings *settings, char *endpoint,

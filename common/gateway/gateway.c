@@ -305,6 +305,7 @@ static enum status open_and_start(struct gateway *g, char *endpoint, size_t size
         return error_errno(e, STATUS_FAILED, "cannot make an eventfd");
     const struct client_socket_settings sockets = {.kind = settings->socket,
                                                    .connects = settings->connects,
+                                                   .nconnects = settings->nconnects,
                                                    .hold = settings->policy == GATEWAY_WAIT,
                                                    .request = settings->request,
                                                    .topic = settings->topic,

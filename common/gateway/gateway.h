@@ -39,12 +39,14 @@ enum gateway_fate {
 struct gateway_settings {
     enum gateway_socket socket;
     enum gateway_policy policy;
-    bool connects;        // connect to the endpoint, which a client has bound; not GATEWAY_REP
-    const char *request;  // GATEWAY_REP: the text that asks for a frame
-    const char *topic;    // GATEWAY_PUB: first part of all messages; NULL: they have no topic
-    size_t queue;         // number of frames that may wait, at least 1; GATEWAY_WAIT always has 1
-    double linger_s;      // time that clients have at the end to take the queued messages
-    const char *secret;   // secret key of the server, in Z85; NULL: clients need no keys
+    size_t nconnects;  // endpoints that clients have bound, to which the gateway connects; 0: it
+                       // binds one itself.  Not GATEWAY_REP
+    const char *const *connects;  // borrowed: [nconnects]
+    const char *request;          // GATEWAY_REP: the text that asks for a frame
+    const char *topic;   // GATEWAY_PUB: first part of all messages; NULL: they have no topic
+    size_t queue;        // number of frames that may wait, at least 1; GATEWAY_WAIT always has 1
+    double linger_s;     // time that clients have at the end to take the queued messages
+    const char *secret;  // secret key of the server, in Z85; NULL: clients need no keys
     bool (*guard)(void *socket, const char *secret);  // sets the key of a socket, if `secret` is
                                                       // given; returns false, with errno, after a
                                                       // failure
@@ -74,10 +76,10 @@ struct gateway_counts {
 
 struct gateway;
 
-/* Binds `endpoint`, a text in a buffer of `size` bytes, or connects to it, and starts the thread.
- * If the endpoint leaves the port open, the real port is written into it.  STATUS_FAILED if the
- * endpoint cannot be bound or memory runs out; *g is NULL then.  The caller ends *g with
- * gateway_close. */
+/* Binds `endpoint`, a text in a buffer of `size` bytes, or connects to all of settings->connects,
+ * of which it is the first, and starts the thread. If the endpoint leaves the port open, the real
+ * port is written into it.  STATUS_FAILED if the endpoint cannot be bound or memory runs out; *g is
+ * NULL then.  The caller ends *g with gateway_close. */
 enum status gateway_open(struct gateway **g, const struct gateway_settings *settings,
                          char *endpoint, size_t size, struct error *e);
 

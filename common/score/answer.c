@@ -11,9 +11,11 @@ void answer_clear(struct answer *a)
 {
     *a = (struct answer){
         .spots = a->spots,
+        .passing = a->passing,
         .lattices = a->lattices,
         .reflections = a->reflections,
         .spots_room = a->spots_room,
+        .passing_room = a->passing_room,
         .lattices_room = a->lattices_room,
         .reflections_room = a->reflections_room,
     };
@@ -24,6 +26,13 @@ struct answer_spot *answer_add_spot(struct answer *a)
     a->spots = mem_grow(a->spots, a->nspots, 1, sizeof *a->spots, &a->spots_room);
     a->spots[a->nspots] = (struct answer_spot){0};
     return &a->spots[a->nspots++];
+}
+
+struct answer_spot *answer_add_passing(struct answer *a)
+{
+    a->passing = mem_grow(a->passing, a->npassing, 1, sizeof *a->passing, &a->passing_room);
+    a->passing[a->npassing] = (struct answer_spot){0};
+    return &a->passing[a->npassing++];
 }
 
 struct answer_lattice *answer_add_lattice(struct answer *a)
@@ -127,6 +136,7 @@ void answer_join(struct answer *a)
 void answer_free(struct answer *a)
 {
     mem_free(a->spots);
+    mem_free(a->passing);
     mem_free(a->lattices);
     mem_free(a->reflections);
     *a = (struct answer){0};
@@ -208,7 +218,6 @@ void spots_match(struct spots *s, const struct reflection_row *rows, size_t nrow
                  const struct answer_spot *found, size_t nfound, const int32_t *panel_of,
                  int64_t *partner)
 {
-    size_t n = 0;
     s->order = mem_grow(s->order, 0, nrows, sizeof *s->order, &s->order_room);
     s->taken = mem_grow(s->taken, 0, nrows, sizeof *s->taken, &s->taken_room);
     for (size_t i = 0; i < nrows; i++)
@@ -217,6 +226,14 @@ void spots_match(struct spots *s, const struct reflection_row *rows, size_t nrow
         qsort_r(s->order, nrows, sizeof *s->order, by_panel_and_row, (void *)(uintptr_t)rows);
         memset(s->taken, 0, nrows);
     }
+    spots_match_more(s, rows, nrows, found, nfound, panel_of, partner);
+}
+
+void spots_match_more(struct spots *s, const struct reflection_row *rows, size_t nrows,
+                      const struct answer_spot *found, size_t nfound, const int32_t *panel_of,
+                      int64_t *partner)
+{
+    size_t n = 0;
     for (size_t i = 0; i < nfound; i++) {
         partner[i] = -1;
         add_pairs(s, rows, nrows, &found[i], panel_of[found[i].panel], (uint32_t)i, &n);

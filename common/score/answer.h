@@ -69,8 +69,11 @@ struct answer {
     double shift_m[3];  // offset of the detector in this frame from the detector of the results as
                         // a whole, in the coordinate system of the beam
     size_t nspots, nlattices, nreflections;
-    struct answer_spot *spots;              // owned
-    struct answer_lattice *lattices;        // owned
+    struct answer_spot *spots;  // owned
+    size_t npassing, passing_room;
+    struct answer_spot *passing;      // owned: spots of other frames of a rotation that extend
+                                      // over this frame
+    struct answer_lattice *lattices;  // owned
     struct answer_reflection *reflections;  // owned
     size_t spots_room, lattices_room, reflections_room;
 };
@@ -85,6 +88,7 @@ bool answer_frame_of_name(const char *path, uint64_t *frame);
 /* Appends an item of zeros and returns it.  A lattice begins at the next reflection that is added.
  * The pointer is valid until the next item of the same type is added. */
 struct answer_spot *answer_add_spot(struct answer *a);
+struct answer_spot *answer_add_passing(struct answer *a);
 struct answer_lattice *answer_add_lattice(struct answer *a);
 struct answer_reflection *answer_add_reflection(struct answer *a);
 
@@ -120,6 +124,12 @@ struct spots {
 void spots_match(struct spots *s, const struct reflection_row *rows, size_t nrows,
                  const struct answer_spot *found, size_t nfound, const int32_t *panel_of,
                  int64_t *partner);
+
+/* Pairs more spots with the rows that no spot is paired with.  The rows must be those of the last
+ * call of spots_match. */
+void spots_match_more(struct spots *s, const struct reflection_row *rows, size_t nrows,
+                      const struct answer_spot *found, size_t nfound, const int32_t *panel_of,
+                      int64_t *partner);
 
 void spots_free(struct spots *s);
 

@@ -293,7 +293,9 @@ static enum status add_row(struct dials_files *f, size_t row, struct error *e)
     if (s)
         return s;
     const bool spot = is_spot(f, row), indexed = is_indexed(f, row);
-    int64_t first = indexed ? span.first : span.spot, last = indexed ? span.last : span.spot;
+    int64_t first = span.first, last = span.last;
+    if (!indexed && (!spot || last - first > REACH_MAX))
+        first = last = span.spot;
     first = spot && span.spot < first ? span.spot : first;
     last = spot && span.spot > last ? span.spot : last;
     if (last - first > REACH_MAX)
@@ -488,10 +490,14 @@ static enum status take_reflection(const struct dials_files *f, const struct dia
     return STATUS_OK;
 }
 
-static void take_spot(const struct dials_files *f, size_t row, struct answer *a)
+/* Takes the spot of a row that belongs to the frame of its centre, or extends over the image. */
+static void take_spot(const struct dials_files *f, const struct dials_span *span, int64_t image,
+                      size_t row, struct answer *a)
 {
     double v[3];
-    struct answer_spot *spot = answer_add_spot(a);
+    if (!is_spot(f, row) || (span->spot != image && (image < span->first || image > span->last)))
+        return;
+    struct answer_spot *spot = span->spot == image ? answer_add_spot(a) : answer_add_passing(a);
     refl_vector(f->observed, row, v);
     *spot = (struct answer_spot){(int32_t)refl_whole(f->panel, row), v[0], v[1],
                                  refl_real(f->sum, row)};
@@ -509,16 +515,15 @@ static enum status check_row(const struct dials_files *f, const struct expt_expe
     return find_span(f, x, row, span, e);
 }
 
-/* Takes the spot and the reflection of a row that belong to an image.  A spot that was found in a
- * sequence belongs to the frame of its centre. */
+/* Takes the spot and the reflection of a row that belong to an image. */
 static enum status take_row(const struct dials_files *f, const struct expt_experiment *x,
                             int64_t place, size_t row, struct answer *a, struct error *e)
 {
     const int64_t image = x->scan.first + place;
     struct dials_span span;
     enum status s = check_row(f, x, row, &span, e);
-    if (!s && is_spot(f, row) && span.spot == image)
-        take_spot(f, row, a);
+    if (!s)
+        take_spot(f, &span, image, row, a);
     if (!s && is_indexed(f, row) && x->has_crystal && span.first <= image && image <= span.last)
         s = take_reflection(f, &span, image, row, a, e);
     return s;
@@ -533,15 +538,15 @@ static void take_lattice(const struct expt_experiment *x, int64_t place, struct 
     l->centring = x->centring;
 }
 
-/* Takes the spot of the row of an entry, if its centre is in the image of the entry. */
+/* Takes the spot of the row of an entry, if it is in the image of the entry. */
 static enum status take_spot_of_image(const struct dials_files *f, const struct dials_entry *n,
                                       struct answer *a, struct error *e)
 {
     const struct expt_experiment *x = &f->list.items[n->experiment];
     struct dials_span span;
     const enum status s = check_row(f, x, n->row - 1, &span, e);
-    if (!s && is_spot(f, n->row - 1) && span.spot == x->scan.first + n->place)
-        take_spot(f, n->row - 1, a);
+    if (!s)
+        take_spot(f, &span, x->scan.first + n->place, n->row - 1, a);
     return s;
 }
 
@@ -591,7 +596,7 @@ enum status dials_take_spots(struct dials_files *f, struct answer *a, bool repla
     f->taken[first] = true;
     if (!replace)
         return STATUS_OK;
-    a->nspots = 0;
+    a->nspots = a->npassing = 0;
     a->spots_path = f->refl_path;
     a->which_spots = which_spots(f);
     for (size_t i = first; i < after_image(f, first) && !s; i++) {

@@ -237,10 +237,12 @@ static enum status find_frame(const struct score *s, const struct answer *a, con
 static enum status check_panels(const struct answer *a, const struct detectors *d, const char *path,
                                 struct error *e)
 {
-    for (size_t i = 0; i < a->nspots; i++)
-        if (a->spots[i].panel < 0 || (size_t)a->spots[i].panel >= d->nmodel)
+    for (size_t i = 0; i < a->nspots + a->npassing; i++) {
+        const struct answer_spot *spot = i < a->nspots ? &a->spots[i] : &a->passing[i - a->nspots];
+        if (spot->panel < 0 || (size_t)spot->panel >= d->nmodel)
             return refuse(a, path, e, "panel %d does not exist; the ground truth has %zu panels",
-                          a->spots[i].panel, d->nmodel);
+                          spot->panel, d->nmodel);
+    }
     return STATUS_OK;
 }
 
@@ -307,6 +309,15 @@ static bool score_truth(struct score *s, const struct truth_frame *f, bool hit, 
     return true_hit;
 }
 
+/* Counts a reflection of a frame as found. */
+static void take_found(struct score *s, const struct reflection_row *r)
+{
+    s->strong_found += score_is_strong(s->settings, r);
+    s->bin_found[score_bin(r->photons)]++;
+    s->visible_found += score_sigmas(r) > REFLECTION_VISIBLE_Z;
+    s->sigma_found[score_bin(score_sigmas(r))]++;
+}
+
 static void take_pair(struct score *s, const struct reflection_row *r,
                       const struct answer_spot *spot)
 {
@@ -314,10 +325,7 @@ static void take_pair(struct score *s, const struct reflection_row *r,
     if (s->shown)
         shown_add(&s->shown->offsets_px, fast, slow);
     s->spots_right++;
-    s->strong_found += score_is_strong(s->settings, r);
-    s->bin_found[score_bin(r->photons)]++;
-    s->visible_found += score_sigmas(r) > REFLECTION_VISIBLE_Z;
-    s->sigma_found[score_bin(score_sigmas(r))]++;
+    take_found(s, r);
     values_add(&s->centroid_px, hypot(fast, slow));
     if (r->photons > PLACED_PHOTONS)
         offsets_add(&s->found, fast, slow, r->photons);
@@ -331,6 +339,18 @@ static double chance_of(const struct nxmx_geometry *detector)
     for (size_t i = 0; i < detector->npanels; i++)
         pixels += (double)detector->panels[i].fast_pixels * (double)detector->panels[i].slow_pixels;
     return M_PI * SPOTS_RADIUS_PX * SPOTS_RADIUS_PX / pixels;
+}
+
+/* Counts the reflections of a frame over which spots of other frames extend. */
+static void take_passing(struct score *s, const struct truth_frame *f, const struct answer *a,
+                         const struct detectors *d)
+{
+    int64_t *partner = a->npassing ? mem_array(a->npassing, sizeof *partner) : NULL;
+    spots_match_more(&s->spots, f->rows, f->nrows, a->passing, a->npassing, d->truth_of, partner);
+    for (size_t i = 0; i < a->npassing; i++)
+        if (partner[i] >= 0)
+            take_found(s, &f->rows[partner[i]]);
+    mem_free(partner);
 }
 
 static void take_spots(struct score *s, const struct truth_frame *f, const struct answer *a,
@@ -352,6 +372,7 @@ static void take_spots(struct score *s, const struct truth_frame *f, const struc
         if (s->partner[i] >= 0)
             take_pair(s, &f->rows[s->partner[i]], &a->spots[i]);
     }
+    take_passing(s, f, a, d);
 }
 
 /* Compares the geometry of the ground truth with that of the analysis.  Found spots are not used.

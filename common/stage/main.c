@@ -330,10 +330,10 @@ enum status options_guard(const struct stage *stage, void *state, struct run *ru
         s = endpoint_parse(o->out.text[i], tcp, &bind, endpoint, e);
     if (s == STATUS_OK && o->control)
         s = endpoint_check(o->control + (*o->control == '@'), true, tcp, e);
-    const char *own = s == STATUS_OK && stage->binds ? stage->binds(state, &keyed) : NULL;
-    if (own)
+    size_t n = 0;
+    for (const char *own; stage->binds && !s && (own = stage->binds(state, n, &keyed)); n++)
         s = endpoint_check_clients(own, o->insecure || keyed, e);
-    else if (s == STATUS_OK && o->insecure && o->keys)
+    if (!n && s == STATUS_OK && o->insecure && o->keys)
         s = error_set(e, STATUS_USAGE,
                       "--keys and --insecure cannot be used together; remove one of them");
     return s ? s : curve_open(&run->curve, o->keys, o->insecure, KEYS_STAGE, e);

@@ -83,11 +83,11 @@ struct stage {
 
     /* --- before the stage is connected --- */
 
-    /* Returns the endpoint at which the stage serves clients of its own, as the user typed it;
-     * NULL: none.  Sets *keyed to true if these clients need keys.  Called before `open`, which
-     * binds the endpoint.  The runtime checks whether the endpoint is allowed before it calls
-     * `open`. */
-    const char *(*binds)(void *state, bool *keyed);
+    /* Returns endpoint `number` (from 0) at which the stage serves clients of its own, as the user
+     * typed it; NULL: there are no more.  Sets *keyed to true if these clients need keys.  Called
+     * before `open`, which binds the endpoint.  The runtime checks whether the endpoint is allowed
+     * before it calls `open`. */
+    const char *(*binds)(void *state, size_t number, bool *keyed);
 
     /* Checks options and reads files.  The options have been parsed. */
     enum status (*open)(void *state, const char **operands, int noperands, struct error *e);

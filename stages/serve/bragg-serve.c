@@ -120,11 +120,13 @@ static enum status serve_ramp_write(const struct serve_ramp_result *result, cons
 
 static const uint64_t SECOND_NS = 1000000000;
 
-static const char *serve_binds(void *state, bool *keyed)
+static const char *serve_binds(void *state, size_t number, bool *keyed)
 {
     const struct serve_options *o = state;
     *keyed = o->client_keys;
-    return o->connect ? o->connect : o->bind;
+    if (number < o->connect.count)
+        return o->connect.text[number];
+    return number == 0 ? o->bind : NULL;
 }
 
 /* Opens the gateway.  If --client-keys is given, the gateway accepts only clients with these
@@ -165,10 +167,12 @@ static enum status bind_endpoint(struct serve *v, struct error *e)
                                         .linger_s = v->options.linger_s,
                                         .passed = v->options.sent ? serve_sent_passed : NULL,
                                         .owner = &v->sent};
-    const char *connect = v->options.connect;
-    settings.connects = connect;
-    (void)snprintf(v->endpoint, sizeof v->endpoint, "%s", connect ? connect : v->options.bind);
-    const enum status s = connect ? STATUS_OK : endpoint_clear(v->endpoint, e);
+    const struct opt_texts *connect = &v->options.connect;
+    settings.connects = connect->text;
+    settings.nconnects = connect->count;
+    (void)snprintf(v->endpoint, sizeof v->endpoint, "%s",
+                   connect->count ? connect->text[0] : v->options.bind);
+    const enum status s = connect->count ? STATUS_OK : endpoint_clear(v->endpoint, e);
     return s ? s : open_gateway(v, &settings, &v->gateway, &v->zap, v->endpoint, e);
 }
 
@@ -197,10 +201,13 @@ static enum status bind_metadata(struct serve *v, struct error *e)
  * because scripts wait for this line and then start clients, which need these files. */
 static enum status print_endpoint(const struct serve *v, struct error *e)
 {
-    const bool second = v->metadata.gateway;
-    if (printf("%s\n%s%s", v->endpoint, second ? v->metadata.endpoint : "", second ? "\n" : "") <
-            0 ||
-        fflush(stdout) != 0)
+    const struct opt_texts *connect = &v->options.connect;
+    printf("%s\n", v->endpoint);
+    for (size_t i = 1; i < connect->count; i++)
+        printf("%s\n", connect->text[i]);
+    if (v->metadata.gateway)
+        printf("%s\n", v->metadata.endpoint);
+    if (fflush(stdout) != 0 || ferror(stdout))
         return error_errno(e, STATUS_FAILED, "cannot write the endpoint to stdout");
     return STATUS_OK;
 }
@@ -348,7 +355,7 @@ static void close_gateway(struct serve *v)
 {
     v->counts = gateway_close(v->gateway);
     zap_close(&v->zap);
-    if (v->gateway && !v->options.connect)
+    if (v->gateway && !v->options.connect.count)
         endpoint_remove(v->endpoint);
     v->gateway = NULL;
 }

@@ -27,7 +27,8 @@
 /* Values of the options of bragg-serve. */
 struct serve_options {
     int protocol, socket, policy, dtype;  // dtype: 0 for auto, else 1 + enum pixel_type
-    const char *bind, *connect, *client_keys, *metadata;
+    const char *bind, *client_keys, *metadata;
+    struct opt_texts connect;  // endpoints of clients that have bound them, instead of `bind`
     double frame_time_s, count_time_s;  // that messages report; 0: not given
     int64_t queue, number;              // length of the queue, in frames; number of the series
     const char *geom, *cell, *thresholds;

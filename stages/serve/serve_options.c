@@ -98,11 +98,11 @@ enum status serve_options_settle(struct serve_options *o, const struct protocol 
         return s;
     if (o->socket < 0)
         o->socket = (int)p->socket;
-    if (!o->bind && !o->connect)
+    if (!o->bind && !o->connect.count)
         return error_set(e, STATUS_USAGE,
                          "give --bind=ENDPOINT for clients that connect, or --connect=ENDPOINT for "
                          "a client that has bound it");
-    if (o->connect && o->socket == GATEWAY_REP)
+    if (o->connect.count && o->socket == GATEWAY_REP)
         return error_set(e, STATUS_USAGE,
                          "--connect needs --socket=push or pub, because clients that ask connect "
                          "to bragg-serve");
@@ -148,8 +148,9 @@ const struct opt serve_options[] = {
      "others: push)",
      OPT_CHOICE, AT(socket), .choices = "rep|push|pub", .usual = ""},
     {"connect", "ENDPOINT",
-     "Endpoint that a client has bound, instead of --bind, for --socket=push or pub", OPT_TEXT,
-     .offset = AT(connect), .excludes = "bind client-keys"},
+     "Endpoint that a client has bound, instead of --bind, for --socket=push or pub; may be "
+     "repeated",
+     OPT_TEXTS, .offset = AT(connect), .excludes = "bind client-keys"},
     {"topic", "TEXT", "pub: first part of each message, to which clients subscribe, up to 15 bytes",
      OPT_TEXT, .offset = AT(content.topic), .needs = "socket=pub"},
     {"client-keys", "DIR", "Accept only clients with the key DIR/client.key_secret", OPT_TEXT,

@@ -92,6 +92,15 @@ if sys.argv[1] == "beam":
           "%.5g" % f["entry_1/instrument_1/source_1/energy"][0], f["entry_1/frame_id"][:].tolist(), f["LCLS/photon_wavelength_A"].shape)
 if sys.argv[1] == "mask":
     print(mask.dtype, mask.shape, int(mask.sum()), int(mask[60:62, :4].sum()))
+if sys.argv[1] == "segments":  # as the CheetahConverter of PeakNet, which adds the first row of a panel to the row in it
+    good = []
+    for k, n in enumerate(counts):
+        x, y, panel = (f[peaks + name][k, :n] for name in ("XPosRaw", "YPosRaw", "SegPosRaw"))
+        rows = {int(row["panel"]): set() for row in table("run_%d.tsv" % k)}
+        for row in table("run_%d.tsv" % k):
+            rows[int(row["panel"])].add((round(float(row["fast"]) - 0.5, 2), round(float(row["slow"]) - 0.5, 2)))
+        good += [(round(float(a), 2), round(float(b) - 60 * p, 2)) in rows[p] for a, b, p in zip(x, y, panel.astype(int))]
+    print(len(good) > 20, sum(good) > 0.95 * len(good))
 if sys.argv[1] == "parts":
     parts = [h5py.File("run_data_%06d.cxi" % i) for i in (1, 2, 3)]
     print(*(numpy.array_equal(f[name][:], numpy.concatenate([p[name][:] for p in parts]))
@@ -105,6 +114,7 @@ is 'as many peaks as reflections' "$(look counts)" 'True True True True True int
 is 'the strongest first, and zeros after the last' "$(look strongest)" 'TotalIntensity True MaximumValue True NPixels True SegPosRaw True SNR True True True'
 is 'energy, distance in mm, pixel in m, energy in J, frames' "$(look beam)" '140 12400.0 50.0 0.0002 1.9867e-15 [0, 1, 2, 3, 4] (5,)'
 is 'masked pixels' "$(look mask)" 'uint16 (120, 120) 8 8'
+is 'a row in a panel, and the panel before it' "$(look segments)" 'True True'
 is 'the master shows what its files have' "$(look parts)" 'True True True True True'
 is 'the geometry file names the peaks' "$(grep -c -e '^peak_list = /entry_1/result_1$' -e '^peak_list_type = cxi$' cxi.geom)" 2
 

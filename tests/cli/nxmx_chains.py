@@ -124,7 +124,7 @@ def chain(source, path):
             on = "/scan/hall/camera/moves/third"
             axis(group, "place", 1e3, "translation", corner, "mm", on)
             if i % 2 == 0:
-                axis(group, "module_offset", 0.0, "translation", (1, 0, 0), "m", "place")
+                axis(group, "module_offset", 0.0, "translation", (0, 0, 0), "m", "place")  # as in masters of DECTRIS
             for k in "fast", "slow":
                 old_axis = old[f"{DETECTOR}/{name}/{k}_pixel_direction"]
                 vector = back[:3, :3] @ old_axis.attrs["vector"]

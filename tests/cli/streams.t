@@ -55,6 +55,22 @@ done
 served --protocol=lclstreamer --bind=ipc://"$PWD/s" --socket=pub --topic=run12 --series=12
 check 'a topic is the first part' client lclstreamer sub connect "ipc://$PWD/s" run12
 ended 'a topic: the end'
+served --protocol=array-1.0 --connect=ipc://"$PWD/s" --connect=ipc://"$PWD/t" --rate=5
+is 'two clients that bind share the frames' "$(timeout 60 /usr/bin/python3 -c 'import json, sys, zmq
+context, poller, seen = zmq.Context(), zmq.Poller(), {}
+for endpoint in sys.argv[1:]:
+    socket = context.socket(zmq.PULL)
+    socket.bind(endpoint)
+    poller.register(socket, zmq.POLLIN)
+    seen[socket] = []
+while sum(map(len, seen.values())) < 5:
+    for socket, _ in poller.poll():
+        seen[socket].append(json.loads(socket.recv_multipart()[0])["frame"])
+context.destroy(linger=0)
+print(sorted(sum(seen.values(), [])), all(seen.values()))' "ipc://$PWD/s" "ipc://$PWD/t")" '[0, 1, 2, 3, 4] True'
+ended 'two clients that bind: the end'
+is 'two clients that bind: both endpoints are printed' "$(sed "s~$PWD~~" endpoint | tr '\n' ' ')" 'ipc:///s ipc:///t '
+rm -f t
 served --protocol=array-1.0 --connect=ipc://"$PWD/s"
 sleep 0.5
 check 'a client that comes late' client array pull bind "ipc://$PWD/s" 0
@@ -200,6 +216,15 @@ if has python:msgpack; then
 	wrong 'Use --insecure to allow it' "$sinks/send_bsread.py" 'tcp://*:9'
 	wrong '--rate is out of range (got 0)' "$sinks/send_pva.py" A --rate=0
 	wrong 'the name of the channel is malformed' "$sinks/send_pva.py" 'A B'
+	wrong 'the endpoint is malformed (got tcp://:12321)' "$sinks/send_npz.py" tcp://:12321
+	wrong 'leave this host without encryption' "$sinks/send_npz.py" tcp://192.0.2.1:12321
+	wrong '--batch is out of range (got 0)' "$sinks/send_npz.py" tcp://127.0.0.1:12321 --batch=0
+	frames | bragg-write --overwrite 'a_%d.raw'
+	port=$((20000 + $$ % 10000)) # below the range from which other connections take theirs
+	frames | timeout 60 /usr/bin/python3 "$sinks/send_npz.py" "tcp://127.0.0.1:$port" --batch=3 >none 2>message &
+	pipe=$!
+	check 'numpy.load reads messages of send_npz.py as PeakNet does' client npz pull bind "tcp://127.0.0.1:$port" 0
+	ended 'send_npz.py: the end'
 else
 	skip 'sinks in Python' "$lack is missing"
 fi
@@ -230,4 +255,5 @@ record --detpixels=16
 is 'float32 is refused by name' "$(frames | bragg-serve --protocol=jungfraujoch --bind=ipc://"$PWD/s" --dtype=float32 2>&1 >none)" \
 	'bragg-serve: frame 0: the protocol does not support pixels of type float32'
 refused 'another host without --insecure' 'insecure' --connect=tcp://192.0.2.1:4000 --protocol=array-1.0
+refused 'another host after this one' 'tcp://192.0.2.1:4000' --connect=ipc://"$PWD/s" --connect=tcp://192.0.2.1:4000 --protocol=array-1.0
 finish

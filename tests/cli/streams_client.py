@@ -1,9 +1,10 @@
 """streams_client.py PROTOCOL|FAULT pull|sub bind|connect ENDPOINT SPOTS|TOPIC [FRAMES [METADATA]]: checks every part of a stream.
 
-PROTOCOL is array, lclstreamer or jungfraujoch; with a colon and the pixel type behind it if that is not uint16.
+PROTOCOL is array, lclstreamer, jungfraujoch or npz (send_npz.py); with a colon and the pixel type behind it if that is not uint16.
 The pixels must be those of a_0.raw and so on.  METADATA is the endpoint of --metadata.  Prints the frame numbers.
 """
 
+import io
 import json
 import struct
 import sys
@@ -305,6 +306,19 @@ elif protocol == "jungfraujoch":
         metadata()
     end = jungfraujoch_message()
     assert list(end) == HEAD[:3] and end["type"] == "end", end
+elif protocol == "npz":
+    names, *rows = (line.rstrip("\n").split("\t") for line in open("truth.tsv"))
+    truth = {int(row[0]): dict(zip(names, row)) for row in rows}
+    seen = []
+    for size in (3, 2):
+        with io.BytesIO(socket.recv()) as part:  # as socket_producer.py of peaknet-pipeline-ray reads it
+            archive = numpy.load(part)
+            data, numbers, wavelengths = archive["data"], archive["timestamp"] >> numpy.uint64(32), archive["wavelength"]
+            assert data.dtype == "f4" and data.shape == (size, 1, *SHAPE) == tuple(archive["detector_data_original_shape"]), data.shape
+        for number, image, wavelength in zip(numbers, data, wavelengths, strict=True):
+            assert (image[0] == expected(number)).all() and abs(wavelength / float(truth[int(number)]["wavelength_A"]) - 1) < 1e-6
+            seen.append(int(number))
+    seen.sort()
 elif protocol == "array":
     seen = [array() for _ in range(COUNT)]
     HITS = sum(int(row.split("\t")[1]) > 0 for row in open("truth.tsv").readlines()[1:])

@@ -2,7 +2,7 @@
 # bragg-serve --inject and --sent: clients of every protocol see the faults that the file of --sent names, and
 # none without the option; the file of --sent holds the ground truth of each message.
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
-needs 'clients of all protocols' python:zmq python:msgpack python:cbor2 python:numpy
+needs 'clients of all protocols' python:zmq python:msgpack python:cbor2 python:h5py python:numpy
 scratch
 S=ipc://$PWD/s
 
@@ -31,24 +31,27 @@ column() { # NAME FILE: of a table
 }
 # sent_says FILE: `NUMBER WHAT` of every message that was taken, as a client must see it
 sent_says() {
-	awk -F'\t' 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
+	awk -F'\t' -v protocol="$protocol" 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
 		$at["lattice"] != "0" && $at["lattice"] != "-" { next }
 		$at["fate"] == "taken" {
 			what = $at["fault"]
 			if (what ~ /^(duplicate|swap|stall|cut)$/) what = "-"
-			print (what ~ /^(truncate|empty)$/ ? "?" : $at["frame"]), what }' "$1"
+			print (what ~ /^(truncate|empty)$/ || protocol what ~ /^(json-arrayheader:frame|lclstreamer-hdf5header:timestamp)$/ ? "?" : $at["frame"]), what }' "$1"
 }
 
 mix=duplicate:0.07,drop:0.07,swap:0.07,truncate:0.07,header:0.07,type:0.07,shape:0.07,empty:0.07,large:0.07
-for protocol in karabo-bridge karabo-bridge-1 crystfel dectris1 dectris2 jungfraujoch; do
+for protocol in karabo-bridge karabo-bridge-1 crystfel crystfel-hdf5 json-array array-1.0 lclstreamer lclstreamer-hdf5 dectris1 dectris2 jungfraujoch; do
 	kinds=$mix type=uint16 options=''
 	case $protocol in
 	karabo-bridge) kinds=$mix,nan:0.07 options=--dtype=float32 type=float32 ;;
 	karabo-bridge-1) options=--protocol-version=1.0 ;;
 	crystfel) type=int32 ;;
+	json-array) kinds=$mix,nan:0.07 options=--dtype=float32 type=float32 ;;
+	*-hdf5) options=--payload=hdf5 ;;
 	esac
+	name=${protocol%-1}
 	# shellcheck disable=SC2086 # several options
-	serve --protocol="${protocol%-1}" $options --inject="$kinds" --inject-seed=3 --sent="$protocol.sent"
+	serve --protocol="${name%-hdf5}" $options --inject="$kinds" --inject-seed=3 --sent="$protocol.sent"
 	client "$protocol" $type
 	is "$protocol: the end" "$(cat status)" 0
 	sent_says "$protocol.sent" >said

@@ -89,7 +89,7 @@ sink psi-bsread bsread send_bsread.py "tcp://127.0.0.1:$port" --compression=none
 sink p4p p4p send_pva.py "SIM$$:IMAGE" --rate=20
 if installed p4p "$streams" && has mandoc; then
 	mandoc -T utf8 -O width=78 "$top/stages/pages/braggpipe-examples.7" | col -bx |
-		awk '/^[A-Z]/ { here = /^STREAMS/ } here && /^           /' | sed "/venv\|pip install/d; s/9998/$port/; s/SIM:IMAGE/SIM$$:PAGE/" >page.sh
+		awk '/^[A-Z]/ { here = /^STREAMS/ } here && /^           /' | sed "/venv\|pip install/d; s/9998/$port/; s/12321/$((port + 1))/; s/SIM:IMAGE/SIM$$:PAGE/" >page.sh
 	mkdir page
 	cd page || exit 1
 	ln -s "$top"/pipelines/send_*.py .
@@ -97,7 +97,8 @@ if installed p4p "$streams" && has mandoc; then
 	status=0
 	timeout 60 sh -e ../page.sh </dev/null >seen 2>errors || status=$?
 	cd ..
-	is 'braggpipe-examples(7): both clients print five images' "$status $(grep -c '^[0-4] [0-9]* [0-9]*$' page/seen) $(sort -u page/seen | wc -l) $(cat page/errors)" '0 10 5 '
+	is 'braggpipe-examples(7): both clients print five images' "$status $(grep -c '^[0-4] [0-9]* [0-9]*$' page/seen) $(grep '^[0-4]' page/seen | sort -u | wc -l) $(cat page/errors)" '0 10 5 '
+	is 'braggpipe-examples(7): numpy reads two, two and one image' "$(grep '^\[' page/seen | cut -d'(' -f2 | xargs)" '2, 1, 256, 256) 2, 1, 256, 256) 1, 1, 256, 256)'
 else
 	skip 'the examples of braggpipe-examples(7)' 'p4p or mandoc is missing'
 fi

@@ -1,3 +1,6 @@
+/* libcbor is not used here: its streaming decoder calls one of 24 functions for each item and
+ * leaves nesting, skipping and keys to the caller, which is more code than this file, and its other
+ * decoder copies whole images and allocates what a hostile message asks for. */
 #include "io/images/cbor.h"
 
 #include <math.h>
