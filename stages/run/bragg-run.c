@@ -73,7 +73,7 @@ static const struct opt table[] = {
      "Run a stage under another command, such as 'perf record -g'. Can be repeated", OPT_TEXTS,
      AT(wraps)},
     {"as-written", NULL,
-     "Run the stages as FILE has them: none is fused, and no threads are chosen", OPT_FLAG,
+     "Keep the stages and threads of FILE: fuse no stages, and choose no threads", OPT_FLAG,
      AT(as_written)},
     /* With ssh the ports are known only after the hosts have reported free ones. */
     {"dry-run", NULL, "Print the commands for a shell, and run nothing", OPT_FLAG, AT(dry_run),
@@ -406,6 +406,8 @@ static enum status dry_run(const struct pipeline *p, const struct run_options *o
         one_host_print(p, stdout);
         if (*o->folded)
             printf("# %s\n", o->folded);
+        if (!o->wraps.count && !o->as_written && !o->launcher)
+            fuse_print_apart(p, stdout);
         commands_print(&commands, stdout);
     }
     commands_free(&commands);

@@ -47,6 +47,17 @@ for case in --detpixels=1999=6 --detpixels=4000,1000=4 --detpixels=3999,1000=6 -
 	pipeline "'${case%=*}'"
 	is "${case%=*}: processes" "$(processes)" "${case##*=}"
 done
+# apart OPTION...: why background and noise are processes of their own
+apart() {
+	bragg-run --dry-run "$@" p.yaml | sed -n 's/^# light: background and noise are other processes, because //p'
+}
+pipeline --detpixels=64
+is 'the reason: small images' "$(apart)" 'small images stay in the cache of the CPU anyway'
+is 'the reason: a size that is not known' "$(apart --set=geometry.roi=0,9,0,9)" 'the size of images is not known before the run'
+is 'the reason: an option' "$(apart --set=noise.psf=gauss)" 'an option needs the whole image at once'
+is 'the reason: a key' "$(apart --count=noise=2)" 'the stages have keys or options that need this'
+pipeline $large
+is 'no reason where stages moved' "$(apart)" ''
 # run OPTION...: the files of a run, which must end with status 0
 run() {
 	rm -rf out

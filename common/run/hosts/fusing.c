@@ -101,22 +101,33 @@ static bool computes_with(const struct pipeline_stage *s, const char *engine)
     return strcmp(given ? given : "cpu", engine) == 0;
 }
 
-/* Returns true if all stages that add noise to the images of stage number i, a bragg-intensity on
- * the CPU of this host, can do so while the rows of the image are in the cache.  Fusing is a choice
- * here, so args that are too long are a reason against it. */
-static bool stays_in_cache(const struct pipeline *p, const struct hosts *h, int i)
+/* Returns true if the stages that add background and noise to the images of stage number i can move
+ * into it.  This is a choice, so args that are too long are a reason against it. */
+static bool noise_can_move(const struct pipeline *p, int i)
 {
-    const struct pipeline_stage *s = &p->stages[i];
     char text[WORDS_SIZE];
-    if (h->launcher || s->hosts || s->cpus || !computes_with(s, "cpu") ||
-        p->pixels < LARGE_IMAGE_PIXELS || needs_whole_image(p) ||
-        s->nargs + FUSABLE > PIPELINE_ARGS_MAX)
-        return false;
     const int background = next_to_move(p, i, "bragg-background");
     const int noise = next_to_move(p, background < 0 ? i : background, "bragg-noise");
     return noise >= 0 && !p->stages[noise].cpus && write_fuse(&p->stages[noise], text) &&
            (background < 0 ||
             (!p->stages[background].cpus && write_fuse(&p->stages[background], text)));
+}
+
+/* Returns why background and noise stay in processes of their own after stage number i, a
+ * bragg-intensity on the CPU of this host.  NULL: they should move, so that the rows of an image
+ * are in the cache when noise is added. */
+static const char *reason_to_stay(const struct pipeline *p, int i)
+{
+    const struct pipeline_stage *s = &p->stages[i];
+    if (s->hosts || s->cpus || !computes_with(s, "cpu") || s->nargs + FUSABLE > PIPELINE_ARGS_MAX ||
+        !noise_can_move(p, i))
+        return "the stages have keys or options that need this";
+    if (needs_whole_image(p))
+        return "an option needs the whole image at once";
+    if (!p->pixels)
+        return "the size of images is not known before the run";
+    return p->pixels < LARGE_IMAGE_PIXELS ? "small images stay in the cache of the CPU anyway"
+                                          : NULL;
 }
 
 static bool leaves_first_host(const struct hosts *h, const struct pipeline_stage *s)
@@ -136,7 +147,22 @@ static const char *reason_to_fuse(const struct pipeline *p, const struct hosts *
         return "to send less over the network";
     if (!s->hosts && computes_with(s, "cuda"))
         return "so that images stay on the GPU";
-    return stays_in_cache(p, h, i) ? "so that large images stay in the cache of the CPU" : NULL;
+    return h->launcher || reason_to_stay(p, i)
+               ? NULL
+               : "so that large images stay in the cache of the CPU";
+}
+
+void fuse_print_apart(const struct pipeline *p, FILE *out)
+{
+    for (int i = 0; i < (int)p->nstages; i++) {
+        const int next = only_stage_after(p, i);
+        if (next >= 0 && pipeline_is_program(&p->stages[i], "bragg-intensity") &&
+            !pipeline_has(&p->stages[i], "fuse") && reason_to_stay(p, i) &&
+            (pipeline_is_program(&p->stages[next], fusable[0]) ||
+             pipeline_is_program(&p->stages[next], fusable[1])))
+            fprintf(out, "# %s: background and noise are other processes, because %s\n",
+                    p->stages[i].name, reason_to_stay(p, i));
+    }
 }
 
 /* --- the change -------------------------------------------------------------------- */

@@ -110,6 +110,10 @@ enum { FUSE_TEXT_SIZE = 256 };
 enum status fuse_stages(struct pipeline *p, const struct hosts *hosts, char text[FUSE_TEXT_SIZE],
                         struct error *e);
 
+/* Prints why background and noise of a run on one host were not fused, as comments of a shell
+ * script. */
+void fuse_print_apart(const struct pipeline *p, FILE *out);
+
 /* Adds --compress to the stages with `compress: true`.  Also adds it to stages without that key
  * whose integer pixels go to another host: without compression, encryption takes as much CPU time
  * as the compression does, and the images are three times as large.  `hosts` can be empty.
