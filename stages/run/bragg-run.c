@@ -34,6 +34,7 @@
 #include "run/pipeline/commands.h"
 #include "run/pipeline/find_program.h"
 #include "run/pipeline/pipeline.h"
+#include "stages/run/image_size.h"
 #include "web/access.h"
 
 #define RUN_PROGRAM "bragg-run"
@@ -49,7 +50,7 @@ struct run_options {
     const char *hosts, *slurm;
     char folded[FUSE_TEXT_SIZE];      // message of fuse_stages; "": no stages were fused
     struct pipeline_stage *reporter;  // the bragg-report that --report adds; NULL: none
-    bool remote, dry_run, resume, stats, verbose, quiet;
+    bool remote, dry_run, resume, stats, verbose, quiet, as_written;
 };
 
 /* The option table of bragg-run, and the checks of its command line. */
@@ -71,6 +72,9 @@ static const struct opt table[] = {
     {"wrap", "STAGE=COMMAND",
      "Run a stage under another command, such as 'perf record -g'. Can be repeated", OPT_TEXTS,
      AT(wraps)},
+    {"as-written", NULL,
+     "Keep the stages and threads of FILE: fuse no stages, and choose no threads", OPT_FLAG,
+     AT(as_written)},
     /* With ssh the ports are known only after the hosts have reported free ones. */
     {"dry-run", NULL, "Print the commands for a shell, and run nothing", OPT_FLAG, AT(dry_run),
      .excludes = "stats trace report launcher=ssh", .first = true},
@@ -365,9 +369,10 @@ static enum status apply_options(struct pipeline *p, struct run_options *o, stru
         s = pipeline_set_frames(p, o->frames, e);
     if (s == STATUS_OK && !run_is_job(o))
         s = hosts_find(hosts, (enum launcher)o->launcher, o->hosts, p, e);
-    if (s == STATUS_OK && !o->wraps.count && !run_is_job(o))
+    p->pixels = image_pixels(p);
+    if (s == STATUS_OK && !o->wraps.count && !o->as_written && !run_is_job(o))
         s = fold_stages(p, o, hosts, e);
-    if (s == STATUS_OK && hosts->count <= 1 && !o->launcher)
+    if (s == STATUS_OK && !o->as_written && !o->launcher)
         s = one_host_choose(p, e);
     if (s == STATUS_OK)
         s = choose_compression(p, hosts, e);
@@ -401,6 +406,8 @@ static enum status dry_run(const struct pipeline *p, const struct run_options *o
         one_host_print(p, stdout);
         if (*o->folded)
             printf("# %s\n", o->folded);
+        if (!o->wraps.count && !o->as_written && !o->launcher)
+            fuse_print_apart(p, stdout);
         commands_print(&commands, stdout);
     }
     commands_free(&commands);
@@ -471,6 +478,8 @@ static enum status run_in(const struct cleanup_guard *guard, struct pipeline *p,
         s = try_view(p, e);
     if (s == STATUS_OK && *o->folded && !o->quiet)
         fprintf(stderr, "%s: %s\n", RUN_PROGRAM, o->folded);
+    if (s == STATUS_OK && !o->launcher && !o->as_written && !o->quiet)
+        one_host_print_gpu(p, stderr);
     if (s == STATUS_OK)
         tell_stay(p, o);
     if (s == STATUS_OK) {
@@ -491,7 +500,7 @@ static enum status run_in(const struct cleanup_guard *guard, struct pipeline *p,
         if (o->stats) {
             report_stats(&commands, guard->folder, stdout);
             if (!s && !o->quiet)
-                report_limit(&commands, guard->folder, stderr);
+                report_limit(&commands, guard->folder, o->launcher ? 0 : one_host_cores(), stderr);
         }
     }
     commands_free(&commands);

@@ -53,7 +53,7 @@ check 'two hosts' far two
 is 'two hosts write the same frames' "$(digest two)" "$expected"
 is 'the first numbers and writes, workers are spread, with the noise, each host is asked once' "$(calls a b)" '6 2'
 is 'a message says that noise moved into the processes of intensity' "$(far told 2>&1 | grep -v subpixels)" \
-	"bragg-run: 'noise' moved into the processes of 'intensity', to send less over the network; 'hosts: first' keeps them apart"
+	"bragg-run: 'noise' moved into the processes of 'intensity', to send less over the network; --as-written keeps them apart"
 usual ', hosts: first'
 far first
 is 'a stage with hosts: first stays on its host' "$(calls a b) $(digest first)" "7 2 $expected"

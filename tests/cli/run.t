@@ -87,8 +87,11 @@ small 50 '' '' ''
 bragg-run --set=source.frames=4 --stats "$file" >table
 is '--set changes an option' "$(files)" 4
 is '--stats has a row for each process' "$(sed 1d table | cut -d' ' -f1 | tr '\n' ' ')" 'first source make.1 make.2 sink '
-bragg-run --set=source.frames=100 --set=sink.sleep=10 --stats "$file" 2>said >table
-check 'the end of a run says which stage limits it' grep -q "^bragg-run: 'sink' limits the speed: it computes for [1-9][0-9]* % of its time$" said
+for slow in source make sink; do
+	small 50 '' '' ''
+	bragg-run --set=source.frames=60 --set=$slow.sleep=20 --stats "$file" 2>said >table
+	check "the end of a run says that $slow limits it" grep -q "^bragg-run: '$slow' limits the speed: it computes for [1-9][0-9]* % of its time$" said
+done
 bragg-run --set=source.frames=4 --set=sink.sleep=10 --stats --quiet "$file" >table 2>said
 is '--quiet hides which stage limits the run' "$(cat said)" ''
 check 'the table has the shares in per cent' grep -q '^sink  *4 .*%.*%.*%' table
@@ -143,7 +146,8 @@ chosen() { # GPUS OPTION...
 	grep '^# ' commands
 }
 is '--dry-run without a GPU chooses the CPU' "$(chosen '')" "$(printf '# %s\n' 'this host: CPU cores 1, GPUs 0' \
-	'intensity: engine cpu, because this host has no GPU' 'intensity: processes 2, threads of each 1' 'write: processes 1, threads of each 1, as many as CPU cores')"
+	'intensity: engine cpu, because this host has no GPU' 'intensity: processes 2, threads of each 1' 'write: processes 1, threads of each 1, as many as CPU cores' \
+	'intensity: background and noise are other processes, because small images stay in the cache of the CPU anyway')"
 is '--dry-run with two GPUs does not change the engine, which would change digits' "$(chosen 0,1 | sed -n 1,2p)" "$(printf '# %s\n' \
 	'this host: CPU cores 1, GPUs 2' 'intensity: engine cpu, because cuda gives other last digits; --set=intensity.engine=cuda chooses the GPU')"
 is 'no stage moves' "$(grep -c fuse commands)" 0

@@ -99,11 +99,67 @@ static size_t find_limit(const struct commands *c, const char *folder, double *s
     return limit;
 }
 
-void report_limit(const struct commands *c, const char *folder, FILE *out)
+/* Fraction of the time of all CPU cores from which the cores limit a run. */
+static const double CORES_BUSY = 0.85;
+
+/* Returns the part of the time of `cores` CPU cores for which the processes of a run kept the cores
+ * busy.  The start of the run counts as well. */
+static double busy_cores(const struct commands *c, const char *folder, int64_t cores)
+{
+    struct process_cost cost;
+    double cpu_s = 0, wall_s = 0;
+    for (size_t i = 0; i < c->count; i++)
+        if (stats_read(folder, c->list[i].name, &cost)) {
+            cpu_s += cost.cpu_s;
+            wall_s = cost.wall_s > wall_s ? cost.wall_s : wall_s;
+        }
+    return wall_s > 0 && cores ? cpu_s / wall_s / (double)cores : 0;
+}
+
+/* Returns the number of a process of the stage that used most of the CPU time, and sets *share to
+ * its part of the CPU time of all stages.  c->count: no process has statistics. */
+static size_t find_costly(const struct commands *c, const char *folder, double *share)
+{
+    struct process_cost cost;
+    double most = 0, all = 0;
+    size_t costly = c->count;
+    for (size_t i = 0, end; i < c->count; i = end) {
+        double cpu_s = 0;
+        for (end = i; end < c->count && c->list[end].stage == c->list[i].stage; end++)
+            cpu_s += stats_read(folder, c->list[end].name, &cost) ? cost.cpu_s : 0;
+        all += cpu_s;
+        if (cpu_s > most) {
+            most = cpu_s;
+            costly = i;
+        }
+    }
+    *share = all > 0 ? most / all : 0;
+    return costly;
+}
+
+/* Prints that no process can be faster, because all CPU cores are busy, and which stage uses them.
+ * Returns false if the cores are not busy. */
+static bool print_busy_cores(const struct commands *c, const char *folder, int64_t cores, FILE *out)
+{
+    double share;
+    const double busy = busy_cores(c, folder, cores);
+    const size_t costly = find_costly(c, folder, &share);
+    if (busy < CORES_BUSY || costly == c->count)
+        return false;
+    fprintf(out,
+            "bragg-run: the CPU cores limit the speed: %" PRId64 " of them computed for %.0f %% of "
+            "the time; '%s' used %.0f %% of that\n",
+            cores, 100 * (busy < 1 ? busy : 1), c->list[costly].stage->name, 100 * share);
+    return true;
+}
+
+void report_limit(const struct commands *c, const char *folder, int64_t cores, FILE *out)
 {
     static const char *const dividing[] = {"bragg-noise", "bragg-background", "bragg-write"};
     double share;
     const size_t limit = find_limit(c, folder, &share);
+    if (print_busy_cores(c, folder, cores, out))
+        return;
     if (limit == c->count) {
         fputs("bragg-run: no stage limits the speed: none computes for half of its time\n", out);
         return;

@@ -5,9 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/text.h"
 #include "run/hosts/launch.h"
-#include "stage/stage.h"
 
 static bool is_word(const char *text)
 {
@@ -156,125 +154,6 @@ enum status hosts_find(struct hosts *h, enum launcher launcher, const char *text
     s = list_hosts(h, launcher, allocated ? allocated : text, p, e);
     mem_free(allocated);
     return s ? s : multiply_counts(h, p, e);
-}
-
-/* --- stages that move into bragg-intensity ------------------------------------- */
-
-enum { WORDS_SIZE = 4096 };
-
-static const char *const fusable[] = {"bragg-background", "bragg-noise"};
-
-enum { FUSABLE = sizeof fusable / sizeof *fusable };
-
-static bool leaves_first_host(const struct hosts *h, const struct pipeline_stage *s)
-{
-    bool leaves = false;
-    for (int64_t i = 0; i < s->count; i++)
-        leaves |= hosts_place(h, s, i) != 0;
-    return leaves;
-}
-
-/* Returns the index of the only stage that reads the output of stage number i. -1: there is
- * none, there are several, or a client program waits for stage number i. */
-static int only_stage_after(const struct pipeline *p, int i)
-{
-    int next = -1, count = 0;
-    for (size_t k = 0; k < p->nstages; k++) {
-        count += p->stages[k].input == i || p->stages[k].after == i;
-        next = p->stages[k].input == i ? (int)k : next;
-    }
-    return count == 1 ? next : -1;
-}
-
-/* Returns true if a stage can be fused into another one with --fuse.  The stage must have one
- * process and neither hosts nor a limit of restarts.  Its args must be options of its own
- * program, without operands, --engine and options that all stages have. */
-static bool can_be_fused(const struct pipeline_stage *s)
-{
-    bool plain = s->count == 1 && !s->hosts && s->restart == INT64_MAX &&
-                 !pipeline_has(s, "engine") && !pipeline_has(s, "device");
-    for (size_t i = 0; i < s->nargs && plain; i++)
-        plain = strncmp(s->args[i], "--", 2) == 0 &&
-                !opt_find(options_table(NULL), s->args[i] + 2, strcspn(s->args[i] + 2, "="));
-    return plain;
-}
-
-static enum status add_fuse(struct pipeline_stage *to, const struct pipeline_stage *s,
-                            struct error *e)
-{
-    char text[WORDS_SIZE] = "";
-    const char *dash = strchr(s->program, '-');
-    (void)snprintf(text, sizeof text, "--fuse=%s", dash + 1);
-    bool good = true;
-    to->compress = s->compress == COMPRESS_NOT_SAID ? to->compress : s->compress;
-    for (size_t i = 0; i < s->nargs && good; i++)
-        good = words_append(text, sizeof text, s->args[i]);
-    if (good)
-        return pipeline_add_word(to, text, e);
-    return error_set(e, STATUS_INPUT,
-                     "stage '%s': args are too long for --fuse; give the stage a key 'hosts'",
-                     s->name);
-}
-
-/* Removes stage number i.  The stages after it get its input, and the indices of later stages
- * are corrected. */
-static void remove_stage(struct pipeline *p, int i)
-{
-    struct pipeline_stage *gone = &p->stages[i];
-    const int before = gone->input;
-    mem_free(gone->program);
-    mem_free(gone->hosts);
-    for (size_t k = 0; k < gone->nargs; k++)
-        mem_free(gone->args[k]);
-    memmove(gone, gone + 1, (--p->nstages - (size_t)i) * sizeof *gone);
-    for (size_t k = 0; k < p->nstages; k++) {
-        struct pipeline_stage *s = &p->stages[k];
-        s->input = s->input == i ? before : s->input;
-        s->input -= s->input > i;
-        s->after -= s->after > i;
-    }
-}
-
-/* Returns true if images of a bragg-intensity should stay in its process: they would go to another
- * host as photons, or from the GPU to a process that computes on the CPU. */
-static bool gains_by_fusing(const struct hosts *h, const struct pipeline_stage *s,
-                            const char **reason)
-{
-    const char *engine = pipeline_value(s, "engine");
-    const bool leaves = h->count > 1 && leaves_first_host(h, s);
-    *reason = leaves ? "to send less over the network" : "so that images stay on the GPU";
-    return leaves || (!s->hosts && engine && strcmp(engine, "cuda") == 0);
-}
-
-enum status fuse_stages(struct pipeline *p, const struct hosts *hosts, char text[FUSE_TEXT_SIZE],
-                        struct error *e)
-{
-    enum status s = STATUS_OK;
-    char names[80] = "";
-    const char *reason;
-    text[0] = 0;
-    for (int i = 0; i < (int)p->nstages && !s; i++) {
-        if (!pipeline_is_program(&p->stages[i], "bragg-intensity") ||
-            pipeline_has(&p->stages[i], "fuse") || !gains_by_fusing(hosts, &p->stages[i], &reason))
-            continue;
-        for (int k = 0; k < FUSABLE && !s; k++) {
-            const int next = only_stage_after(p, i);
-            if (next < 0 || !pipeline_is_program(&p->stages[next], fusable[k]) ||
-                !can_be_fused(&p->stages[next]) || pipeline_is_last(p, (size_t)next))
-                continue;
-            const size_t used = strlen(names);
-            (void)snprintf(names + used, sizeof names - used, "%s'%s'", used ? " and " : "",
-                           p->stages[next].name);
-            s = add_fuse(&p->stages[i], &p->stages[next], e);
-            remove_stage(p, next);
-            i -= next < i;
-            (void)snprintf(text, FUSE_TEXT_SIZE,
-                           "%s moved into the processes of '%s', %s; 'hosts: first' keeps them "
-                           "apart",
-                           names, p->stages[i].name, reason);
-        }
-    }
-    return s;
 }
 
 /* --- compression --------------------------------------------------------------- */

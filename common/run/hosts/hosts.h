@@ -88,11 +88,12 @@ enum status slurm_begin(const char *path, const char *workdir, const char *optio
 /* --- less traffic ----------------------------------------------------------- */
 
 /*
- * Changes to a pipeline on several hosts, so that less crosses the network.
+ * Changes to a pipeline, so that images stay where they are needed next.
  *
  * Stages that follow bragg-intensity move into its processes: images with noise (16-bit counts)
- * then cross the network instead of photons (32-bit floats), which are twice as large.  Integer
- * pixels that still go to another host are compressed.
+ * then cross the network instead of photons (32-bit floats), which are twice as large.  Large
+ * images stay in the cache of the CPU, and images of a GPU in its memory.  Integer pixels that
+ * still go to another host are compressed.
  */
 
 enum { FUSE_TEXT_SIZE = 256 };
@@ -100,13 +101,18 @@ enum { FUSE_TEXT_SIZE = 256 };
 /* Moves bragg-background and bragg-noise into the bragg-intensity before them, with its option
  * --fuse, if
  *   - a process of bragg-intensity runs on another host than the first one, or computes with
- *     --engine=cuda, and
+ *     --engine=cuda, or all stages run on the CPU of this host and p->pixels is so large that an
+ *     image does not stay in the cache of the CPU between processes, and
  *   - the file gives the stages neither hosts nor count, nor options that need a process of their
  *     own.
  * Invalidates pointers to stages.  Sets `text` to a message about the change; "": no change.
  * STATUS_INPUT: the command line becomes too long. */
 enum status fuse_stages(struct pipeline *p, const struct hosts *hosts, char text[FUSE_TEXT_SIZE],
                         struct error *e);
+
+/* Prints why background and noise of a run on one host were not fused, as comments of a shell
+ * script. */
+void fuse_print_apart(const struct pipeline *p, FILE *out);
 
 /* Adds --compress to the stages with `compress: true`.  Also adds it to stages without that key
  * whose integer pixels go to another host: without compression, encryption takes as much CPU time

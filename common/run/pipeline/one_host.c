@@ -4,7 +4,9 @@
 
 #include <glob.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,12 +14,122 @@
 #include "base/program.h"
 #include "run/pipeline/commands.h"
 
-/* Returns the number of CPU cores that this process, and so each stage, may use. */
-static int64_t count_cores(void)
+/* --- the CPU cores that a run may use ------------------------------------------- */
+
+/* Returns the number of CPU cores that a limit of control groups allows, rounded up.  The text has
+ * the form of cpu.max: the CPU time in each period, or "max", and the period.  0: no limit. */
+static int64_t cores_of_quota(const char *text)
+{
+    int64_t quota = 0, period = 0;
+    const int n = sscanf(text, "%" SCNd64 " %" SCNd64, &quota, &period);
+    return n == 2 && quota > 0 && period > 0 ? (quota + period - 1) / period : 0;
+}
+
+/* Reads the first line of a file.  `text` is "" if there is no such file. */
+static void read_line(const char *folder, const char *name, char text[64])
+{
+    char path[PATH_MAX + 64];
+    text[0] = 0;
+    (void)snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "re");
+    if (file && !fgets(text, 64, file))
+        text[0] = 0;
+    if (file)
+        (void)fclose(file);
+}
+
+/* Returns the limit of one control group, of version 2 or 1; 0: none. */
+static int64_t cores_of_group(const char *folder)
+{
+    char text[64], period[64], both[128];
+    read_line(folder, "cpu.max", text);
+    if (text[0])
+        return cores_of_quota(text);
+    read_line(folder, "cpu.cfs_quota_us", text);
+    read_line(folder, "cpu.cfs_period_us", period);
+    (void)snprintf(both, sizeof both, "%.60s %.60s", text, period);
+    return cores_of_quota(both);
+}
+
+/* Returns the smallest limit of a control group and of the groups that contain it.  0: none. */
+static int64_t cores_of_groups(const char *root, const char *group)
+{
+    char folder[PATH_MAX];
+    int64_t least = 0;
+    const size_t end = strlen(root);
+    if (snprintf(folder, sizeof folder, "%s%s", root, group) >= (int)sizeof folder)
+        return 0;
+    while (true) {
+        const int64_t cores = cores_of_group(folder);
+        least = cores && (!least || cores < least) ? cores : least;
+        char *slash = strrchr(folder, '/');
+        if (!slash || (size_t)(slash - folder) < end)
+            return least;
+        *slash = 0;
+    }
+}
+
+/* Returns true if the controller cpu is in a list that is separated by commas. */
+static bool lists_cpu(const char *controllers, size_t length)
+{
+    char list[256];
+    (void)snprintf(list, sizeof list, ",%.*s,", (int)length, controllers);
+    return strstr(list, ",cpu,");
+}
+
+int64_t cores_of_control_group(const char *groups, const char *root)
+{
+    char line[PATH_MAX], controller[PATH_MAX];
+    int64_t cores = 0;
+    FILE *file = fopen(groups, "re");
+    (void)snprintf(controller, sizeof controller, "%s/cpu", root);
+    while (file && !cores && fgets(line, sizeof line, file)) {
+        line[strcspn(line, "\n")] = 0;
+        const char *second = strchr(line, ':'), *third = second ? strchr(second + 1, ':') : NULL;
+        if (third && third == second + 1)
+            cores = cores_of_groups(root, third + 1);
+        else if (third && lists_cpu(second + 1, (size_t)(third - second - 1)))
+            cores = cores_of_groups(controller, third + 1);
+    }
+    if (file)
+        (void)fclose(file);
+    return cores;
+}
+
+/* The CPU cores that the stages of a run may use. */
+struct cores {
+    int64_t visible;    // cores on which this process may run
+    int64_t count;      // number of cores that the run may keep busy, at most `visible`
+    const char *limit;  // what makes `count` smaller than `visible`; NULL: nothing
+};
+
+static void limit_cores(struct cores *c, int64_t count, const char *limit)
+{
+    if (count <= 0 || count >= c->count)
+        return;
+    c->count = count;
+    c->limit = limit;
+}
+
+static struct cores find_cores(void)
 {
     cpu_set_t all;
-    return sched_getaffinity(0, sizeof all, &all) == 0 ? CPU_COUNT(&all) : 1;
+    const char *slurm = getenv("SLURM_CPUS_ON_NODE");
+    const int64_t visible =
+        sched_getaffinity(0, sizeof all, &all) == 0 ? (int64_t)CPU_COUNT(&all) : 1;
+    struct cores c = {.visible = visible, .count = visible};
+    limit_cores(&c, cores_of_control_group("/proc/self/cgroup", "/sys/fs/cgroup"),
+                "the limit of its control group");
+    limit_cores(&c, slurm ? strtoll(slurm, NULL, 10) : 0, "the allocation of Slurm");
+    return c;
 }
+
+int64_t one_host_cores(void)
+{
+    return find_cores().count;
+}
+
+/* --- choices ---------------------------------------------------------------------- */
 
 /* Returns the largest number of threads that a process of the stage starts by default.  0: the
  * stage has other threads, or none. */
@@ -30,21 +142,36 @@ static int64_t most_threads(const struct pipeline_stage *s)
     return sink ? PROGRAM_THREADS_OF_SINK : 0;
 }
 
+/* Returns the number of threads for each process of a stage.  0: as many as the program starts
+ * itself, one for each core on which it may run. */
+static int64_t threads_of(const struct pipeline_stage *s, const struct cores *cores)
+{
+    const bool follows =
+        pipeline_is_program(s, "bragg-background") || pipeline_is_program(s, "bragg-noise");
+    const int64_t most = follows ? INT64_MAX : most_threads(s), each = cores->count / s->count;
+    const bool divides = !follows && s->count > 1,
+               limited = cores->limit && !getenv("OMP_NUM_THREADS");
+    if (!most || !(divides || limited) || s->cpus || pipeline_has(s, "threads"))
+        return 0;
+    return each < 1 ? 1 : each < most ? each : most;
+}
+
 enum status one_host_choose(struct pipeline *p, struct error *e)
 {
-    const int64_t cores = count_cores();
+    const struct cores cores = find_cores();
     enum status s = STATUS_OK;
     for (size_t i = 0; i < p->nstages && !s; i++) {
-        struct pipeline_stage *stage = &p->stages[i];
         char text[24];
-        const int64_t most = most_threads(stage), each = cores / stage->count;
-        if (!most || stage->count < 2 || stage->cpus || pipeline_has(stage, "threads"))
+        const int64_t threads = threads_of(&p->stages[i], &cores);
+        if (!threads)
             continue;
-        (void)snprintf(text, sizeof text, "%" PRId64, each < 1 ? 1 : each < most ? each : most);
-        s = pipeline_set(stage, "threads", text, e);
+        (void)snprintf(text, sizeof text, "%" PRId64, threads);
+        s = pipeline_set(&p->stages[i], "threads", text, e);
     }
     return s;
 }
+
+/* --- reasons ------------------------------------------------------------------------ */
 
 /* Prints the engine of a stage and why bragg-run has not chosen another one. */
 static void print_engine(const struct pipeline_stage *s, int64_t gpus, FILE *out)
@@ -76,20 +203,65 @@ static void print_threads(const struct pipeline_stage *s, int64_t cores, FILE *o
         fprintf(out, "%" PRId64 ", as many as CPU cores\n", cpus);
 }
 
+/* Returns true if the stage is a bragg-intensity without --engine, which a GPU could compute. */
+static bool could_use_gpu(const struct pipeline_stage *s)
+{
+    return pipeline_is_program(s, "bragg-intensity") && !pipeline_has(s, "engine");
+}
+
+void one_host_print_gpu(const struct pipeline *p, FILE *out)
+{
+    const int64_t gpus = affinity_count_gpus();
+    for (size_t i = 0; i < p->nstages && gpus; i++)
+        if (could_use_gpu(&p->stages[i])) {
+            fprintf(out,
+                    "bragg-run: this run does not use the GPU of this host, because the last "
+                    "digits would differ; --set=%s.engine=cuda uses the GPU\n",
+                    p->stages[i].name);
+            return;
+        }
+}
+
+/* Cores from which several writers are faster behind a GPU, and how many of them are
+ * (braggpipe-speed(7)). */
+enum { CORES_OF_WRITERS = 16, WRITERS = 4 };
+
+/* Prints which option divides the images of a GPU among writers.  bragg-run does not choose several
+ * writers, because the data files of an NXmx series would be others. */
+static void print_writers(const struct pipeline *p, int64_t cores, FILE *out)
+{
+    bool cuda = false;
+    for (size_t i = 0; i < p->nstages; i++) {
+        const char *engine = pipeline_value(&p->stages[i], "engine");
+        cuda |= engine && strcmp(engine, "cuda") == 0;
+    }
+    for (size_t i = 0; i < p->nstages && cuda && cores >= CORES_OF_WRITERS; i++)
+        if (pipeline_is_program(&p->stages[i], "bragg-write") && p->stages[i].count == 1)
+            fprintf(out,
+                    "# %s: one writer can be slower than the GPU; --count=%s=%d divides the images "
+                    "among %d, and NXmx images among other data files\n",
+                    p->stages[i].name, p->stages[i].name, WRITERS, WRITERS);
+}
+
 void one_host_print(const struct pipeline *p, FILE *out)
 {
-    const int64_t cores = count_cores(), gpus = affinity_count_gpus();
-    fprintf(out, "# this host: CPU cores %" PRId64 ", GPUs %" PRId64 "\n", cores, gpus);
+    const struct cores cores = find_cores();
+    const int64_t gpus = affinity_count_gpus();
+    fprintf(out, "# this host: CPU cores %" PRId64, cores.count);
+    if (cores.limit)
+        fprintf(out, " of %" PRId64 ", because of %s", cores.visible, cores.limit);
+    fprintf(out, ", GPUs %" PRId64 "\n", gpus);
     for (size_t i = 0; i < p->nstages; i++) {
         const struct pipeline_stage *s = &p->stages[i];
         if (pipeline_is_program(s, "bragg-intensity"))
             print_engine(s, gpus, out);
         if (most_threads(s))
-            print_threads(s, cores, out);
+            print_threads(s, cores.count, out);
     }
+    print_writers(p, cores.count, out);
 }
 
-/* Restricts a process to its CPUs and GPUs. */
+/* --- the CPUs and GPUs of a process --------------------------------------------------- */
 
 enum { GPUS_MAX = 64, GPU_NAME_SIZE = 64 };
 

@@ -59,6 +59,7 @@ struct pipeline_stage {
 /* A pipeline: its stages in the order of the file. */
 struct pipeline {
     const char *path;  // borrowed; path of the file, for messages
+    int64_t pixels;    // number of pixels of an image, from the caller; 0: not known
     size_t nstages;
     struct pipeline_stage *stages;  // owned
 };
@@ -152,13 +153,27 @@ enum status pipeline_split(const struct pipeline *p, const char *option, const c
 
 /* --- a run on one host (one_host.c): no choice changes a pixel ----------------------------- */
 
+/* Returns the number of CPU cores that a run on this host may keep busy: those of the affinity of
+ * this process, at most as many as its control groups and an allocation of Slurm allow. */
+int64_t one_host_cores(void);
+
+/* Returns the number of CPU cores that the control groups of a process allow, rounded up; 0: no
+ * limit.  `groups`: file in the form of /proc/self/cgroup.  `root`: folder where control groups of
+ * version 1 or 2 are mounted. */
+int64_t cores_of_control_group(const char *groups, const char *root);
+
 /* Gives each process of a bragg-intensity, bragg-write or bragg-serve with several processes its
- * part of the CPU cores, unless the file or an option gives threads or cpus.  STATUS_INPUT: a stage
- * has no room for the option. */
+ * part of the CPU cores, unless the file or an option gives threads or cpus.  If the run may not
+ * keep all cores busy on which it may run, also limits the threads of single processes, unless
+ * OMP_NUM_THREADS is set.  STATUS_INPUT: a stage has no room for the option. */
 enum status one_host_choose(struct pipeline *p, struct error *e);
 
-/* Prints the cores and GPUs of this host, the engine of each bragg-intensity and the threads of it
- * and of sinks, with the reason for them, as comments of a shell script. */
+/* Prints the cores and GPUs of this host, the engine of each bragg-intensity, and the threads of it
+ * and of sinks, with the reasons, as comments of a shell script. */
 void one_host_print(const struct pipeline *p, FILE *out);
+
+/* If this host has a GPU and a bragg-intensity has no --engine, prints which option uses the GPU.
+ */
+void one_host_print_gpu(const struct pipeline *p, FILE *out);
 
 #endif
