@@ -93,7 +93,7 @@ static bool report_pixels(const struct experiment *x, const char *name, const st
 
 /* --- files: the frame is written in the format of a file, and both are compared ----- */
 
-enum { CBF_KIND_BYTES = 1024 };  // bytes at the start of a CBF file that show its kind of header
+enum { CBF_KIND_BYTES = 8192 };  // bytes at the start of a CBF file that show its kind of header
 
 static enum format format_of(const char *path)
 {

@@ -60,6 +60,8 @@ for suffix in img cbf; do
 	check "a tilted detector in $suffix: pixels" bragg-compare --max-error=0 arm.img again.img
 done
 
+is 'a tilted detector is computed again' "$(bragg-replay --recompute arm.cbf; bragg-replay --recompute arm.img)" "$(printf 'arm.cbf: the same bytes\narm.img: the same bytes')"
+
 # --- a sensor
 bragg-geometry --quiet --detpixels=61x40 --pixel=1.6 --distance=120 --thickness=450 --ncells=15 | bragg-orient --quiet 2>none | bragg-intensity --threads=1 |
 	bragg-noise --quiet --adc-offset=0 | bragg-write --quiet thick.cbf thick.nxs
