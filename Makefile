@@ -68,7 +68,7 @@ UNITS    := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%.t,$(wildcard tests/u
 # with it make check-full.  `make check` keeps to 5 minutes without them.
 SLOW_UNITS := $(patsubst %,$(BUILD)/tests/unit/%.t,cuda_after cuda_go_on footprint_points derive derive_cpu reflections smear)
 SLOW_CLI   := $(patsubst %,tests/cli/%.t,anomalous b-factor coffset cpu crystals cuda dectris1 detector diffuse disk eiger gather harmonic in-memory laue \
-	machines models misalign nxmx-damage nxmx-fields order panels recover refine-statistics reflections run-blame run-table score score-merged serve-hdf5 shared \
+	machines models misalign nxmx-damage nxmx-fields order panels recover refine-statistics reflections run-blame run-table score score-merged serve-hdf5 shared signal \
 	simulate steps strangers streams training transmission vary vary-frames visible)
 LIBRARIES := $(SHARED_LIBRARY) $(patsubst %,$(BUILD)/lib/libbragg-%.a,$(LAYERS))
 

@@ -71,7 +71,7 @@ fi
 
 cook LAUE-PATTERNS
 is 'rays have one, two and more orders' "$(awk '$1 >= 1 && $1 <= 3 { n++ } END { print n }' out) $(head -n 1 laue/laue.tsv | cut -f 18)" '3 orders'
-is '... and the pink beam has a file of reflections' "$(ls pink.refl pink.nxs | wc -l)" 2
+is '... and the other beams have files of reflections' "$(ls pink.refl pink.nxs energy.tsv energy.nxs | wc -l)" 4
 cd ..
 cook FRAMES-THAT-VARY
 is 'frames have one to three lattices' "$(awk 'NR > 1 { print $2 }' varied.tsv | sort -u | tr '\n' ' ')" '1 2 3 '
