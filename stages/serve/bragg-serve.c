@@ -146,11 +146,15 @@ static enum status open_gateway(const struct serve *v, struct gateway_settings *
     }
     if (s == STATUS_OK)
         s = gateway_open(gateway, settings, endpoint, ENDPOINT_SIZE, e);
-    if (s == STATUS_OK && !settings->secret && endpoint_is_network(endpoint))
+    if (s == STATUS_OK && !settings->secret && !settings->nconnects &&
+        endpoint_is_network(endpoint))
         log_line(LOG_WARNING,
                  "%s has no encryption keys. Any program that can connect can take frames. Use "
                  "--client-keys to exclude others",
                  endpoint);
+    for (size_t i = 0; i < settings->nconnects && s == STATUS_OK; i++)
+        if (endpoint_is_network(settings->connects[i]))
+            log_line(LOG_WARNING, "frames to %s are not encrypted", settings->connects[i]);
     if (s)
         zap_close(zap);
     explicit_bzero(&keys, sizeof keys);
