@@ -47,11 +47,12 @@ int gpu_closed_launch(const struct gpu_closed *frame, const struct gpu_closed_ba
  * the same meaning. */
 struct gpu_smear_band {
     int64_t begin[2], end[2], first[2], size[2], offset;
-    int64_t cells[2];       // first cell, along fast and slow, counted from the corner of the plane
+    int64_t origin[2];      // first pixel of the first cell, along fast and slow
     int64_t columns, rows;  // of cells
     int64_t cell;           // number of the first cell among those of all bands
-    int32_t oversample, node;  // of struct smear
-    int32_t panel;             // index in the panels of a frame
+    double part[2];         // of struct smear, as are the next two
+    int32_t oversample, node;
+    int32_t panel;  // index in the panels of a frame
 };
 
 /* Bands that are computed together. */
@@ -159,7 +160,7 @@ SIZE_IS(gpu_closed_place, 12);
 SIZE_IS(gpu_closed, 320);
 SIZE_IS(gpu_closed_batch, 24);
 SIZE_IS(smear_tap, 40);
-SIZE_IS(gpu_smear_band, 128);
+SIZE_IS(gpu_smear_band, 144);
 SIZE_IS(gpu_smear, 56);
 #undef SIZE_IS
 

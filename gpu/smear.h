@@ -48,11 +48,13 @@ HD void gpu_smear_sum_thread(const struct gpu_smear *s, const struct gpu_smear_b
 HD float gpu_smear_photons(const struct gpu_smear *s, const struct gpu_smear_band *b, int64_t fast,
                            int64_t slow)
 {
-    const int64_t n = b->oversample, column = fast / b->node, row = slow / b->node;
-    const int64_t cell = b->cell + (row - b->cells[1]) * b->columns + column - b->cells[0];
+    const int64_t n = b->oversample;
+    const int64_t right = fast - b->origin[0], below = slow - b->origin[1];
+    const int64_t column = right / b->node, row = below / b->node;
+    const int64_t cell = b->cell + row * b->columns + column;
     const double step = 1.0 / (double)b->node;
-    const double down = ((double)(slow - row * b->node) + 0.5) * step;
-    const float right = (float)(int)(fast - column * b->node);
+    const double down = ((double)(below - row * b->node) + b->part[1]) * step;
+    const float from_first = (float)(int)(right - column * b->node);
     const float *sums =
         s->sums + b->offset + (slow * n - b->first[1]) * b->size[0] + fast * n - b->first[0];
     float photons = 0.0f;
@@ -60,8 +62,8 @@ HD float gpu_smear_photons(const struct gpu_smear *s, const struct gpu_smear_ban
         const struct smear_tap *tap = &s->taps[i];
         const float sum = sums[tap->slow * b->size[0] + tap->fast];
         float weight, slope;
-        smear_tap_weight(tap->weight, down, step, &weight, &slope);
-        photons += (weight + slope * right) * sum;
+        smear_tap_weight(tap->weight, down, b->part[0] * step, step, &weight, &slope);
+        photons += (weight + slope * from_first) * sum;
     }
     return photons;
 }

@@ -55,7 +55,8 @@ static void describe_band(const struct experiment *x, const struct smear_band *f
         to->end[axis] = from->end[axis];
         to->first[axis] = from->first[axis];
         to->size[axis] = from->size[axis];
-        to->cells[axis] = cells.first[axis];
+        to->origin[axis] = cells.origin[axis];
+        to->part[axis] = from->view.part[axis];
     }
 }
 

@@ -70,7 +70,7 @@ void program_set_threads(int threads);
 /* The version of all programs, and the version of the physics.  PHYSICS_VERSION is increased
  * when the same recipe may give other bytes than before.  It is part of the lineage. */
 #define BRAGG_VERSION "0.1.0"
-#define PHYSICS_VERSION 7
+#define PHYSICS_VERSION 8
 
 /* A program of braggpipe.  There is one table of programs for `braggpipe list`, for hints about
  * unknown options, and for the programs that bragg-replay --recompute may start. */

@@ -110,12 +110,13 @@ struct smear_tap {
 };
 
 /* Sets the weight of a tap for the first pixel of a row of a cell, and how much it grows from pixel
- * to pixel.  `down` is the place of the middle of the row between the nodes, 0 to 1.  `step` is 1
- * divided by the number of pixels between nodes. */
-HD void smear_tap_weight(const double w[4], double down, double step, float *weight, float *slope)
+ * to pixel.  `down` and `across` are the place of the middle of that pixel between the nodes, 0 to
+ * 1.  `step` is 1 divided by the number of pixels between nodes. */
+HD void smear_tap_weight(const double w[4], double down, double across, double step, float *weight,
+                         float *slope)
 {
     const double left = w[0] + down * (w[2] - w[0]), right = w[1] + down * (w[3] - w[1]);
-    *weight = (float)(left + 0.5 * step * (right - left));
+    *weight = (float)(left + across * (right - left));
     *slope = (float)(step * (right - left));
 }
 

@@ -97,7 +97,7 @@ class Geometry(TypedDict, total=False):
     probe: Literal["xray", "electron", "neutron"] | None
     roi: Numbers
     rotate: Numbers
-    sensor: Literal["layers", "smear", "auto"] | None
+    sensor: Literal["auto", "layers", "smear"] | None
     shape: Literal["square", "round", "gauss", "tophat", "star"] | None
     signal: Literal["count", "energy"] | None
     sites: Path
@@ -472,7 +472,7 @@ class SetOptions(TypedDict, total=False):
     scan: Path
     second: Number
     seed: Number
-    sensor: Literal["layers", "smear", "auto"] | None
+    sensor: Literal["auto", "layers", "smear"] | None
     separation: Number
     shadow: Path
     shape: Literal["square", "round", "gauss", "tophat", "star"] | None
@@ -659,7 +659,7 @@ class RecipesOptions(TypedDict, total=False):
     scan: Path
     second: Number
     seed: Number
-    sensor: Literal["layers", "smear", "auto"] | None
+    sensor: Literal["auto", "layers", "smear"] | None
     separation: Number
     shape: Literal["square", "round", "gauss", "tophat", "star"] | None
     share_beam: Number

@@ -20,6 +20,7 @@
 #include "io/output/output_file.h"
 #include "io/structure_factors/hkl.h"
 #include "physics/detector/detector.h"
+#include "physics/detector/smear.h"
 #include "physics/setup.h"
 #include "stage/stage.h"
 
@@ -361,16 +362,25 @@ static enum status check_masks(const struct geometry_options *o, const struct ex
     return STATUS_OK;
 }
 
-/* Prints how a thick sensor is computed. */
-static void tell_sensor(const struct experiment *x)
+/* Prints how a thick sensor is computed, and why it is not smeared. */
+static void tell_sensor(const struct geometry_options *o, const struct experiment *x)
 {
     const struct panel *p = x->panels;
     for (size_t i = 1; i < x->npanels; i++)
         p = x->panels[i].layers > p->layers ? &x->panels[i] : p;
     if (x->sampling.smears && p->layers > 1)
         log_line(LOG_INFO, "sensor smeared (%d layers where a frame cannot be)", p->layers);
-    else if (x->sampling.smears || p->layers > 1)
-        log_line(LOG_INFO, "sensor %s", x->sampling.smears ? "smeared" : "in layers");
+    else if (x->sampling.smears)
+        log_line(LOG_INFO, "sensor smeared");
+    else if (p->layers > 1 && o->sensor > 0)
+        log_line(LOG_INFO, "sensor in %d layers", p->layers);
+    else if (p->layers > 1) {
+        const char *why = smear_obstacle(&o->request.detector, 1.0, x);
+        /* Only smear_choose has the number of subpixels that spots need.  They are too few if
+         * nothing else prevents the smear. */
+        log_line(LOG_INFO, "sensor in %d layers, because %s", p->layers,
+                 why ? why : "spots have less than three subpixels");
+    }
 }
 
 /* Prints the name and the cell of a crystal, and the space group of the built-in lysozyme. The
@@ -401,7 +411,7 @@ enum { CRYSTALS_TOLD = 4 };  // maximum number of crystals that are printed one 
 
 /* Prints the experiment: a line about the detector, one for each of the first crystals, and details
  * with --verbose. */
-static void summarize(const struct experiment *x)
+static void summarize(const struct geometry_options *o, const struct experiment *x)
 {
     const struct panel *p = &x->panels[0];
     double edge_A, corner_A;
@@ -427,7 +437,7 @@ static void summarize(const struct experiment *x)
                  c->cells[1], c->cells[2], c->table.count[0], c->table.count[1], c->table.count[2]);
     }
     log_line(LOG_INFO, "oversample %d", x->sampling.oversample);
-    tell_sensor(x);
+    tell_sensor(o, x);
 }
 
 /* Checks the masks of the panels, and cuts the panels. */
@@ -564,7 +574,7 @@ static enum status geometry_begin(void *state, struct experiment *x, struct erro
     (void)e;
     *x = g->experiment;
     memset(&g->experiment, 0, sizeof g->experiment);
-    summarize(x);
+    summarize(&g->options, x);
     return STATUS_OK;
 }
 

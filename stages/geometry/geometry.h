@@ -24,7 +24,7 @@ struct geometry_options {
     bool overwrite;
     int shape;                        // index of --shape: an enum crystal_shape, or star
     int panels;                       // index of --panels: 0 is image, 1 is modules
-    int sensor;                       // index of --sensor: 0 is layers, 1 is smear, 2 is auto
+    int sensor;                       // index of --sensor: 0 is auto, 1 is layers, 2 is smear
     int64_t cut[2];                   // number of panels along fast and slow
     struct steps_request divergence;  // --divergence: horizontal and vertical
     struct opt_texts crystals;        // values of --crystal

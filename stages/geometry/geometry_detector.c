@@ -522,8 +522,8 @@ enum status geometry_panels(const struct geometry_options *o, struct request *r,
         s = set_silicon(o, r, e);
     s = s ? s : set_signal(o, p->counts, &r->beam, e);
     r->detector.places = p->places;
-    r->detector.smears = o->sensor == 1;
-    r->detector.may_smear = o->sensor == 2;
+    r->detector.may_smear = o->sensor == 0;
+    r->detector.smears = o->sensor == 2;
     for (int i = 0; i < 2 && geometry_given(o, "cut"); i++)
         p->layout.count[i] = o->cut[i];
     return s;

@@ -142,10 +142,10 @@ const struct opt geometry_table[] = {
              DETECTOR(absorption_1_m), 1e9, .si = SI_PER_UM, .needs = "thickness", .usual = ""),
     INT("layers", "N", "Number of layers of the sensor (as slanted rays need, up to 16)",
         DETECTOR(thickness.count), 1, 10000, .needs = "thickness|detector|expt"),
-    ROW(CHOICE, "sensor", "layers|smear|auto",
+    ROW(CHOICE, "sensor", "auto|layers|smear",
         "Way to compute a thick sensor; smear computes one layer and smears its image along the "
         "rays; auto smears where several layers are needed and the detector is flat",
-        sensor, LATER, .choices = "layers|smear|auto", .always = true),
+        sensor, LATER, .choices = "auto|layers|smear", .always = true),
     ROW(CHOICE, "signal", "count|energy",
         "Signal of a photon: one photon, or its energy relative to that of the beam; of use for "
         "beams of several energies",

@@ -44,13 +44,17 @@ for kept in 'count: 2' 'hosts: first' 'cpus: 1' 'restart: 3'; do
 done
 for case in --detpixels=1999=6 --detpixels=4000,1000=4 --detpixels=3999,1000=6 --detector=eiger-4m=4 --detector=eiger-1m=6 --detector=jungfrau-4m=4 \
 	--detector=agipd-1m=6 --detector=jungfrau-16m=4 --pixel=0.1=6 --detsize=400=6; do
-	pipeline "'${case%=*}'"
+	pipeline "--sensor=layers, '${case%=*}'"
 	is "${case%=*}: processes" "$(processes)" "${case##*=}"
 done
 # apart OPTION...: why background and noise are processes of their own
 apart() {
 	bragg-run --dry-run "$@" p.yaml | sed -n 's/^# light: background and noise are other processes, because //p'
 }
+for case in --detector=eiger-4m=6 '--detpixels=2000, --thickness=450=6' '--detector=eiger-4m, --layers=1=4'; do
+	pipeline "${case%=*}"
+	is "${case%=*}: processes, with the usual way to compute a sensor" "$(processes)" "${case##*=}"
+done
 pipeline --detpixels=64
 is 'the reason: small images' "$(apart)" 'small images stay in the cache of the CPU anyway'
 is 'the reason: a size that is not known' "$(apart --set=geometry.roi=0,9,0,9)" 'the size of images is not known before the run'

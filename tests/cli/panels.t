@@ -80,12 +80,13 @@ sensor() {
 	head -c 4096 sensor_0.cbf | sed -n 's/\(\.[0-9][0-9]\)[0-9]* \([0-9]*\)\r$/\1 \2/; s/^# \(Silicon.* m\|BRAGG_SENSOR.*[0-9]\)\r*$/\1/p' | paste -sd';'
 }
 thick='Silicon sensor, thickness 0.000320000 m'
-is 'a Pilatus has its sensor, in as many layers as it needs' "$(sensor --distance=300)" "$thick;BRAGG_SENSOR Si 0.32 4.20 2"
-is 'nearer in more of them' "$(sensor --distance=150)" "$thick;BRAGG_SENSOR Si 0.32 4.20 4"
-is 'the number of sensor layers has a limit' "$(sensor --distance=10)" "$thick;BRAGG_SENSOR Si 0.32 4.20 16"
+is 'a Pilatus has its sensor, smeared' "$(sensor --distance=300)" "$thick;BRAGG_SENSOR Si 0.32 4.20 0"
+is 'in as many layers as it needs' "$(sensor --distance=300 --sensor=layers)" "$thick;BRAGG_SENSOR Si 0.32 4.20 2"
+is 'nearer in more of them' "$(sensor --distance=150 --sensor=layers)" "$thick;BRAGG_SENSOR Si 0.32 4.20 4"
+is 'the number of sensor layers has a limit' "$(sensor --distance=10 --sensor=layers)" "$thick;BRAGG_SENSOR Si 0.32 4.20 16"
 is 'sensor of silicon at the wavelength, in one layer with --layers=1' \
 	"$(sensor --distance=300 --layers=1 --energy=8000)" "$thick;BRAGG_SENSOR Si 0.32 15.07 1"
-is 'the sensor can have another thickness' "$(sensor --distance=300 --thickness=1000)" \
+is 'the sensor can have another thickness' "$(sensor --distance=300 --thickness=1000 --sensor=layers)" \
 	'Silicon sensor, thickness 0.001000000 m;BRAGG_SENSOR Si 1 4.20 6'
 
 # more photons than a pixel can count: the detector's own limit above the offset

@@ -130,7 +130,7 @@ thick() { # LAYERS [OPTION...]: spots at 50 degrees on 1 mm of silicon
 	sed -n 's/.*bragg-geometry --layers=\([0-9]*\) or more/\1/p' layers.err
 }
 thick 60 --layers=60 >/dev/null
-is 'the chosen layers of the sensor need no warning' "$(thick own)" ''
+is 'the chosen layers of the sensor need no warning' "$(thick own --sensor=layers)" ''
 is 'a warning of five layers says that 15 are needed' "$(thick 5 --layers=5)" 15
 is 'the recommended number of layers needs no warning' "$(thick 15 --layers=15)" ''
 check 'the recommended layers give an image within 5 % of the brightest pixel' /usr/bin/python3 -c "

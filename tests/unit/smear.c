@@ -6,6 +6,7 @@
 
 #include <math.h>
 
+#include "base/vec.h"
 #include "engine/derivatives/derive.h"
 #include "engine/engine.h"
 #include "engine_case.h"
@@ -80,6 +81,70 @@ static void a_kernel_has_the_photons_and_the_place_of_the_ray(void **state)
         assert_near(sum, photons, 2e-5);
         for (int axis = 0; axis < 2; axis++)
             assert_near(mean[axis] / sum, -deep / photons * ray[axis] / edge_m, 2e-3);
+    }
+}
+
+/* Another description of a panel: `by` pixels of the plane are before its first pixel, and the last
+ * digits of its numbers differ. */
+static struct panel described(const struct panel *p, const int64_t by[2], double noise)
+{
+    struct panel to = *p;
+    to.grid_fast = by[0];
+    to.grid_slow = by[1];
+    for (int i = 0; i < 3; i++) {
+        to.origin_m[i] += noise * 0.1 * (i + 1);
+        to.fast[i] += noise * (2 - i);
+        to.slow[i] -= noise * (i + 1);
+        to.normal[i] += noise * (i - 1);
+        to.grid_m[i] =
+            to.origin_m[i] - to.pixel_m * ((double)by[0] * to.fast[i] + (double)by[1] * to.slow[i]);
+    }
+    return to;
+}
+
+static void a_kernel_does_not_depend_on_the_description(void **state)
+{
+    (void)state;
+    const struct experiment x = {.sampling = {.oversample = OVERSAMPLE, .smears = true}};
+    const int64_t places[][2] = {{0, 0}, {37, 11}, {1030, 514}};
+    for (int k = 0; k < 60; k++) {
+        struct panel p = sensor();
+        /* also feet in the middle and between pixels, and other turns of the panel */
+        p.origin_m[0] = -3e-3 - 1e-4 * (k % 2 ? 0.5 : 0.123) * k;
+        vec_copy(p.grid_m, p.origin_m);
+        const double turn = 0.01 * (k / 2);
+        for (int i = 0; i < 4; i++) {
+            double *v = i == 0 ? p.fast : i == 1 ? p.slow : i == 2 ? p.normal : p.origin_m;
+            const double a = v[0], b = v[1];
+            v[0] = cos(turn) * a - sin(turn) * b;
+            v[1] = sin(turn) * a + cos(turn) * b;
+        }
+        vec_copy(p.grid_m, p.origin_m);
+        struct smear s;
+        assert_int_equal(smear_open(&s, &x, &p, NULL), STATUS_OK);
+        for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+            const struct panel q = described(&p, places[i], k % 3 ? 1e-15 : 0.0);
+            struct smear other;
+            assert_int_equal(smear_open(&other, &x, &q, NULL), STATUS_OK);
+            for (int axis = 0; axis < 2; axis++) {
+                assert_true(other.part[axis] == s.part[axis]);
+                assert_true(other.part[axis] >= 0.0 && other.part[axis] < 1.0);
+                assert_int_equal(other.base[axis], s.base[axis] + places[i][axis]);
+            }
+            static double weights[2][100 * 100];
+            struct smear_kernel a = {.weight = weights[0]}, b = {.weight = weights[1]};
+            for (int64_t node = -5; node < 40; node += 4) {
+                const double at[2] = {smear_node_place(&s, 0, node), smear_node_place(&s, 1, 9)};
+                const double there[2] = {smear_node_place(&other, 0, node),
+                                         smear_node_place(&other, 1, 9)};
+                smear_kernel(&s, at, &a);
+                smear_kernel(&other, there, &b);
+                assert_memory_equal(a.first, b.first, sizeof a.first);
+                assert_memory_equal(a.count, b.count, sizeof a.count);
+                assert_memory_equal(a.weight, b.weight,
+                                    (size_t)(a.count[0] * a.count[1]) * sizeof *a.weight);
+            }
+        }
     }
 }
 
@@ -247,6 +312,34 @@ static void a_part_of_a_panel_has_the_pixels_of_the_whole(void **state)
     mem_free(whole);
     recipe_free(&r);
     experiment_free(&x);
+}
+
+/* Nodes are counted from the foot of the normal, not from the corner of a panel. */
+static void an_image_does_not_depend_on_the_corner_of_the_plane(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        struct experiment x;
+        struct recipe r;
+        build(&scenes[i], true, &x, &r);
+        float *one = run_engine(&engine_cpu, &x, &r, NULL, 2);
+        struct panel *p = &x.panels[0];
+        if (p->grid_fast == 0 && p->grid_slow == 0)
+            vec_copy(p->grid_m, p->origin_m);
+        *p = described(p, (int64_t[2]){p->grid_fast + 37, p->grid_slow + 11}, 0.0);
+        float *other = run_engine(&engine_cpu, &x, &r, NULL, 2);
+        double most = 0.0, worst = 0.0;
+        for (int k = 0; k < SIDE * SIDE; k++) {
+            most = fmax(most, (double)one[k]);
+            worst = fmax(worst, fabs((double)other[k] - (double)one[k]));
+        }
+        print_message("# %-36s worst %.1e of %.1e\n", scenes[i].name, worst, most);
+        assert_true(most > 0.0 && worst <= 1e-6 * most);
+        mem_free(one);
+        mem_free(other);
+        recipe_free(&r);
+        experiment_free(&x);
+    }
 }
 
 /* ---- tables of reflections ------------------------------------------------------------------ */
@@ -691,9 +784,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_kernel_has_the_photons_and_the_place_of_the_ray),
+        cmocka_unit_test(a_kernel_does_not_depend_on_the_description),
         cmocka_unit_test(the_smear_is_as_right_as_64_layers),
         cmocka_unit_test(the_reference_engine_smears_alike),
         cmocka_unit_test(a_part_of_a_panel_has_the_pixels_of_the_whole),
+        cmocka_unit_test(an_image_does_not_depend_on_the_corner_of_the_plane),
         cmocka_unit_test(reflections_are_as_right_as_64_layers),
         cmocka_unit_test(all_engines_have_the_same_reflections),
         cmocka_unit_test(derivatives_are_as_right_as_64_layers),

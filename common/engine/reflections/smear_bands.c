@@ -103,11 +103,12 @@ static enum status add_panel(const struct listing *l, const struct panel *p, str
                         larger(0, p->roi.slow_min) + p->grid_slow};
     const int64_t end[2] = {smaller(p->fast_pixels - 1, p->roi.fast_max) + p->grid_fast + 1,
                             smaller(p->slow_pixels - 1, p->roi.slow_max) + p->grid_slow + 1};
-    const int64_t n = view.oversample, node = view.node;
+    const int64_t n = view.oversample;
     const int64_t columns = (end[0] - begin[0]) * n * n;
     while (!status && begin[0] < end[0] && begin[1] < end[1]) {
-        const int64_t rows = larger(1, l->bands->at_once / columns / node) * node;
-        const int64_t next[2] = {end[0], smaller(end[1], begin[1] / node * node + rows)};
+        const int64_t rows = larger(1, l->bands->at_once / columns / view.node);
+        const int64_t node = smear_pixel_node(&view, 1, begin[1]) + rows;
+        const int64_t next[2] = {end[0], smaller(end[1], smear_node_pixel(&view, 1, node))};
         status = add_band(l, &view, begin, next, e);
         begin[1] = next[1];
     }
@@ -248,16 +249,15 @@ struct row {
 static double *make_kernels(const struct smear *v, const int64_t node[2], int64_t nodes,
                             struct smear_kernel *kernel)
 {
-    const int64_t step = (int64_t)v->node * v->oversample;
     const int64_t end[2] = {node[0] + nodes - 1, node[1] + 1};
     size_t room = 1;
     for (int axis = 0; axis < 2; axis++)
-        room *=
-            (size_t)smear_room(v, axis, (double)(node[axis] * step), (double)(end[axis] * step));
+        room *= (size_t)smear_room(v, axis, smear_node_place(v, axis, node[axis]),
+                                   smear_node_place(v, axis, end[axis]));
     double *weights = mem_array(2 * (size_t)nodes * room, sizeof *weights);
     for (int64_t i = 0; i < 2 * nodes; i++) {
-        const double at[2] = {(double)((node[0] + i % nodes) * step),
-                              (double)((node[1] + i / nodes) * step)};
+        const double at[2] = {smear_node_place(v, 0, node[0] + i % nodes),
+                              smear_node_place(v, 1, node[1] + i / nodes)};
         kernel[i].weight = weights + (size_t)i * room;
         smear_kernel(v, at, &kernel[i]);
     }
@@ -289,8 +289,9 @@ static void list_row(const struct smear_cells *c, const struct smear_band *b, in
 void smear_cells_place(struct smear_cells *c, const struct smear_band *b)
 {
     for (int axis = 0; axis < 2; axis++) {
-        c->first[axis] = b->begin[axis] / b->view.node;
-        c->count[axis] = (b->end[axis] - 1) / b->view.node - c->first[axis] + 1;
+        c->first[axis] = smear_pixel_node(&b->view, axis, b->begin[axis]);
+        c->count[axis] = smear_pixel_node(&b->view, axis, b->end[axis] - 1) - c->first[axis] + 1;
+        c->origin[axis] = smear_node_pixel(&b->view, axis, c->first[axis]);
     }
 }
 

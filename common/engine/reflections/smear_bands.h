@@ -4,8 +4,9 @@
  *
  * Rows of pixels are computed in bands.  The thin image of a band has a margin, because photons
  * that meet the front of the sensor outside the panel can stop inside of it.  Kernels are computed
- * at nodes, a few pixels apart.  The pixels between four nodes are a cell.  Between nodes, weights
- * are interpolated linearly along fast and slow.
+ * at nodes, a few pixels apart, which are counted from the foot of the normal
+ * (physics/detector/smear.h).  The pixels whose middles are between four nodes are a cell.  Between
+ * nodes, weights are interpolated linearly along fast and slow.
  *
  * Pixels and subpixels are counted from the corner of the plane of their panel.
  */
@@ -67,14 +68,16 @@ enum status smear_bands_refuse(const struct smear_bands *b, const struct experim
 enum status smear_frame_smears(const struct experiment *x, const struct recipe *r, bool *smears,
                                struct error *e);
 
-/* The taps of the cells of a band. */
+/* The cells of a band along fast and slow, and their taps.  A cell has the number of the node
+ * before it. */
 struct smear_cells {
-    int64_t first[2], count[2];  // cells along fast and slow, counted from the corner of the plane
+    int64_t first[2], count[2];
+    int64_t origin[2];       // first pixel of the first cell, which can be outside the panel
     size_t *begin;           // owned: index in taps[] of the first tap of each cell, and the end
     struct smear_tap *taps;  // owned: those of a cell along slow and then along fast
 };
 
-/* Sets the members `first` and `count`. */
+/* Sets the members `first`, `count` and `origin`. */
 void smear_cells_place(struct smear_cells *c, const struct smear_band *b);
 
 /* Lists the taps of all cells of a band.  smear_cells_close frees the arrays. */

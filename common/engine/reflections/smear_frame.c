@@ -79,12 +79,11 @@ struct tile {
 static void make_kernels(struct tile *t)
 {
     const struct smear *v = &t->band->view;
-    const int64_t step = (int64_t)v->node * v->oversample;
     for (int64_t i = 0; i < 2 * t->nodes; i++) {
         struct smear_kernel *k = &t->kernel[i];
-        const int64_t place[2] = {t->node[0] + i % t->nodes, t->node[1] + i / t->nodes};
         k->weight = t->weight + (size_t)i * t->weights;
-        const double at[2] = {(double)(place[0] * step), (double)(place[1] * step)};
+        const double at[2] = {smear_node_place(v, 0, t->node[0] + i % t->nodes),
+                              smear_node_place(v, 1, t->node[1] + i / t->nodes)};
         if (t->change)
             smear_kernel_change(v, t->change, at, k);
         else
@@ -160,17 +159,19 @@ static size_t list_taps(const struct tile *t, int64_t column, struct smear_tap *
 static void smear_cell(const struct tile *t, int64_t column, struct smear_tap *taps, float *pixels)
 {
     const struct panel *p = t->band->panel;
-    const int64_t n = t->band->view.oversample, node = t->band->view.node;
-    const int64_t from = (t->node[0] + column) * node, top = t->node[1] * node;
+    const struct smear *v = &t->band->view;
+    const int64_t n = v->oversample, node = v->node;
+    const int64_t from = smear_node_pixel(v, 0, t->node[0] + column);
+    const int64_t top = smear_node_pixel(v, 1, t->node[1]);
     const int64_t begin = larger(from, t->begin[0]), end = smaller(from + node, t->end[0]);
     const size_t count = list_taps(t, column, taps);
     const double step = 1.0 / (double)node;
     for (int64_t slow = t->begin[1]; slow < t->end[1]; slow++) {
         float photons[SMEAR_NODE] = {0};
-        const double down = ((double)(slow - top) + 0.5) * step;
+        const double down = ((double)(slow - top) + v->part[1]) * step;
         for (size_t i = 0; i < count; i++) {
             float weight, slope;
-            smear_tap_weight(taps[i].weight, down, step, &weight, &slope);
+            smear_tap_weight(taps[i].weight, down, v->part[0] * step, step, &weight, &slope);
             const int64_t fast = floor_div(taps[i].fast, n), phase = taps[i].fast - fast * n;
             const int64_t row = slow * n + taps[i].slow - t->sum_first[0];
             add_tap(t->sum + (row * n + phase) * t->columns + begin + fast - t->sum_first[1],
@@ -194,12 +195,14 @@ struct tiles {
 
 static struct tiles tiles_of(const struct smear_band *b)
 {
-    const int64_t node = b->view.node, nodes = TILE_COLUMNS / node;
-    struct tiles t = {.nodes = nodes};
-    t.first[0] = b->begin[0] / node / nodes * nodes;
-    t.first[1] = b->begin[1] / node;
-    t.count[0] = ((b->end[0] - 1) / node - t.first[0]) / nodes + 1;
-    t.count[1] = (b->end[1] - 1) / node - t.first[1] + 1;
+    struct tiles t = {.nodes = TILE_COLUMNS / b->view.node};
+    int64_t last[2];
+    for (int axis = 0; axis < 2; axis++) {
+        t.first[axis] = smear_pixel_node(&b->view, axis, b->begin[axis]);
+        last[axis] = smear_pixel_node(&b->view, axis, b->end[axis] - 1);
+    }
+    t.count[0] = (last[0] - t.first[0]) / t.nodes + 1;
+    t.count[1] = last[1] - t.first[1] + 1;
     return t;
 }
 
@@ -217,17 +220,19 @@ static void tile_close(struct tile *t)
 static void tile_open(struct tile *t, const struct tiles *all, int64_t number)
 {
     const struct smear_band *b = t->band;
-    const int64_t node = b->view.node, n = b->view.oversample;
+    const struct smear *v = &b->view;
+    const int64_t n = v->oversample;
     const int64_t place[2] = {number % all->count[0], number / all->count[0]};
     const int64_t nodes[2] = {all->nodes, 1};
     t->nodes = all->nodes + 1;
     t->weights = 1;
     for (int axis = 0; axis < 2; axis++) {
         t->node[axis] = all->first[axis] + place[axis] * nodes[axis];
-        t->begin[axis] = larger(b->begin[axis], t->node[axis] * node);
-        t->end[axis] = smaller(b->end[axis], (t->node[axis] + nodes[axis]) * node);
-        t->weights *= 2 + (size_t)smear_room(&b->view, axis, (double)(t->node[axis] * node * n),
-                                             (double)((t->node[axis] + nodes[axis]) * node * n));
+        const int64_t end = t->node[axis] + nodes[axis];
+        t->begin[axis] = larger(b->begin[axis], smear_node_pixel(v, axis, t->node[axis]));
+        t->end[axis] = smaller(b->end[axis], smear_node_pixel(v, axis, end));
+        t->weights *= 2 + (size_t)smear_room(v, axis, smear_node_place(v, axis, t->node[axis]),
+                                             smear_node_place(v, axis, end));
     }
     t->kernel = mem_array((size_t)(2 * t->nodes), sizeof *t->kernel);
     t->weight = mem_array((size_t)(2 * t->nodes) * t->weights, sizeof *t->weight);
@@ -246,7 +251,7 @@ static void smear_tile(struct tile t, const struct tiles *all, int64_t number, f
     struct smear_tap *taps = mem_array(most + 1, sizeof *taps);
     make_sums(&t);
     for (int64_t i = 0; i < all->nodes; i++)
-        if ((t.node[0] + i) * t.band->view.node < t.end[0])
+        if (smear_node_pixel(&t.band->view, 0, t.node[0] + i) < t.end[0])
             smear_cell(&t, i, taps, pixels);
     mem_free(taps);
     tile_close(&t);

@@ -193,10 +193,13 @@ static int64_t reach_of(const struct patch *p, int axis, bool end)
 static void smear_pixel(const struct patch *p, int64_t fast, int64_t slow, struct share *to)
 {
     const struct smear_cells *c = p->cells;
-    const int64_t n = p->band->view.oversample, node = p->band->view.node;
-    const int64_t column = fast / node, row = slow / node;
-    const size_t cell = (size_t)((row - c->first[1]) * c->count[0] + column - c->first[0]);
-    const double step = 1.0 / (double)node, down = ((double)(slow - row * node) + 0.5) * step;
+    const struct smear *v = &p->band->view;
+    const int64_t n = v->oversample, node = v->node;
+    const int64_t right = fast - c->origin[0], below = slow - c->origin[1];
+    const int64_t column = right / node, row = below / node;
+    const size_t cell = (size_t)(row * c->count[0] + column);
+    const double step = 1.0 / (double)node;
+    const double down = ((double)(below - row * node) + v->part[1]) * step;
     const int64_t from[2] = {fast * n - p->first[0], slow * n - p->first[1]};
     to->photons = to->turn = 0.0;
     for (size_t i = c->begin[cell]; i < c->begin[cell + 1]; i++) {
@@ -206,8 +209,8 @@ static void smear_pixel(const struct patch *p, int64_t fast, int64_t slow, struc
             continue;
         const int64_t item = at[1] * p->size[0] + at[0];
         float weight, slope;
-        smear_tap_weight(tap->weight, down, step, &weight, &slope);
-        const double w = (double)(weight + slope * (float)(fast - column * node));
+        smear_tap_weight(tap->weight, down, v->part[0] * step, step, &weight, &slope);
+        const double w = (double)(weight + slope * (float)(right - column * node));
         to->photons += w * p->sums[0][item];
         if (p->turns)
             to->turn += w * p->sums[1][item];

@@ -10,6 +10,9 @@
 /* Deeper than this many attenuation depths, 1e-11 of the photons are left. */
 static const double STOPPED = 25.0;
 
+/* Steps to which smear_open rounds: of the foot in pixels, of the distance in m, of cosines. */
+static const double FOOT_STEP = 0x1p-20, DISTANCE_STEP_m = 0x1p-32, COSINE_STEP = 0x1p-32;
+
 enum status smear_check(const struct detector_request *d, const struct experiment *x,
                         struct error *e)
 {
@@ -47,17 +50,34 @@ enum status smear_check_experiment(const struct experiment *x, struct error *e)
     return status;
 }
 
+const char *smear_obstacle(const struct detector_request *d, double wanted,
+                           const struct experiment *x)
+{
+    struct smear s;
+    if (x->physics != PHYSICS_PHYSICAL)
+        return "the mode is not physical";
+    if (d->thickness.count > 0 || d->thickness.step != 0.0)
+        return "their number is given";
+    if (!smear_has_layers(x))
+        return "one layer is enough";
+    if (x->sampling.oversample < wanted)
+        return "spots have less than three subpixels";
+    CRYSTAL_SHAPES_ARE(4);
+    for (size_t i = 0; i < x->ncrystals; i++)
+        if (x->crystals[i].shape == SHAPE_TOPHAT)
+            return "spots have sharp edges";
+    for (size_t i = 0; i < x->npanels; i++)
+        if (x->panels[i].curved)
+            return "the detector is curved";
+    for (size_t i = 0; i < x->npanels; i++)
+        if (smear_open(&s, x, &x->panels[i], NULL))
+            return "rays to a panel are too slanted";
+    return NULL;
+}
+
 void smear_choose(const struct detector_request *d, double wanted, struct experiment *x)
 {
-    bool smears = d->may_smear && x->physics == PHYSICS_PHYSICAL && d->thickness.count <= 0 &&
-                  d->thickness.step == 0.0 && smear_has_layers(x) &&
-                  x->sampling.oversample >= wanted;
-    struct smear s;
-    CRYSTAL_SHAPES_ARE(4);
-    for (size_t i = 0; i < x->ncrystals && smears; i++)
-        smears = x->crystals[i].shape != SHAPE_TOPHAT;
-    for (size_t i = 0; i < x->npanels && smears; i++)
-        smears = !x->panels[i].curved && !smear_open(&s, x, &x->panels[i], NULL);
+    const bool smears = d->may_smear && !smear_obstacle(d, wanted, x);
     x->sampling.smears = x->sampling.smears || smears;
 }
 
@@ -80,7 +100,7 @@ enum status smear_refuse(const struct experiment *x, const char *name, struct er
 
 /* Sets the distance and the foot of the normal: corner = distance normal - foot[0] fast - foot[1]
  * slow.  The axes need not be at right angles.  Returns false if the sample is not in front of the
- * panel. */
+ * panel, or if fast and slow are so alike that no foot can be computed. */
 static bool find_foot(struct smear *s)
 {
     const struct panel *p = s->panel;
@@ -90,11 +110,13 @@ static bool find_foot(struct smear *s)
     s->distance_m = vec_dot(corner, across) / vec_dot(p->normal, across);
     for (int i = 0; i < 3; i++)
         rest[i] = s->distance_m * p->normal[i] - corner[i];
-    const double cosine = vec_dot(p->fast, p->slow);
+    s->skew = vec_dot(p->fast, p->slow);
+    s->lean[0] = vec_dot(p->fast, p->normal);
+    s->lean[1] = vec_dot(p->slow, p->normal);
     const double fast = vec_dot(rest, p->fast), slow = vec_dot(rest, p->slow);
-    s->foot[0] = (fast - cosine * slow) / (1.0 - cosine * cosine) / edge_m;
-    s->foot[1] = (slow - cosine * fast) / (1.0 - cosine * cosine) / edge_m;
-    return s->distance_m > 0.0 && isfinite(s->foot[0]) && isfinite(s->foot[1]);
+    s->foot[0] = (fast - s->skew * slow) / (1.0 - s->skew * s->skew) / edge_m;
+    s->foot[1] = (slow - s->skew * fast) / (1.0 - s->skew * s->skew) / edge_m;
+    return s->distance_m > 0.0 && fabs(s->foot[0]) < 1e12 && fabs(s->foot[1]) < 1e12;
 }
 
 /* Returns the distance in subpixels along an axis that the ray to a place moves in the sensor. */
@@ -118,11 +140,32 @@ static int node_of(const struct smear *s)
     return node;
 }
 
-/* Returns false as find_foot. */
-static bool view(struct smear *s, const struct panel *p, int oversample)
+static double rounded(double value, double step)
+{
+    return step * floor(value / step + 0.5);
+}
+
+/* Rounds foot, distance and cosines, and sets the pixels of the nodes. */
+static void round_foot(struct smear *s)
+{
+    s->distance_m = rounded(s->distance_m, DISTANCE_STEP_m);
+    s->skew = rounded(s->skew, COSINE_STEP);
+    for (int axis = 0; axis < 2; axis++) {
+        s->lean[axis] = rounded(s->lean[axis], COSINE_STEP);
+        const double pixels = rounded(s->foot[axis] / s->oversample, FOOT_STEP);
+        s->foot[axis] = pixels * s->oversample;
+        s->base[axis] = (int64_t)ceil(pixels - 0.5);
+        s->part[axis] = (double)s->base[axis] + 0.5 - pixels;
+    }
+}
+
+/* Sets *s, with or without rounding.  Returns false as find_foot. */
+static bool view(struct smear *s, const struct panel *p, int oversample, bool rounds)
 {
     *s = (struct smear){.panel = p, .oversample = oversample};
     const bool in_front = find_foot(s);
+    if (in_front && rounds)
+        round_foot(s);
     if (p->thickness_m > 0.0)
         s->thickness_m = fmin(p->thickness_m, STOPPED / p->absorption_1_m);
     s->deepest = s->thickness_m / (s->distance_m + s->thickness_m);
@@ -132,7 +175,7 @@ static bool view(struct smear *s, const struct panel *p, int oversample)
 
 void smear_view(struct smear *s, const struct panel *p, int oversample)
 {
-    (void)view(s, p, oversample);
+    (void)view(s, p, oversample, false);
 }
 
 enum status smear_open(struct smear *s, const struct experiment *x, const struct panel *p,
@@ -141,7 +184,7 @@ enum status smear_open(struct smear *s, const struct experiment *x, const struct
     const int64_t grid[2] = {p->grid_fast, p->grid_slow};
     const int64_t pixels[2] = {p->fast_pixels, p->slow_pixels};
     double most = 0.0;
-    if (!view(s, p, x->sampling.oversample))
+    if (!view(s, p, x->sampling.oversample, true))
         return error_set(e, STATUS_INPUT,
                          "--sensor=smear: the sample is behind panel %d (got a distance of %g mm); "
                          "expected a distance above 0",
@@ -228,12 +271,11 @@ static void add_weight(struct smear_kernel *k, const double by[2], double weight
 /* Returns the cosine of the angle between the normal and the ray to a place at a depth. */
 static double cosine_of(const struct smear *s, const double from_foot_m[2], double depth_m)
 {
-    const struct panel *p = s->panel;
-    double ray[3];
-    for (int i = 0; i < 3; i++)
-        ray[i] = from_foot_m[0] * p->fast[i] + from_foot_m[1] * p->slow[i] +
-                 (s->distance_m + depth_m) * p->normal[i];
-    return vec_dot(ray, p->normal) / vec_length(ray);
+    const double fast = from_foot_m[0], slow = from_foot_m[1], away = s->distance_m + depth_m;
+    const double leaning = fast * s->lean[0] + slow * s->lean[1];
+    const double square =
+        fast * fast + slow * slow + away * away + 2.0 * (fast * slow * s->skew + leaning * away);
+    return (leaning + away) / sqrt(square);
 }
 
 /* Returns the solid angle of a pixel at a depth, relative to that at the front of its ray. */

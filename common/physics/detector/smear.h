@@ -3,7 +3,9 @@
  * and farther from the foot of the normal from the sample.  The image of a thick sensor is the
  * image of a thin one, and each photon of it is distributed along its ray.
  *
- * Places on a panel are in subpixels from the corner of its plane, along fast and slow.
+ * Places on a panel are in subpixels from the corner of its plane, along fast and slow.  Kernels
+ * are computed at nodes, which are counted from the foot of the normal.  So they do not depend on
+ * how a file describes the panels: as one image or as modules, and where the corner of a panel is.
  */
 #ifndef BRAGG_PHYSICS_SMEAR_H
 #define BRAGG_PHYSICS_SMEAR_H
@@ -28,8 +30,12 @@ struct smear {
     const struct panel *panel;
     int oversample;      // subpixels along the edge of a pixel
     int node;            // distance between nodes in pixels, a power of two
-    double foot[2];      // the point nearest to the sample along the normal
+    double foot[2];      // the point nearest to the sample along the normal: node 0, 0
+    int64_t base[2];     // the first pixel whose middle is not before the foot
+    double part[2];      // how far that middle is behind the foot, in pixels: 0 to 1
     double distance_m;   // from the sample to the front, along the normal
+    double skew;         // cosine of the angle between fast and slow
+    double lean[2];      // cosines of the angles between fast and slow and the normal
     double thickness_m;  // the part of the sensor that stops photons; 0: no sensor
     double deepest;      // thickness_m / (distance_m + thickness_m)
 };
@@ -48,11 +54,15 @@ struct smear_kernel {
 enum status smear_check(const struct detector_request *d, const struct experiment *x,
                         struct error *e);
 
-/* Sets sampling.smears of a complete experiment, whose panels have the layers of sensor_divide, if
- * the request leaves the choice.  The sensor is smeared if the request has no number of layers, a
- * panel needs more than one, panels are flat and face the sample, spots have no sharp edges and are
- * at least three subpixels wide (`wanted` subpixels along the edge of a pixel), and the image is
- * not faithful. */
+/* Returns why a complete experiment, whose panels have the layers of sensor_divide, is computed in
+ * layers if the request leaves the choice: the end of a sentence such as "the detector is curved".
+ * NULL: its sensor is smeared, because the request has no number of layers, a panel needs more than
+ * one, panels are flat and face the sample, spots have no sharp edges and are at least three
+ * subpixels wide (`wanted` subpixels along the edge of a pixel), and the image is not faithful. */
+const char *smear_obstacle(const struct detector_request *d, double wanted,
+                           const struct experiment *x);
+
+/* Sets sampling.smears, if the request leaves the choice and smear_obstacle returns NULL. */
 void smear_choose(const struct detector_request *d, double wanted, struct experiment *x);
 
 /* Checks a complete experiment; does nothing if its sensor is not smeared.  STATUS_INPUT: the spots
@@ -68,13 +78,35 @@ bool smear_has_layers(const struct experiment *x);
  * do") cannot compute. */
 enum status smear_refuse(const struct experiment *x, const char *name, struct error *e);
 
-/* Sets *s for a flat panel, which must outlive it.  STATUS_INPUT: the sample is not in front of the
- * panel, or a ray to the panel moves by more than SMEAR_WIDEST subpixels. */
+/* Sets *s for a flat panel, which must outlive it.  Foot, distance and cosines are rounded, far
+ * below what an image shows, so that the last digits of a description of a panel do not change a
+ * bit of a kernel.  STATUS_INPUT: the sample is not in front of the panel, or a ray to the panel
+ * moves by more than SMEAR_WIDEST subpixels. */
 enum status smear_open(struct smear *s, const struct experiment *x, const struct panel *p,
                        struct error *e);
 
-/* Sets *s like smear_open, for a panel that differs a little from one that smear_open accepted. */
+/* Sets *s like smear_open, but without rounding, for a panel that differs a little from one that
+ * smear_open accepted.  Its nodes are those of the accepted panel. */
 void smear_view(struct smear *s, const struct panel *p, int oversample);
+
+/* Returns the place of a node along axis 0 (fast) or 1 (slow). */
+static inline double smear_node_place(const struct smear *s, int axis, int64_t node)
+{
+    return s->foot[axis] + (double)(node * s->node * s->oversample);
+}
+
+/* Returns the first pixel along an axis whose middle is not before a node. */
+static inline int64_t smear_node_pixel(const struct smear *s, int axis, int64_t node)
+{
+    return s->base[axis] + node * s->node;
+}
+
+/* Returns the last node along an axis that is not behind the middle of a pixel. */
+static inline int64_t smear_pixel_node(const struct smear *s, int axis, int64_t pixel)
+{
+    const int64_t from_base = pixel - s->base[axis];
+    return from_base / s->node - (from_base % s->node < 0);
+}
 
 /* Returns the place, along axis 0 (fast) or 1 (slow), where the ray to place `at` at the back of
  * the sensor meets the front. */
