@@ -1,7 +1,7 @@
 #!/bin/sh
 # bragg-background --powder-grains: rings of few crystals have their mean and their fluctuations, and frames can be without powder.
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
-needs 'grains of powders' python:numpy gemmi
+needs 'grains of powders' python:numpy python:msgpack python:zmq gemmi
 scratch
 # dark FRAMES: frames without a crystal
 dark() {
