@@ -124,9 +124,9 @@ enum status client_socket_open(struct client_socket *o, void *context,
     if (!o->socket)
         return error_memory(e, "a socket");
     set_options(o, endpoint);
-    if (settings->secret && !settings->guard(o->socket, settings->secret))
+    if (settings->keys && !settings->guard(o->socket, settings->keys))
         return error_set(e, STATUS_FAILED, "cannot use the keys: %s", zmq_strerror(errno));
-    o->settings.secret = NULL;  // the caller overwrites the key
+    o->settings.keys = NULL;  // the caller overwrites the keys
     const enum status s = watch_connections(o, context, e);
     if (s)
         return s;

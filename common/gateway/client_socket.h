@@ -134,9 +134,8 @@ struct client_socket_settings {
                           // per client
     const char *request;  // REP: the text that asks for a frame
     const char *topic;    // PUB: first part of all messages; NULL: they have no topic
-    const char *secret;   // secret key of the server; NULL: clients need no keys
-    bool (*guard)(void *socket, const char *secret);  // sets the key of a socket; used only if
-                                                      // `secret` is given
+    const void *keys;     // as in struct gateway_settings
+    bool (*guard)(void *socket, const void *keys);
 };
 
 /* A request for a frame: the address of its client, and the form of the answer. */

@@ -295,7 +295,7 @@ static void open_condition(struct gateway *g)
 static enum status open_and_start(struct gateway *g, char *endpoint, size_t size, struct error *e)
 {
     const struct gateway_settings *settings = &g->settings;
-    g->keyed = settings->secret;
+    g->keyed = settings->keys;
     g->context = settings->context ? settings->context : zmq_ctx_new();
     backlog_open(&g->backlog, settings->queue);
     if (!g->context)
@@ -309,10 +309,10 @@ static enum status open_and_start(struct gateway *g, char *endpoint, size_t size
                                                    .hold = settings->policy == GATEWAY_WAIT,
                                                    .request = settings->request,
                                                    .topic = settings->topic,
-                                                   .secret = settings->secret,
+                                                   .keys = settings->keys,
                                                    .guard = settings->guard};
     const enum status s = client_socket_open(&g->socket, g->context, &sockets, endpoint, size, e);
-    g->settings.secret = NULL;  // the caller overwrites the key
+    g->settings.keys = NULL;  // the caller overwrites the keys
     return s ? s : start_thread(g, e);
 }
 

@@ -43,13 +43,12 @@ struct gateway_settings {
                        // binds one itself.  Not GATEWAY_REP
     const char *const *connects;  // borrowed: [nconnects]
     const char *request;          // GATEWAY_REP: the text that asks for a frame
-    const char *topic;   // GATEWAY_PUB: first part of all messages; NULL: they have no topic
-    size_t queue;        // number of frames that may wait, at least 1; GATEWAY_WAIT always has 1
-    double linger_s;     // time that clients have at the end to take the queued messages
-    const char *secret;  // secret key of the server, in Z85; NULL: clients need no keys
-    bool (*guard)(void *socket, const char *secret);  // sets the key of a socket, if `secret` is
-                                                      // given; returns false, with errno, after a
-                                                      // failure
+    const char *topic;  // GATEWAY_PUB: first part of all messages; NULL: they have no topic
+    size_t queue;       // number of frames that may wait, at least 1; GATEWAY_WAIT always has 1
+    double linger_s;    // time that clients have at the end to take the queued messages
+    const void *keys;   // of the socket, used by `guard` alone; NULL: clients need no keys
+    bool (*guard)(void *socket, const void *keys);  // sets the keys of a socket, if there are some;
+                                                    // returns false, with errno, after a failure
     void *context;  // ZeroMQ context, which the gateway then owns; NULL: the gateway makes one.
                     // With keys, the context must have a thread that checks the keys of clients
                     // (zap_open_context)

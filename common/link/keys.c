@@ -296,7 +296,7 @@ bool curve_serve(void *socket, const char *secret)
            zmq_setsockopt(socket, ZMQ_ZAP_DOMAIN, domain, strlen(domain)) == 0;
 }
 
-static bool guard_client(const struct keys *k, void *socket)
+bool curve_connect(void *socket, const struct keys *k)
 {
     return set_text(socket, ZMQ_CURVE_SERVERKEY, k->server.public_key) &&
            set_text(socket, ZMQ_CURVE_PUBLICKEY, k->own.public_key) &&
@@ -329,7 +329,7 @@ enum status curve_guard(const struct curve *c, void *socket, bool bind, const ch
                          "%s: a process that binds needs server.key_secret in the folder of "
                          "--keys. Without this file, connect instead",
                          endpoint);
-    if (bind ? curve_serve(socket, c->keys.server.secret_key) : guard_client(&c->keys, socket))
+    if (bind ? curve_serve(socket, c->keys.server.secret_key) : curve_connect(socket, &c->keys))
         return STATUS_OK;
     return error_set(e, STATUS_FAILED, "%s: cannot use the keys: %s", endpoint,
                      zmq_strerror(errno));

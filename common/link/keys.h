@@ -82,6 +82,10 @@ enum status curve_guard(const struct curve *c, void *socket, bool bind, const ch
  * and sets errno if the socket cannot be guarded. */
 bool curve_serve(void *socket, const char *secret);
 
+/* Makes a ZeroMQ socket prove the key `own`, and accept only a process with the key `server`.  Call
+ * before the socket connects.  Returns false and sets errno if the socket cannot be guarded. */
+bool curve_connect(void *socket, const struct keys *k);
+
 /* Names under which libzmq reports the key of an accepted connection. */
 #define ZAP_CLIENT "client"
 #define ZAP_WATCHER "watcher"

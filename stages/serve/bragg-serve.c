@@ -129,30 +129,47 @@ static const char *serve_binds(void *state, size_t number, bool *keyed)
     return number == 0 ? o->bind : NULL;
 }
 
-/* Opens the gateway.  If --client-keys is given, the gateway accepts only clients with these
- * keys. */
+static bool guard_bound(void *socket, const void *keys)
+{
+    return curve_serve(socket, ((const struct keys *)keys)->server.secret_key);
+}
+
+static bool guard_connected(void *socket, const void *keys)
+{
+    return curve_connect(socket, keys);
+}
+
+/* Reads the keys of --client-keys and sets the guard of a socket.  A bound socket also gets a
+ * thread that checks the keys of clients. */
+static enum status use_keys(const char *folder, struct gateway_settings *settings,
+                            struct keys *keys, struct zap *zap, struct error *e)
+{
+    const bool connects = settings->nconnects;
+    const enum status s = keys_read(keys, folder, connects ? KEYS_STAGE : KEYS_SERVE, e);
+    settings->keys = keys;
+    settings->guard = connects ? guard_connected : guard_bound;
+    if (s || connects)
+        return s;
+    settings->context = zap_open_context(zap, keys, e);
+    return settings->context ? STATUS_OK : e->status;
+}
+
+/* Opens the gateway.  If --client-keys is given, it serves only clients with these keys. */
 static enum status open_gateway(const struct serve *v, struct gateway_settings *settings,
                                 struct gateway **gateway, struct zap *zap, char *endpoint,
                                 struct error *e)
 {
     struct keys keys = {0};
-    enum status s = STATUS_OK;
-    if (v->options.client_keys) {
-        s = keys_read(&keys, v->options.client_keys, KEYS_SERVE, e);
-        if (s == STATUS_OK && !(settings->context = zap_open_context(zap, &keys, e)))
-            s = e->status;
-        settings->secret = keys.server.secret_key;
-        settings->guard = curve_serve;
-    }
+    const char *folder = v->options.client_keys;
+    enum status s = folder ? use_keys(folder, settings, &keys, zap, e) : STATUS_OK;
     if (s == STATUS_OK)
         s = gateway_open(gateway, settings, endpoint, ENDPOINT_SIZE, e);
-    if (s == STATUS_OK && !settings->secret && !settings->nconnects &&
-        endpoint_is_network(endpoint))
+    if (s == STATUS_OK && !folder && !settings->nconnects && endpoint_is_network(endpoint))
         log_line(LOG_WARNING,
                  "%s has no encryption keys. Any program that can connect can take frames. Use "
                  "--client-keys to exclude others",
                  endpoint);
-    for (size_t i = 0; i < settings->nconnects && s == STATUS_OK; i++)
+    for (size_t i = 0; i < settings->nconnects && !folder && s == STATUS_OK; i++)
         if (endpoint_is_network(settings->connects[i]))
             log_line(LOG_WARNING, "frames to %s are not encrypted", settings->connects[i]);
     if (s)
@@ -462,7 +479,10 @@ static const char *serve_report(void *state)
                  "%" PRIu64 " connections exceeded the limits for subscriptions and were cut off",
                  n.cut_off);
     if (n.refused)
-        log_line(LOG_WARNING, "refused %" PRIu64 " connections of clients without a valid key",
+        log_line(LOG_WARNING,
+                 v->options.connect.count
+                     ? "%" PRIu64 " connections to clients ended before keys were verified"
+                     : "refused %" PRIu64 " connections of clients without a valid key",
                  n.refused);
     if (v->announced && n.notes < 2)
         log_line(LOG_WARNING, "no client took the %s message of the series",

@@ -150,10 +150,10 @@ const struct opt serve_options[] = {
     {"connect", "ENDPOINT",
      "Endpoint that a client has bound, instead of --bind, for --socket=push or pub; may be "
      "repeated",
-     OPT_TEXTS, .offset = AT(connect), .excludes = "bind client-keys"},
+     OPT_TEXTS, .offset = AT(connect), .excludes = "bind"},
     {"topic", "TEXT", "pub: first part of each message, to which clients subscribe, up to 15 bytes",
      OPT_TEXT, .offset = AT(content.topic), .needs = "socket=pub"},
-    {"client-keys", "DIR", "Accept only clients with the key DIR/client.key_secret", OPT_TEXT,
+    {"client-keys", "DIR", "Serve only clients with the keys of DIR", OPT_TEXT,
      .offset = AT(client_keys)},
     {.doc = "Rate and lost frames:", .type = OPT_GROUP},
     {"policy", "wait|drop-new|drop-old",

@@ -174,4 +174,37 @@ wait $server
 is 'a gateway with keys: clients that have none get nothing' "$(ls good | wc -l) $(ls bad.client | wc -l)" '20 0'
 check 'refused connections are counted' perl -MJSON::PP -e 'exit !(decode_json(<>)->{refused} > 2)' serve.stats
 check 'a warning gives the number of refused connections' grep -q 'warning: refused [0-9]* connections of clients without a valid key' said
+# clients that have bound: the client has the keys of the server
+cat >bound.py <<-'END'
+	"""bound.py ENDPOINT FOLDER N: binds, and prints how many of N frames came within the time."""
+	import sys
+	import zmq
+	import zmq.auth
+	socket = zmq.Context().socket(zmq.PULL)
+	socket.curve_publickey, socket.curve_secretkey = zmq.auth.load_certificate(sys.argv[2] + "/server.key_secret")
+	socket.curve_server = True
+	socket.bind(sys.argv[1])
+	came = 0
+	while came < int(sys.argv[3]) and socket.poll(20000 if sys.argv[2] == "keys" else 2000):
+	    came += len(socket.recv_multipart()) > 0
+	print(came)
+END
+# connected OPTION...: the frames that a client with the keys of $holds took
+connected() {
+	/usr/bin/python3 bound.py "$at:$1" "$holds" 3 >came &
+	client=$!
+	bragg-geometry --quiet --detpixels=16 --ncells=3 --default-F=1 | bragg-orient --quiet --frames=3 | bragg-intensity --quiet |
+		bragg-serve --protocol=array-1.0 --connect="$at:$1" --client-keys=keys "$2" 2>said >endpoint
+	wait $client
+	cat came
+}
+if has python:zmq; then
+	set -- $(free_ports 2)
+	holds=keys
+	is 'a client that has bound gets frames if it has the keys of the server' "$(connected "$1" --policy=wait)" 3
+	is 'then nothing is said about encryption' "$(grep -c encrypted said)" 0
+	holds=other
+	is 'a client with other keys gets none' "$(connected "$2" --policy=drop-new)" 0
+	check 'the connections that failed are counted' grep -q 'connections to clients ended before keys were verified' said
+fi
 finish
