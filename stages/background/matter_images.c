@@ -59,10 +59,10 @@ static void add_up(const double *const images[], const double shares[], int coun
         double sum[RUN] = {0};
         for (int k = 0; k < count; k++) {
             const double *image = images[k] + first, share = shares[k];
-            for (int i = 0; i < length; i++)  // vectorised
+            for (int i = 0; i < length; i++)
                 sum[i] += share * image[i];
         }
-        for (int i = 0; i < length; i++)  // vectorised
+        for (int i = 0; i < length; i++)
             photons[first + i] = (float)sum[i];
     }
 }

@@ -4,6 +4,8 @@
  */
 #include "physics/background/background.h"
 
+#include <string.h>
+
 #include "base/isa.h"
 
 /* The arrays of a run. */
@@ -194,8 +196,7 @@ static void add_scattering(const struct background_scene *scene, const struct pa
         for (int i = 0; i < count; i++)  // vectorised
             r.sum[i] *= r.caught[i];
     }
-    for (int i = 0; i < count; i++)  // vectorised
-        photons[i] = r.sum[i];
+    memcpy(photons, r.sum, (size_t)count * sizeof *photons);
 }
 
 const struct background_kernels NAME(background_kernels_, ISA) = {.run = add_scattering};
