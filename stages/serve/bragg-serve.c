@@ -170,7 +170,7 @@ static enum status open_gateway(const struct serve *v, struct gateway_settings *
                  "--client-keys to exclude others",
                  endpoint);
     for (size_t i = 0; i < settings->nconnects && !folder && s == STATUS_OK; i++)
-        if (endpoint_is_network(settings->connects[i]))
+        if (!endpoint_is_local(settings->connects[i]))
             log_line(LOG_WARNING, "frames to %s are not encrypted", settings->connects[i]);
     if (s)
         zap_close(zap);

@@ -7,8 +7,8 @@ scratch
 # Lines that are indented deeper than the text become one script per section.  Lines are wide, for the names in the first table.
 mandoc -T utf8 -O width=100 "$top/stages/pages/braggpipe-examples.7" | col -bx |
 	awk '/^[A-Z]/ { section = $0; gsub(/[^A-Z]+/, "-", section) } /^           / { print >section ".sh" }'
-is 'there are twenty-four, of which streams.t and training.t run one each' "$(ls *.sh | tr '\n' ' ')" \
-	'A-CLIENT-UNDER-FAULTS.sh A-LIVE-EIGER-DETECTOR.sh A-MESH-SCAN.sh A-MICROCRYSTAL-IN-AN-ELECTRON-MICROSCOPE.sh A-MICROMETRE-CRYSTAL-AT-A-SYNCHROTRON.sh A-MISALIGNED-DETECTOR.sh A-RASTER-SCAN-BY-REQUESTS.sh A-SCAN-BY-REQUESTS.sh A-SERIES-FROM-A-BEAMLINE.sh AN-ENERGY-SCAN-OVER-AN-EDGE.sh EXPERIMENTS-IMPORTED-BY-DIALS.sh FILES-FOR-CRYSTFEL.sh FRAMES-THAT-VARY.sh INTERRUPTED-RUNS.sh LABELLED-STILLS.sh LAUE-PATTERNS.sh MESSAGES-THAT-ARE-HDF-FILES.sh PLANNING-AN-EXPERIMENT.sh PULSES-OF-A-FREE-ELECTRON-LASER.sh RAW-DATA-OF-AN-AGIPD.sh STREAMS-OF-EPICS-AND-BSREAD.sh TEST-SETS.sh TRAINING-SETS.sh TWO-DETECTORS-COMPARED.sh '
+is 'there are twenty-five, of which streams.t and training.t run one each' "$(ls *.sh | tr '\n' ' ')" \
+	'A-CLIENT-UNDER-FAULTS.sh A-LIVE-EIGER-DETECTOR.sh A-MESH-SCAN.sh A-MICROCRYSTAL-IN-AN-ELECTRON-MICROSCOPE.sh A-MICROMETRE-CRYSTAL-AT-A-SYNCHROTRON.sh A-MISALIGNED-DETECTOR.sh A-RASTER-SCAN-BY-REQUESTS.sh A-SCAN-BY-REQUESTS.sh A-SERIES-FROM-A-BEAMLINE.sh AN-ENERGY-SCAN-OVER-AN-EDGE.sh EXPERIMENTS-IMPORTED-BY-DIALS.sh FILES-FOR-CRYSTFEL.sh FRAMES-THAT-VARY.sh INTERRUPTED-RUNS.sh LABELLED-STILLS.sh LAUE-PATTERNS.sh MESSAGES-THAT-ARE-HDF-FILES.sh OPTIONS-OF-PATTERN-SIM.sh PLANNING-AN-EXPERIMENT.sh PULSES-OF-A-FREE-ELECTRON-LASER.sh RAW-DATA-OF-AN-AGIPD.sh STREAMS-OF-EPICS-AND-BSREAD.sh TEST-SETS.sh TRAINING-SETS.sh TWO-DETECTORS-COMPARED.sh '
 
 # cook NAME: in a folder of its own; warnings come back, but for those of CrystFEL
 cook() {
@@ -21,6 +21,12 @@ cook() {
 		[ ! -e "$picture" ] || check "$picture shows something" picture "$picture"
 	done
 }
+
+mkdir lists && cd lists || exit 1
+printf 'CrystFEL reflection list version 2.0\nSymmetry: 1\n   h    k    l          I    phase   sigma(I)   nmeas\n   1    0   -2       2.25        -       0.10       1\n  -3    1    0      -4.00        -       0.10       1\nEnd of reflections\n' >crystal.hkl
+check 'OPTIONS-OF-PATTERN-SIM: structure factors of intensities' sh -e ../OPTIONS-OF-PATTERN-SIM.sh
+is 'each is a square root' "$(cat F.hkl)" '1 0 -2 1.5'
+cd ..
 
 cook PULSES-OF-A-FREE-ELECTRON-LASER
 is 'every pulse is another one' "$(cut -f1,3,4 pulses.tsv | sed 1d | sort -u | cut -f2,3 | tr '\t' '\n' | sort -u | wc -l)" 16
