@@ -7,20 +7,11 @@ import warnings
 
 import numpy
 
+from laue_scene import BAND_A, CELL, D_MIN_A, DISTANCE_M, MISSET, PIXEL_M, PIXELS, read_rows, rotation
+
 warnings.simplefilter("ignore")
 sys.path.insert(0, sys.argv[1])
 from laue_dials.algorithms.laue import LauePredictor  # noqa: E402
-
-CELL, MISSET, BAND_A, D_MIN_A = (40.0, 50.0, 60.0), (10.0, 20.0, 30.0), (0.7, 1.4), 1.6
-DISTANCE_M, PIXEL_M, PIXELS = 0.1, 0.2e-3, 1000
-
-
-def rotation(misset):
-    x, y, z = numpy.radians(misset)
-    about_x = numpy.array([[1, 0, 0], [0, numpy.cos(x), -numpy.sin(x)], [0, numpy.sin(x), numpy.cos(x)]])
-    about_y = numpy.array([[numpy.cos(y), 0, numpy.sin(y)], [0, 1, 0], [-numpy.sin(y), 0, numpy.cos(y)]])
-    about_z = numpy.array([[numpy.cos(z), -numpy.sin(z), 0], [numpy.sin(z), numpy.cos(z), 0], [0, 0, 1]])
-    return about_z @ about_y @ about_x
 
 
 def ray_of(hkl):
@@ -30,8 +21,7 @@ def ray_of(hkl):
 
 predictor = LauePredictor(numpy.array([1.0, 0, 0]), [*CELL, 90, 90, 90], rotation(MISSET), *BAND_A, D_MIN_A)
 rays, wavelengths, _, indices = predictor.predict_s1()
-table = numpy.genfromtxt(sys.argv[2], names=True)
-rows = {tuple(int(row[name]) for name in "hkl"): row for row in table}
+rows = read_rows(sys.argv[2])
 off, away = [], []
 for ray, wavelength, hkl in zip(rays, wavelengths, indices):
     row = rows.get(tuple(int(round(i)) for i in hkl))

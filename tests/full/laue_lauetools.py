@@ -12,19 +12,10 @@ import warnings
 import matplotlib
 import numpy
 
+from laue_scene import BAND_A, CELL, D_MIN_A, DISTANCE_M, MISSET, PIXEL_M, PIXELS, read_rows, rotation
+
 matplotlib.use("Agg")
 import matplotlib.pyplot  # noqa: E402  before the names of wx, which it would use
-
-CELL, MISSET, BAND_A, D_MIN_A = (40.0, 50.0, 60.0), (10.0, 20.0, 30.0), (0.7, 1.4), 1.6
-DISTANCE_M, PIXEL_M, PIXELS = 0.1, 0.2e-3, 1000
-
-
-def rotation(misset):
-    x, y, z = numpy.radians(misset)
-    about_x = numpy.array([[1, 0, 0], [0, numpy.cos(x), -numpy.sin(x)], [0, numpy.sin(x), numpy.cos(x)]])
-    about_y = numpy.array([[numpy.cos(y), 0, numpy.sin(y)], [0, 1, 0], [-numpy.sin(y), 0, numpy.cos(y)]])
-    about_z = numpy.array([[numpy.cos(z), -numpy.sin(z), 0], [numpy.sin(z), numpy.cos(z), 0], [0, 0, 1]])
-    return about_z @ about_y @ about_x
 
 
 def predict(packages):
@@ -45,8 +36,7 @@ def predict(packages):
 
 
 spots = predict(sys.argv[1])
-table = numpy.genfromtxt(sys.argv[2], names=True)
-rows = {tuple(int(row[name]) for name in "hkl"): row for row in table}
+rows = read_rows(sys.argv[2])
 on_detector, wavelengths, angles, chis = 0, [], [], []
 for hkl, (wavelength, two_theta, chi) in spots.items():
     if hkl not in rows:
