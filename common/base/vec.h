@@ -45,6 +45,13 @@ HD void vec_scale(const double v[3], double factor, double out[3])
     vec_set(out, factor * v[0], factor * v[1], factor * v[2]);
 }
 
+/* Sets out to the part of v that is perpendicular to the unit vector z; out may be v. */
+HD void vec_across(const double v[3], const double z[3], double out[3])
+{
+    const double along = vec_dot(v, z);
+    vec_set(out, v[0] - along * z[0], v[1] - along * z[1], v[2] - along * z[2]);
+}
+
 /* out = v / |v|, or the zero vector for |v| = 0.  Returns |v|.  out may be v. */
 HD double vec_unit(const double v[3], double out[3])
 {

@@ -1,5 +1,6 @@
 #include "model/experiment.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -118,6 +119,29 @@ static void move_to_true(struct panel *to, const struct experiment *x)
         moved.mask = to[i].mask;
         to[i] = moved;
     }
+}
+
+/* Sets `out` to the unit vector along that part of -v that is perpendicular to the unit vector
+ * z.  Returns false if v is parallel to z; `out` is then undefined. */
+static bool turn_against(const double v[3], const double z[3], double out[3])
+{
+    const double along = v[0] * z[0] + v[1] * z[1] + v[2] * z[2];
+    for (int i = 0; i < 3; i++)
+        out[i] = along * z[i] - v[i];
+    const double length = sqrt(out[0] * out[0] + out[1] * out[1] + out[2] * out[2]);
+    for (int i = 0; i < 3; i++)
+        out[i] /= length;
+    return length > 1e-6;
+}
+
+void experiment_nexus_axes(const struct experiment *x, double axes[9])
+{
+    double *X = axes, *Y = axes + 3, *Z = axes + 6;
+    memcpy(Z, x->beam.direction, 3 * sizeof *Z);
+    if (!turn_against(x->spindle, Z, X) && !turn_against(x->panels->fast, Z, X))
+        (void)turn_against(x->panels->slow, Z, X);
+    for (int i = 0; i < 3; i++)
+        Y[i] = Z[(i + 1) % 3] * X[(i + 2) % 3] - Z[(i + 2) % 3] * X[(i + 1) % 3];
 }
 
 void experiment_take_true(struct experiment *x)

@@ -304,6 +304,12 @@ const char *panel_material(const struct panel *p);
 /* Returns the number of rows of a frame: the sum over panels, 0 without panels. */
 int64_t experiment_rows(const struct experiment *x);
 
+/* Sets the rows of `axes` to x, y and z of NeXus (McStas), in the laboratory frame of *x: z is
+ * along the beam, and x is against the part of the spindle that is perpendicular to the beam.  So
+ * MOSFLM's (x, y, z) becomes (-z, y, x).  If the spindle is along the beam, fast or slow of the
+ * first panel takes its place. */
+void experiment_nexus_axes(const struct experiment *x, double axes[9]);
+
 /* Replaces the panels of *x by the true panels, with the masks and the regions of interest of the
  * panels.  *x then describes a detector that is not misaligned, as photons find it.  Does nothing
  * if *x is not misaligned. */

@@ -207,19 +207,11 @@ struct incident incident_beam(const struct experiment *x, const struct recipe *r
     return b;
 }
 
-/* Computes the part of v that is perpendicular to the unit vector z. */
-static void across(const double v[3], const double z[3], double out[3])
-{
-    const double along = vec_dot(v, z);
-    for (int i = 0; i < 3; i++)
-        out[i] = v[i] - along * z[i];
-}
-
 void beam_stokes(const struct beam *b, const double horizontal[3], const double vertical[3],
                  double stokes[4])
 {
     double field[3];
-    across(b->polarization, b->direction, field);
+    vec_across(b->polarization, b->direction, field);
     const double h = vec_dot(field, horizontal), v = vec_dot(field, vertical),
                  length = vec_dot(field, field);
     stokes[0] = 1.0;
@@ -231,8 +223,8 @@ void beam_stokes(const struct beam *b, const double horizontal[3], const double 
 double beam_fraction_along(const struct beam *b, const double horizontal[3])
 {
     double h[3], field[3];
-    across(horizontal, b->direction, h);
-    across(b->polarization, b->direction, field);
+    vec_across(horizontal, b->direction, h);
+    vec_across(b->polarization, b->direction, field);
     const double lengths = vec_dot(h, h) * vec_dot(field, field), along = vec_dot(h, field);
     /* with cos(2 a) = 2 cos(a)^2 - 1, where a is the angle between h and the field */
     const double q = lengths > 0.0 ? b->kahn * (2.0 * along * along / lengths - 1.0) : 0.0;

@@ -54,7 +54,7 @@ static enum status open_experiment(struct recording_truth *p, const char *path, 
     if (s)
         return s;
     p->expected = codec_expect(&p->x);
-    nxmx_axes(&p->x, p->axes);
+    experiment_nexus_axes(&p->x, p->axes);
     for (int i = 0; i < 6; i++)
         p->axes[i] = 0.0 - p->axes[i];  // (-x, -y, z) of NeXus
     return STATUS_OK;

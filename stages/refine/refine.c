@@ -55,7 +55,7 @@ static void find_axes(struct reader *r, enum results_kind kind)
         panels_frame(r->x, r->axes);
         return;
     }
-    nxmx_axes(r->x, r->axes);
+    experiment_nexus_axes(r->x, r->axes);
     for (int i = 0; i < 6; i++)
         r->axes[i] = 0.0 - r->axes[i];  // (-x, -y, z) of NeXus
 }

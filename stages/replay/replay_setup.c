@@ -202,6 +202,6 @@ enum status replay_setup_nxmx(const char *path, const struct nxmx_rows *rows, st
     x->spreads_vary = rows && rows->nlattices && rows->lattices->has_spread;
     x->b_factors_vary = rows && rows->nlattices && rows->lattices->has_b_factor;
     if (s == STATUS_OK)
-        nxmx_axes(x, axes);
+        experiment_nexus_axes(x, axes);
     return s;
 }

@@ -384,7 +384,7 @@ static void axes_are_a_rotation(void **state)
         double m[9], turned[3];
         memcpy(x.beam.direction, beams[i], sizeof beams[i]);
         memcpy(x.spindle, spindles[i], sizeof spindles[i]);
-        nxmx_axes(&x, m);
+        experiment_nexus_axes(&x, m);
         for (int r = 0; r < 3; r++)
             for (int c = 0; c < 3; c++)
                 assert_near(m[3 * r] * m[3 * c] + m[3 * r + 1] * m[3 * c + 1] +

@@ -18,7 +18,7 @@
 void dials_turn(const struct experiment *x, const double v[3], double out[3])
 {
     double axes[9];
-    nxmx_axes(x, axes);
+    experiment_nexus_axes(x, axes);
     mat_apply(axes, v, out);
     out[0] = -out[0];
     out[2] = -out[2];

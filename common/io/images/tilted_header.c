@@ -31,36 +31,20 @@ bool header_is_tilted(const struct experiment *x)
 
 /* --- the laboratory of headers -------------------------------------------------------- */
 
-/* Sets out to the unit vector along the component of v across z.  Returns false if v is along z. */
-static bool take_across(const double v[3], const double z[3], double out[3])
+/* Sets the rows of `axes` to the coordinate system of headers: that of NeXus, turned by 180 degrees
+ * about y. */
+static void find_laboratory(const struct experiment *x, double axes[9])
 {
-    const double along = vec_dot(v, z);
-    for (int i = 0; i < 3; i++)
-        out[i] = v[i] - along * z[i];
-    return vec_unit(out, out) > 1e-6;
-}
-
-/* Axes of the coordinate system of headers, in that of the experiment, one per row. */
-struct laboratory {
-    double axes[3][3];
-};
-
-static struct laboratory find_laboratory(const struct experiment *x)
-{
-    struct laboratory l;
-    double *X = l.axes[0], *Y = l.axes[1], *Z = l.axes[2];
-    vec_scale(x->beam.direction, -1.0, Z);
-    if (!take_across(x->spindle, Z, X) && !take_across(x->panels->fast, Z, X))
-        (void)take_across(x->panels->slow, Z, X);
-    vec_cross(Z, X, Y);
-    return l;
+    experiment_nexus_axes(x, axes);
+    vec_scale(axes, -1.0, axes);
+    vec_scale(axes + 6, -1.0, axes + 6);
 }
 
 /* Converts a vector, and multiplies it by a factor. */
-static void convert(const struct laboratory *l, const double v[3], double factor, double out[3])
+static void convert(const double axes[9], const double v[3], double factor, double out[3])
 {
     for (int i = 0; i < 3; i++)
-        out[i] = factor * vec_dot(l->axes[i], v) + 0.0;
+        out[i] = factor * vec_dot(axes + 3 * i, v) + 0.0;
 }
 
 /* A panel in the coordinate system of headers. */
@@ -75,12 +59,13 @@ struct placed {
 };
 
 /* Takes the polarization.  Without one, its plane is that of x and z. */
-static void take_polarization(const struct beam *b, const struct laboratory *l, struct placed *at)
+static void take_polarization(const struct beam *b, const double axes[9], struct placed *at)
 {
     double across[3], field[3];
-    if (b->no_polarization || !take_across(b->polarization, b->direction, across))
+    vec_across(b->polarization, b->direction, across);
+    if (b->no_polarization || !(vec_unit(across, across) > 1e-6))
         return;
-    convert(l, across, 1, field);
+    convert(axes, across, 1, field);
     at->normal[0] = 0.0 - field[1];
     at->normal[1] = field[0];
     at->polarized = beam_fraction_along(b, across);
@@ -90,7 +75,6 @@ static struct placed place(const struct experiment *x, const struct recipe *r)
 {
     static const double MM = 1e3;
     const struct panel *p = x->panels;
-    const struct laboratory l = find_laboratory(x);
     struct placed at = {.beam_px = {p->beam_fast_m / p->pixel_m, p->beam_slow_m / p->pixel_m},
                         .pixel_mm = m_to_mm(p->pixel_m),
                         .normal = {0, 1},
@@ -99,11 +83,13 @@ static struct placed place(const struct experiment *x, const struct recipe *r)
                         .start_deg = rad_to_deg(r->phi_rad),
                         .width_deg = rad_to_deg(r->osc_rad),
                         .exposure_s = beam_exposure_s(&x->beam)};
-    convert(&l, p->fast, 1, at.fast);
-    convert(&l, p->slow, 1, at.slow);
-    convert(&l, p->origin_m, MM, at.corner_mm);
-    convert(&l, x->spindle, 1, at.spindle);
-    take_polarization(&x->beam, &l, &at);
+    double axes[9];
+    find_laboratory(x, axes);
+    convert(axes, p->fast, 1, at.fast);
+    convert(axes, p->slow, 1, at.slow);
+    convert(axes, p->origin_m, MM, at.corner_mm);
+    convert(axes, x->spindle, 1, at.spindle);
+    take_polarization(&x->beam, axes, &at);
     for (int i = 0; i < 3; i++)
         at.beam_mm[i] = at.corner_mm[i] +
                         at.pixel_mm * (at.beam_px[0] * at.fast[i] + at.beam_px[1] * at.slow[i]);

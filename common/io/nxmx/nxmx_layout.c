@@ -63,7 +63,7 @@ static void put_omega(struct hdf5_file *f, const struct experiment *x, const str
            *width = column(rows, offsetof(struct nxmx_frame, rotation_width));
     double axes[9], spindle[3];
     const hsize_t n = rows->nframes;
-    nxmx_axes(x, axes);
+    experiment_nexus_axes(x, axes);
     mat_apply(axes, x->spindle, spindle);
     if (is_backwards(rows)) {
         for (int i = 0; i < 3; i++)
@@ -243,7 +243,7 @@ static void put_polarization(struct hdf5_file *f, const struct experiment *x, si
     double *stokes = x->beam.no_polarization ? NULL : mem_array(nframes, 4 * sizeof *stokes);
     if (x->beam.no_polarization)
         return;
-    nxmx_axes(x, axes);
+    experiment_nexus_axes(x, axes);
     for (size_t i = 0; i < nframes; i++)
         beam_stokes(&x->beam, axes, axes + 3, stokes + 4 * i);
     hdf5_reals(f, NXMX_INSTRUMENT "/beam/incident_polarization_stokes", 2, dims, stokes);
@@ -305,7 +305,7 @@ static void put_module(struct hdf5_file *f, const struct experiment *x, size_t n
     const struct panel *p = &x->panels[number];
     double axes[9], origin[3], v[3];
     char offset[PATH_BYTES], path[PATH_BYTES];
-    nxmx_axes(x, axes);
+    experiment_nexus_axes(x, axes);
     mat_apply(axes, p->origin_m, origin);
     origin[2] -= x->panels->distance_m;  // the distance is stored in det_z
     const double length =
@@ -502,7 +502,7 @@ static void put_truth(struct hdf5_file *f, const struct nxmx_kind *kind,
 {
     const struct experiment *x = kind->experiment;
     double axes[9];
-    nxmx_axes(x, axes);
+    experiment_nexus_axes(x, axes);
     hdf5_group(f, NXMX_TRUTH, "NXcollection");
     hdf5_text(f, NXMX_TRUTH "/version", BRAGG_VERSION);
     hdf5_text(f, NXMX_TRUTH "/lineage", kind->lineage);

@@ -10,31 +10,6 @@
 #include "base/vec.h"
 #include "model/recipe.h"
 
-/* --- axes ---------------------------------------------------------------- */
-
-/* Sets `out` to the unit vector along that part of -v that is perpendicular to the unit vector
- * z.  Returns false if v is parallel to z; `out` is then undefined. */
-static bool turn_against(const double v[3], const double z[3], double out[3])
-{
-    const double along = v[0] * z[0] + v[1] * z[1] + v[2] * z[2];
-    for (int i = 0; i < 3; i++)
-        out[i] = along * z[i] - v[i];
-    const double length = sqrt(out[0] * out[0] + out[1] * out[1] + out[2] * out[2]);
-    for (int i = 0; i < 3; i++)
-        out[i] /= length;
-    return length > 1e-6;
-}
-
-void nxmx_axes(const struct experiment *x, double axes[9])
-{
-    double *X = axes, *Y = axes + 3, *Z = axes + 6;
-    memcpy(Z, x->beam.direction, 3 * sizeof *Z);
-    if (!turn_against(x->spindle, Z, X) && !turn_against(x->panels->fast, Z, X))
-        (void)turn_against(x->panels->slow, Z, X);
-    for (int i = 0; i < 3; i++)
-        Y[i] = Z[(i + 1) % 3] * X[(i + 2) % 3] - Z[(i + 2) % 3] * X[(i + 1) % 3];
-}
-
 /* --- rows ---------------------------------------------------------------- */
 
 /* Returns how many of `count` rows belong to frames with lower numbers than `number`.  The rows
@@ -288,7 +263,7 @@ void nxmx_rows_add(struct nxmx_rows *rows, const struct experiment *x, const str
                                .fluence = beam.fluence_ph_m2,
                                .lattices = r->nlattices};
     double axes[9];
-    nxmx_axes(x, axes);
+    experiment_nexus_axes(x, axes);
     mat_apply(axes, r->shift_m, frame.shift_m);
     memcpy(frame.sample_m, r->sample_m, sizeof frame.sample_m);
     set_matter(r, frame.matter);

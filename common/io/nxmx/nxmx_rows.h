@@ -90,11 +90,6 @@ struct nxmx_rows {
     struct nxmx_reflection_counts *reflections;  // owned: [nframes]
 };
 
-/* Computes the rotation from the laboratory frame of an experiment to that of NeXus (McStas): the
- * rows of `axes` are x, y and z of NeXus.  z is along the beam.  Seen along the beam, the spindle
- * is -x.  From MOSFLM's convention, (x, y, z) becomes (-z, y, x). */
-void nxmx_axes(const struct experiment *x, double axes[9]);
-
 /* Adds the rows of a frame.  Rows that have the same frame number are replaced. */
 void nxmx_rows_add(struct nxmx_rows *rows, const struct experiment *x, const struct recipe *r,
                    uint64_t file);
