@@ -1,9 +1,12 @@
 /*
- * Measures a Laue pattern: a crystal of 5 cells in a flat band of wavelengths from 0.667 to 1.333
- * of the middle one, without mosaicity and with a spread of 0.1 degrees.  The contestants are sums
- * over wavelengths and mosaic domains (gauss), and the closed form, in turn, on one thread.  Images
- * of the closed form must have the sum of the sum over terms, and without mosaicity also nearly
- * its pixels.  A timed image must have the bytes of the first one.
+ * Measures the time of a Laue pattern.  A crystal of 5 cells is in a beam whose wavelengths reach
+ * from two thirds to four thirds of the central wavelength.  The crystal has no mosaicity, or
+ * mosaic domains within 0.1 degrees.  One contestant adds terms: one for each wavelength and
+ * domain.  The other contestant is the closed form.  They run in turn, on one thread.
+ *
+ * The image of the closed form must have as many photons as the image of added terms.  Without
+ * mosaicity its pixels must be nearly the same.  A timed image must have the bytes of the first
+ * one.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -22,7 +25,7 @@ static const struct {
     struct workload workload;
     bool closed;
     double mosaic_deg;  // half-width of the cap of the domains
-    int sum;            // number of the sum over terms that has the same image
+    int sum;            // index of the contestant that adds the terms of the same image
 } works[] = {
     {{"sum, 401 wavelengths", CRYSTAL "401", .size = 256}, .sum = 0},
     {{"closed form, 401 wavelengths", CRYSTAL "401", .size = 256}, .closed = true, .sum = 0},
@@ -38,8 +41,9 @@ enum { WORKS = sizeof works / sizeof *works };
 /* A cap of the half-width D has an rms of 0.496 D about each axis. */
 static const double RMS_OF_CAP = 0.496;
 
-/* Errors of the images of the closed form: of the sum, and rms of the pixels relative to their rms.
- * The second one is that of 401 wavelengths instead of all. */
+/* Largest errors of an image of the closed form: of the sum over its pixels, and the rms error of
+ * the pixels relative to their rms.  Most of the second error is that of the added terms, because
+ * 401 wavelengths stand for all. */
 static const double SUM_MAX = 0.01, PIXELS_MAX = 0.03;
 
 struct laue {
@@ -64,7 +68,7 @@ static enum status open_work(struct still *s, int index, int64_t size, struct er
     return still_open(s, e);
 }
 
-/* Compares the image of number `index` with that of its sum over terms. */
+/* Compares the first image of a contestant with that of added terms. */
 static enum status believe_first(const struct laue *l, int index, struct error *e)
 {
     const float *sum_of = l->first[works[index].sum];

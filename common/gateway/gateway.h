@@ -75,10 +75,11 @@ struct gateway_counts {
 
 struct gateway;
 
-/* Binds `endpoint`, a text in a buffer of `size` bytes, or connects to all of settings->connects,
- * of which it is the first, and starts the thread.  If the endpoint leaves the port open, the real
- * port is written into it.  STATUS_FAILED if the endpoint cannot be bound or memory runs out; *g is
- * NULL then.  The caller ends *g with gateway_close. */
+/* Binds `endpoint`, a text in a buffer of `size` bytes, and starts the thread.  If the endpoint
+ * leaves the port open, the real port is written into it.  If settings->connects has endpoints, the
+ * gateway connects to all of them instead, and `endpoint` must be the first of them.  STATUS_FAILED
+ * if the endpoint cannot be bound or memory runs out; *g is NULL then.  The caller ends *g with
+ * gateway_close. */
 enum status gateway_open(struct gateway **g, const struct gateway_settings *settings,
                          char *endpoint, size_t size, struct error *e);
 

@@ -1,6 +1,6 @@
 /*
- * The report on a score, a single page of HTML: a summary, plots, pictures of frames, and a table
- * of all metrics.
+ * Writes the report of bragg-score, a page of HTML.  The page has a summary, plots, pictures of
+ * frames, and tables of all metrics.
  */
 #include "score/report.h"
 

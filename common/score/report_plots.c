@@ -28,8 +28,8 @@ static void end_card(FILE *out, const char *text)
     fprintf(out, "<p class=\"soft\">%s</p></div>\n", text);
 }
 
-/* Adds a missing plot and the reason to *m.  The page lists these reasons in one place instead
- * of empty boxes. */
+/* Notes in *m that a plot cannot be drawn, and why.  The page has no box for such a plot.  A list
+ * below the plots gives the reasons. */
 static void nothing(struct missing *m, const char *title, const char *why)
 {
     if (m->count < MISSING_MAX)
@@ -245,8 +245,8 @@ static void chi2(FILE *out, const struct score *s, struct missing *m)
              "photons. At 1 (line) the sigmas are right. Above 1 they are too small.");
 }
 
-/* Begins a box and draws a curve, from "all are accepted" to "none is accepted".  Returns false,
- * and writes nothing, if there is no curve. */
+/* Begins a box and draws a curve.  At one end of the curve a finder accepts all candidates, at the
+ * other end it accepts none.  If there is no curve, returns false and writes nothing. */
 static bool curve(FILE *out, const char *title, const char *name, struct roc *r,
                   const struct plot_axis *x, const struct plot_axis *y)
 {

@@ -1,5 +1,6 @@
-/* The materials in the beam, which scatter between the spots: those of the options, in the amounts
- * of the options or of a recipe. */
+/* The materials in the beam, whose scattering is the background between spots.  The options say
+ * which materials there are.  The options say how much of them there is, unless the recipe of a
+ * frame says it. */
 #ifndef BRAGG_STAGES_MATERIALS_H
 #define BRAGG_STAGES_MATERIALS_H
 

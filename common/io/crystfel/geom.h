@@ -121,9 +121,9 @@ void geom_warn_of_unsaid(const char *path, const struct experiment *x);
 /* Writes the geometry of *x.  The bandwidth is the rms width of the wavelengths of the beam,
  * relative to their mean, if there are several.  Pixels that are never computed are bad regions.
  * max_adu, above which CrystFEL treats values as saturated, is one below the saturation.  The rows
- * of `frame` are the axes x, y, z of CrystFEL's laboratory frame in ours.  STATUS_INPUT: panels are
- * curved or have different widths, or the mask needs more than GEOM_BAD_MAX rectangles.  The caller
- * checks `out` for write errors. */
+ * of `frame` are the axes x, y and z of CrystFEL, as vectors in the laboratory frame of *x.
+ * STATUS_INPUT: panels are curved or have different widths, or the mask needs more than
+ * GEOM_BAD_MAX rectangles.  The caller checks `out` for write errors. */
 enum status geom_write(FILE *out, const struct experiment *x, const struct geom_style *style,
                        const double frame[9], struct error *e);
 

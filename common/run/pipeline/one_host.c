@@ -25,7 +25,8 @@ static int64_t cores_of_quota(const char *text)
     return n == 2 && quota > 0 && period > 0 ? (quota + period - 1) / period : 0;
 }
 
-/* Reads the first line of a file.  `text` is "" if there is no such file. */
+/* Reads the first line of the file `name` in `folder` into `text`.  Sets `text` to "" if the file
+ * cannot be read. */
 static void read_line(const char *folder, const char *name, char text[64])
 {
     char path[PATH_MAX + 64];
