@@ -11,7 +11,7 @@
 #include "engine/closed/closed.h"
 #include "engine/derivatives/cpu_slopes.h"
 #include "engine/derivatives/slopes.h"
-#include "engine/reflections/smear_bands.h"
+#include "engine/smear/smear_bands.h"
 #include "gpu/frame.h"
 #include "gpu/kernel.h"
 #include "gpu/plan.h"

@@ -11,7 +11,7 @@
 #include "engine/closed/closed.h"
 #include "engine/crystal/diffuse.h"
 #include "engine/reference/recipe_check.h"
-#include "engine/reflections/smear_bands.h"
+#include "engine/smear/smear_bands.h"
 #include "gpu/device.h"
 #include "gpu/gpu.h"
 #include "gpu/kernel.h"

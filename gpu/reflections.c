@@ -10,7 +10,7 @@
 
 #include "engine/closed/closed.h"
 #include "engine/dense/dense.h"
-#include "engine/reflections/smear_bands.h"
+#include "engine/smear/smear_bands.h"
 #include "engine/spots/cpu_shares.h"
 #include "gpu/kernel.h"
 

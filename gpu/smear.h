@@ -1,9 +1,9 @@
 /*
  * What one thread of the GPU does for a smeared sensor, after the thin image is computed
- * (engine/reflections/smear_bands.h): first a sum of subpixels, then a pixel.  The same text is
+ * (engine/smear/smear_bands.h): first a sum of subpixels, then a pixel.  The same text is
  * compiled as kernels (gpu/smear_kernel.cu) and as loops for the CPU (tests/hostgpu/host_engine.c).
  *
- * Operations and their order are those of engine/reflections/smear_frame.c, so that the bytes are
+ * Operations and their order are those of engine/smear/smear_frame.c, so that the bytes are
  * the same.  No multiplication is fused with an addition.
  */
 #ifndef BRAGG_GPU_SMEAR_H

@@ -1,11 +1,11 @@
-/* Frames of a smeared sensor (engine/reflections/smear_bands.h).  A second plan computes the thin
+/* Frames of a smeared sensor (engine/smear/smear_bands.h).  A second plan computes the thin
  * images, which stay on the GPU.  Kernels add their subpixels to pixels.  What follows the photons
  * is done by the plan of the frame, as if a previous stage had computed them. */
 #include <string.h>
 
 #include "engine/derivatives/smear_derive.h"
 #include "engine/reference/recipe_check.h"
-#include "engine/reflections/smear_bands.h"
+#include "engine/smear/smear_cells.h"
 #include "engine/spots/smear_shares.h"
 #include "gpu/plan.h"
 #include "model/frame.h"
@@ -90,7 +90,7 @@ static enum status upload_taps(struct plan *p, struct group *g, struct error *e)
     struct smear_cells *cells = mem_array(g->bands->count, sizeof *cells);
     struct gpu_pack pack = {0};
     for (size_t i = 0; i < g->bands->count; i++)
-        smear_cells_open(&cells[i], &g->bands->band[i], p->threads);
+        smear_cells_open(&cells[i], &g->bands->band[i], NULL, p->threads);
     pack_group(&pack, cells, g);
     enum status s = gpu_reserve(p, pack.bytes, &g->memory, e);
     if (!s) {

@@ -100,7 +100,7 @@ struct dense_lattice {
     uint32_t box;        // items of the boxes of the lattices before, modulo 2^32
 };
 
-/* A part of the smear of a thick sensor, see reflections/smear_bands.h: a sum of oversample x
+/* A part of the smear of a thick sensor, see smear/smear_bands.h: a sum of oversample x
  * oversample subpixels that is added to each pixel of a cell: it begins `fast` and `slow` subpixels
  * after the first subpixel of the pixel.  Its weights are those at the four nodes around the cell:
  * the nearer row of nodes, then the farther one; in each the nearer column first. */

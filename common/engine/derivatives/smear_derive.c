@@ -3,8 +3,9 @@
 #include "base/alloc.h"
 #include "base/vec.h"
 #include "engine/derivatives/slopes.h"
-#include "engine/reflections/smear_bands.h"
-#include "engine/reflections/smear_frame.h"
+#include "engine/smear/smear_bands.h"
+#include "engine/smear/smear_cells.h"
+#include "engine/smear/smear_frame.h"
 
 enum { AT_ONCE = 1 << 21 };  // subpixels that are in memory together, with their derivatives
 
@@ -125,10 +126,13 @@ static void smear_planes(const struct pass *pass, const struct smear_bands *band
     const size_t pixels = (size_t)bands->subpixels;
     for (size_t i = 0; i < bands->count; i++) {
         const struct smear_band *b = &bands->band[i];
-        smear_band_add(b, planes, false, pass->threads, pass->planes);
+        struct smear_cells cells;
+        smear_cells_open(&cells, b, NULL, pass->threads);
+        smear_band_add(b, &cells, planes, false, pass->threads, pass->planes);
         for (size_t k = 0; k < pass->thin.count; k++)
-            smear_band_add(b, planes + (1 + k) * pixels, true, pass->threads,
+            smear_band_add(b, &cells, planes + (1 + k) * pixels, true, pass->threads,
                            pass->planes + (1 + pass->place[k]) * pass->pixels);
+        smear_cells_close(&cells);
         for (size_t k = 0; k < pass->set->count; k++)
             add_change(pass, b, k, planes);
     }

@@ -1,6 +1,6 @@
 /*
  * Derivatives of the image of a smeared sensor.  The smear is linear: each derivative image of the
- * thin image is smeared like the image itself (engine/reflections/smear_frame.h).  Parameters of
+ * thin image is smeared like the image itself (engine/smear/smear_frame.h).  Parameters of
  * the detector also change the weights of the smear: the thin image is smeared with the change of
  * the weights, and added.
  */
@@ -10,7 +10,7 @@
 #include "engine/derivatives/derive.h"
 
 /* Computes photons and derivative images of a thin image, as of point-like crystals.  `thin`: see
- * smear_thin in engine/reflections/smear_frame.h. */
+ * smear_thin in engine/smear/smear_frame.h. */
 typedef enum status smear_derive_thin(void *engine, const struct experiment *thin,
                                       const struct recipe *r, const struct derive_request *request,
                                       struct error *e);

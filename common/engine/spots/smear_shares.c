@@ -6,7 +6,7 @@
 
 #include "base/alloc.h"
 #include "engine/dense/dense.h"
-#include "engine/reflections/smear_bands.h"
+#include "engine/smear/smear_cells.h"
 #include "physics/detector/pixel.h"
 
 enum {
@@ -274,7 +274,7 @@ static void smear_shares(const struct pass *pass, const struct smear_band *b,
     struct sorted t = {0};
     struct smear_cells cells;
     sort_shares(&t, b, lists);
-    smear_cells_open(&cells, b, pass->threads);
+    smear_cells_open(&cells, b, NULL, pass->threads);
     struct share_list *found = shares_open(t.count + 1), *rows = rows_of(pass, p);
 #pragma omp parallel for schedule(dynamic) num_threads(pass->threads)
     for (size_t i = 0; i < t.count; i++)

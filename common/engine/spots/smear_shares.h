@@ -1,7 +1,7 @@
 /*
  * The photons that each reflection gives to each pixel of a smeared sensor.  The shares of the
  * subpixels of the thin image are computed first.  Then each reflection is
- * smeared alone, with the weights of the frame (reflections/smear_bands.h).
+ * smeared alone, with the weights of the frame (smear/smear_bands.h).
  */
 #ifndef BRAGG_ENGINE_SMEAR_SHARES_H
 #define BRAGG_ENGINE_SMEAR_SHARES_H
@@ -12,7 +12,7 @@
 #include "model/recipe.h"
 
 /* Appends the shares of thin images to lists[experiment_rows(thin)], as of point-like crystals.
- * `thin`: see smear_thin in reflections/smear_frame.h. */
+ * `thin`: see smear_thin in smear/smear_frame.h. */
 typedef enum status smear_thin_shares(void *engine, const struct experiment *thin,
                                       const struct recipe *r, struct share_list *lists,
                                       struct error *e);

@@ -17,6 +17,7 @@
 #include "model/recipe.h"
 
 struct smear_band;
+struct smear_cells;
 struct smear_change;
 struct smear_frame;
 
@@ -39,10 +40,11 @@ enum status smear_frame_run(struct smear_frame *s, const struct experiment *x,
                             const struct recipe *r, smear_thin *thin, void *engine, float *pixels,
                             atomic_uint_fast64_t *rows, struct error *e);
 
-/* Computes the pixels of a band, pixels[] of the whole image, from thin[] of all bands.  is_signed:
- * `thin` is a derivative.  Otherwise sums below 0 become 0. */
-void smear_band_add(const struct smear_band *b, const float *thin, bool is_signed, int threads,
-                    float *pixels);
+/* Computes the pixels of a band, pixels[] of the whole image, from thin[] of all bands.  *cells are
+ * those of smear_cells_open.  is_signed: `thin` is a derivative.  Otherwise sums below 0 become 0.
+ */
+void smear_band_add(const struct smear_band *b, const struct smear_cells *cells, const float *thin,
+                    bool is_signed, int threads, float *pixels);
 
 /* Adds to the pixels how much the smear of thin[] changes with the panel.  Rays move by less than a
  * subpixel more in the changed panels. */

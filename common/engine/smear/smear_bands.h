@@ -1,12 +1,10 @@
 /*
  * The geometry of a smeared sensor, for the engines of the CPU and of the GPU: which subpixels of a
- * thin image a frame needs, and with which weights they are added to the pixels.
+ * thin image a frame needs.
  *
  * Rows of pixels are computed in bands.  The thin image of a band has a margin, because photons
- * that meet the front of the sensor outside the panel can stop inside of it.  Kernels are computed
- * at nodes, a few pixels apart, which are counted from the foot of the normal
- * (physics/detector/smear.h).  The pixels whose middles are between four nodes are a cell.  Between
- * nodes, weights are interpolated linearly along fast and slow.
+ * that meet the front of the sensor outside the panel can stop inside of it.  smear_cells.h has the
+ * weights.
  *
  * Pixels and subpixels are counted from the corner of the plane of their panel.
  */
@@ -67,26 +65,6 @@ enum status smear_bands_refuse(const struct smear_bands *b, const struct experim
  * there is only one layer; or see sensor_waves_differ. */
 enum status smear_frame_smears(const struct experiment *x, const struct recipe *r, bool *smears,
                                struct error *e);
-
-/* The cells of a band along fast and slow, and their taps.  A cell has the number of the node
- * before it. */
-struct smear_cells {
-    int64_t first[2], count[2];
-    int64_t origin[2];       // first pixel of the first cell, which can be outside the panel
-    size_t *begin;           // owned: index in taps[] of the first tap of each cell, and the end
-    struct smear_tap *taps;  // owned: those of a cell along slow and then along fast
-};
-
-/* Sets the members `first`, `count` and `origin`. */
-void smear_cells_place(struct smear_cells *c, const struct smear_band *b);
-
-/* Lists the taps of all cells of a band.  smear_cells_close frees the arrays. */
-void smear_cells_open(struct smear_cells *c, const struct smear_band *b, int threads);
-void smear_cells_close(struct smear_cells *c);
-
-/* Returns the number of taps of a cell between four kernels, in the order of smear_tap.weight.
- * Stores them in taps[], unless taps is NULL, along slow and then along fast. */
-size_t smear_taps(const struct smear_kernel *const around[4], struct smear_tap *taps);
 
 static inline int64_t floor_div(int64_t a, int64_t b)
 {

@@ -1,0 +1,163 @@
+#include "engine/smear/smear_loop.h"
+
+#include "base/isa.h"
+#include "engine/cpu/lanes.h"
+#include "physics/detector/smear.h"
+
+/* ---- squares of subpixels ------------------------------------------------------------------- */
+
+/* Sums the columns of a row of squares, of which some rows or columns may be dark. */
+static void sum_down(const struct smear_squares *s, int64_t width)
+{
+    float *restrict down = s->down;
+    for (int64_t i = 0; i < width; i++)  // vectorised
+        down[i] = 0.0f;
+    for (int k = s->first; k < s->first + s->rows; k++) {
+        const float *restrict from = s->from + k * s->stride;
+        for (int64_t i = s->begin; i < s->end; i++)  // vectorised
+            down[i] += from[i];
+    }
+}
+
+/* Does the same where there are all rows of the square, `n` of them, and all columns. */
+LANES_INLINE void sum_whole(const struct smear_squares *s, int64_t width, const int n)
+{
+    const float *restrict from = s->from;
+    const int64_t stride = s->stride;
+    float *restrict down = s->down;
+    for (int64_t i = 0; i < width; i++) {  // vectorised
+        float sum = 0.0f;
+        for (int k = 0; k < n; k++)
+            sum += from[i + k * stride];
+        down[i] = sum;
+    }
+}
+
+/* Sorts the sums of columns, so that those of the same place in a square are neighbours. */
+LANES_INLINE void sort_phases(const struct smear_squares *s, const int n)
+{
+    const int64_t columns = s->columns + 1;
+    const float *restrict down = s->down;
+    float *restrict phase = s->phase;
+    for (int64_t c = 0; c < columns; c++)
+        for (int k = 0; k < n; k++)
+            phase[k * columns + c] = down[c * n + k];
+}
+
+/* Sums `n` sorted sums of columns to squares. */
+LANES_INLINE void sum_across(const struct smear_squares *s, const int n)
+{
+    const int64_t columns = s->columns;
+    for (int first = 0; first < n; first++) {
+        const float *restrict phase = s->phase;
+        float *restrict to = s->to + first * columns;
+        for (int64_t c = 0; c < columns; c++) {  // vectorised
+            float sum = 0.0f;
+            for (int k = first; k < first + n; k++)
+                sum += phase[k % n * (columns + 1) + c + k / n];
+            to[c] = sum;
+        }
+    }
+}
+
+LANES_INLINE void sum_squares(const struct smear_squares *s, const int n)
+{
+    const int64_t width = (s->columns + 1) * n;
+    if (s->rows == n && s->begin == 0 && s->end == width)
+        sum_whole(s, width, n);
+    else
+        sum_down(s, width);
+    sort_phases(s, n);
+    sum_across(s, n);
+}
+
+static void sum_any(const struct smear_squares *s)
+{
+    const int64_t n = s->oversample, columns = s->columns;
+    sum_down(s, (columns + 1) * n);
+    for (int64_t first = 0; first < n; first++)
+        for (int64_t c = 0; c < columns; c++) {
+            float sum = 0.0f;
+            for (int64_t k = 0; k < n; k++)
+                sum += s->down[c * n + first + k];
+            s->to[first * columns + c] = sum;
+        }
+}
+
+static void squares(const struct smear_squares *s)
+{
+    switch (s->oversample) {
+    case 1:
+        sum_squares(s, 1);
+        break;
+    case 2:
+        sum_squares(s, 2);
+        break;
+    case 3:
+        sum_squares(s, 3);
+        break;
+    case 4:
+        sum_squares(s, 4);
+        break;
+    case 5:
+        sum_squares(s, 5);
+        break;
+    default:
+        sum_any(s);
+        break;
+    }
+}
+
+/* ---- pixels --------------------------------------------------------------------------------- */
+
+/* Computes the weights of the taps as smear_tap_weight does. */
+static void set_weights(const struct smear_row *r)
+{
+    const double *restrict left = r->left[0], *restrict left_more = r->left[1];
+    const double *restrict right = r->right[0], *restrict right_more = r->right[1];
+    float *restrict weight = r->weight, *restrict slope = r->slope;
+    const double down = r->down, across = r->across, step = r->step;
+    for (size_t i = 0; i < r->taps; i++) {  // vectorised
+        const double a = left[i] + down * left_more[i], b = right[i] + down * right_more[i];
+        weight[i] = (float)(a + across * (b - a));
+        slope[i] = (float)(step * (b - a));
+    }
+}
+
+/* Sums all taps for the pixels of `vectors` vectors, which stay in registers. */
+LANES_INLINE void sum_taps(const struct smear_row *r, const int vectors, float *photons)
+{
+    floats sum[SMEAR_NODE / LANES], pixel[SMEAR_NODE / LANES];
+    for (int v = 0; v < vectors; v++) {
+        sum[v] = floats_of(0.0f);
+        for (int i = 0; i < LANES; i++)
+            pixel[v][i] = (float)(v * LANES + i);
+    }
+    for (size_t i = 0; i < r->taps; i++) {
+        const float *from = r->sums + r->place[i];
+        const floats weight = floats_of(r->weight[i]), slope = floats_of(r->slope[i]);
+        for (int v = 0; v < vectors; v++)
+            sum[v] += (weight + slope * pixel[v]) * floats_load(from + v * LANES);
+    }
+    for (int v = 0; v < vectors; v++)
+        floats_store(photons + v * LANES, sum[v]);
+}
+
+static void row(const struct smear_row *r, int pixels, float *photons)
+{
+    set_weights(r);
+    const int vectors = (pixels + LANES - 1) / LANES;
+    if (vectors <= 1)
+        sum_taps(r, 1, photons);
+    else if (vectors <= 2)
+        sum_taps(r, 2, photons);
+    else if (vectors <= SMEAR_NODE / LANES / 2)
+        sum_taps(r, SMEAR_NODE / LANES / 2, photons);
+    else
+        sum_taps(r, SMEAR_NODE / LANES, photons);
+}
+
+const struct smear_loops NAME(smear_loops_, ISA) = {
+    .squares = squares,
+    .row = row,
+};
