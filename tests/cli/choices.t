@@ -31,7 +31,7 @@ is '--dry-run gives the reason' "$(bragg-run --dry-run p.yaml | grep '^# .*moved
 is '--as-written keeps the stages of the file' "$(processes --as-written)" 6
 is 'several processes per stage stay' "$(processes --count=noise=2)" 7
 is 'a stage under another command stays' "$(processes --wrap=noise=env)" 6
-for option in sensor=smear crystal-size=50um mosaic-model=gauss; do
+for option in crystal-size=50um mosaic-model=gauss; do
 	is "--$option needs the whole image, so nothing moves" "$(processes --set=geometry.$option)" 6
 done
 is '--reflections needs the whole image, so nothing moves' "$(processes --set=light.reflections)" 6
@@ -51,7 +51,7 @@ done
 apart() {
 	bragg-run --dry-run "$@" p.yaml | sed -n 's/^# light: background and noise are other processes, because //p'
 }
-for case in --detector=eiger-4m=6 '--detpixels=2000, --thickness=450=6' '--detector=eiger-4m, --layers=1=4'; do
+for case in --detector=eiger-4m=4 '--detpixels=2000, --thickness=450=4'; do
 	pipeline "${case%=*}"
 	is "${case%=*}: processes, with the usual way to compute a sensor" "$(processes)" "${case##*=}"
 done

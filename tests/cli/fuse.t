@@ -50,11 +50,19 @@ geometry='--oversample=1 --thickness=450 --absorption=300 --layers=3 --dispersio
 joins() {
 	name=$1 want=$2 file=j_%d.img
 	shift 2
-	rm -f joined
+	rm -f joined j*.img j.img.index
 	one_program "$1 --stats=joined" "$2" "$3" 2>said
 	is "$name" "$(sed -n 's/.*"frames_joined":\([0-9]*\).*/\1/p' joined)" "$want"
 }
 joins 'rows pass all stages, after the first frame' 2 '--threads=2' '--water=0.1 --jitter=10' '--seed=9'
+geometry='--oversample=3 --thickness=4500 --absorption=3000 --sensor=smear' orient='--random'
+joins 'parts of the image of a smeared sensor pass all stages' 2 '--threads=2' '--water=0.1' '--seed=9'
+same 'a smeared sensor' '--threads=2' '--water=0.1' '--seed=9 --readout=1'
+geometry="$geometry --roi=10,70,20,81"
+same 'a smeared sensor, a region of interest' '--threads=2' '--water=0.1' '--seed=9'
+size='--detpixels=77,50' geometry='--oversample=3 --thickness=4500 --absorption=3000 --sensor=smear --cut=1,2'
+same 'a smeared sensor of two panels' '--threads=3' '' '--seed=9 --dead=0.02'
+size='--detpixels=100' geometry='--oversample=1 --thickness=450 --absorption=300 --layers=3 --dispersion=1 --dispersion-steps=3' orient='--random --wavelength-jitter=0.01'
 joins 'reflections need the whole image' 0 '--reflections' '--water=0.1' '--seed=9'
 joins 'a point spread needs the whole image' 0 '' '--water=0.1' '--psf=gauss'
 size='--detpixels=77,50' orient='--random --lattices=2 --hit-rate=0.6'

@@ -114,6 +114,19 @@ beside --derivatives=distance,rot,thickness
 beside --trace-pixel=3,3
 check 'the trace says that it shows layers' grep -q 'trace: the layers of the sensor' beside.err
 
+# moved FILE SHIFT...: images of a detector with one displacement for each frame, in mm
+moved() {
+	file=$1
+	shift
+	printf '%s\n' "$@" >shifts.txt
+	bragg-geometry --quiet $geometry | bragg-orient --quiet --frames=$# --shifts=shifts.txt |
+		bragg-intensity --quiet --threads=2 | bragg-write --quiet --overwrite "$file%d.raw"
+}
+moved still '2 0 40'
+moved moving '0 0 0' '2 0 40' '2 0 40'
+check 'the smear follows a detector that moves' cmp still0.raw moving1.raw
+check 'it stays where the detector stays' cmp still0.raw moving2.raw
+
 # refused TEXT COMMAND...: ends with status 1 or 2 and one line that has the text
 refused() {
 	text=$1

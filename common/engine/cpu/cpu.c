@@ -147,10 +147,11 @@ static enum status cpu_create(struct plan **plan, const struct experiment *exper
     if (!status && !closed && options->reflections && kernels->dense && !p->smear &&
         !(options->faint > 0.0))
         p->shares = dense_frame_open((size_t)experiment_rows(experiment), p->threads);
-    const bool by_rows =
-        !closed && !p->footprint && !p->diffuse && !p->smear && rows_follow(experiment);
-    p->sums = by_rows && options->sums;
-    p->parts = by_rows && rows_are_alike(experiment) && !options->reflections;
+    const bool by_rows = !p->footprint && !p->diffuse && rows_follow(experiment);
+    const bool by_threads = by_rows && !closed && !p->smear;
+    p->sums = by_threads && options->sums;
+    p->parts =
+        !options->reflections && (p->smear ? by_rows : by_threads && rows_are_alike(experiment));
     if (status)
         cpu_destroy(&p);
     *plan = p;
@@ -284,11 +285,18 @@ static bool cpu_run_parts(struct plan *plan, const struct recipe *recipe,
 {
     struct cpu_job job;
     struct error none;
-    if (!plan->parts || recipe_is_dark(plan->experiment, recipe))
+    bool smears = false;
+    if (!plan->parts || recipe_is_dark(plan->experiment, recipe) ||
+        (plan->smear &&
+         (recipe_check(plan->experiment, recipe, &none) ||
+          smear_frame_smears(moved_to(&plan->moved, recipe), recipe, &smears, &none) || !smears)))
         return false;
     if (!taker)
         return true;
     (void)moved_to(&plan->moved, recipe);
+    if (smears)
+        return smear_frame_parts(plan->smear, plan->experiment, recipe, run_thin, plan, taker, sum,
+                                 rows);
     bool good = cpu_job_open(&job, plan->experiment, plan->tables, recipe, &none) == STATUS_OK;
     if (good) {
         job.sum = sum;

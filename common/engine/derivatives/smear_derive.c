@@ -4,8 +4,7 @@
 #include "base/vec.h"
 #include "engine/derivatives/slopes.h"
 #include "engine/smear/smear_bands.h"
-#include "engine/smear/smear_cells.h"
-#include "engine/smear/smear_frame.h"
+#include "engine/smear/smear_tiles.h"
 
 enum { AT_ONCE = 1 << 21 };  // subpixels that are in memory together, with their derivatives
 
@@ -48,6 +47,12 @@ static struct panel_move move_of(const struct pass *pass, const struct panel *p,
     struct panel_move move = {0};
     slopes_move(pass->x, &pass->set->items[k], (size_t)(p - pass->x->panels), &move);
     return move;
+}
+
+/* Returns image number k: 0 for photons. */
+static struct smear_target image_of(const struct pass *pass, size_t k)
+{
+    return (struct smear_target){.pixels = pass->planes + k * pass->pixels};
 }
 
 /* ---- changes of the smear -------------------------------------------------------------------- */
@@ -114,7 +119,7 @@ static void add_change(const struct pass *pass, const struct smear_band *b, size
     struct smear_change change = {.factor = 1.0 / step};
     smear_view(&change.before, &before, b->view.oversample);
     smear_view(&change.after, &after, b->view.oversample);
-    smear_band_change(b, &change, photons, pass->threads, pass->planes + (1 + k) * pass->pixels);
+    smear_band_change(b, &change, photons, pass->threads, image_of(pass, 1 + k));
 }
 
 /* ---- bands ----------------------------------------------------------------------------------- */
@@ -128,10 +133,10 @@ static void smear_planes(const struct pass *pass, const struct smear_bands *band
         const struct smear_band *b = &bands->band[i];
         struct smear_cells cells;
         smear_cells_open(&cells, b, NULL, pass->threads);
-        smear_band_add(b, &cells, planes, false, pass->threads, pass->planes);
+        smear_band_add(b, &cells, planes, false, pass->threads, image_of(pass, 0));
         for (size_t k = 0; k < pass->thin.count; k++)
             smear_band_add(b, &cells, planes + (1 + k) * pixels, true, pass->threads,
-                           pass->planes + (1 + pass->place[k]) * pass->pixels);
+                           image_of(pass, 1 + pass->place[k]));
         smear_cells_close(&cells);
         for (size_t k = 0; k < pass->set->count; k++)
             add_change(pass, b, k, planes);

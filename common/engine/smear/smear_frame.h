@@ -11,14 +11,14 @@
 #define BRAGG_ENGINE_SMEAR_FRAME_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 
 #include "base/error.h"
 #include "model/experiment.h"
 #include "model/recipe.h"
 
-struct smear_band;
-struct smear_cells;
-struct smear_change;
+struct engine_taker;
 struct smear_frame;
 
 /* Computes the photons of a thin image into pixels[experiment_pixels(thin)].  `thin` is the
@@ -40,16 +40,12 @@ enum status smear_frame_run(struct smear_frame *s, const struct experiment *x,
                             const struct recipe *r, smear_thin *thin, void *engine, float *pixels,
                             atomic_uint_fast64_t *rows, struct error *e);
 
-/* Computes the pixels of a band, pixels[] of the whole image, from thin[] of all bands.  *cells are
- * those of smear_cells_open.  is_signed: `thin` is a derivative.  Otherwise sums below 0 become 0.
- */
-void smear_band_add(const struct smear_band *b, const struct smear_cells *cells, const float *thin,
-                    bool is_signed, int threads, float *pixels);
-
-/* Adds to the pixels how much the smear of thin[] changes with the panel.  Rays move by less than a
- * subpixel more in the changed panels. */
-void smear_band_change(const struct smear_band *b, const struct smear_change *change,
-                       const float *thin, int threads, float *pixels);
+/* Computes the same photons, but gives them to *taker in parts, and *sum the checksum of all parts.
+ * The pixels of the panels must follow one another.  Returns false if the frame is refused, or if
+ * *taker has refused a part. */
+bool smear_frame_parts(struct smear_frame *s, const struct experiment *x, const struct recipe *r,
+                       smear_thin *thin, void *engine, const struct engine_taker *taker,
+                       uint32_t *sum, atomic_uint_fast64_t *rows);
 
 /* Frees *s and sets the pointer to NULL. */
 void smear_frame_destroy(struct smear_frame **s);

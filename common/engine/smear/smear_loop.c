@@ -1,6 +1,7 @@
 #include "engine/smear/smear_loop.h"
 
-#include "base/isa.h"
+#include <string.h>
+
 #include "engine/cpu/lanes.h"
 #include "physics/detector/smear.h"
 
@@ -10,8 +11,7 @@
 static void sum_down(const struct smear_squares *s, int64_t width)
 {
     float *restrict down = s->down;
-    for (int64_t i = 0; i < width; i++)  // vectorised
-        down[i] = 0.0f;
+    memset(down, 0, (size_t)width * sizeof *down);
     for (int k = s->first; k < s->first + s->rows; k++) {
         const float *restrict from = s->from + k * s->stride;
         for (int64_t i = s->begin; i < s->end; i++)  // vectorised
@@ -53,8 +53,9 @@ LANES_INLINE void sum_across(const struct smear_squares *s, const int n)
         float *restrict to = s->to + first * columns;
         for (int64_t c = 0; c < columns; c++) {  // vectorised
             float sum = 0.0f;
-            for (int k = first; k < first + n; k++)
-                sum += phase[k % n * (columns + 1) + c + k / n];
+#pragma GCC unroll 5
+            for (int k = 0; k < n; k++)
+                sum += phase[(first + k) % n * (columns + 1) + c + (first + k) / n];
             to[c] = sum;
         }
     }

@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/isa.h"
+
 /* A row of a thin image and the rows below it, which are summed to squares of subpixels. */
 struct smear_squares {
     int oversample;      // subpixels along the edge of a square
@@ -43,7 +45,9 @@ struct smear_loops {
 
 enum { SMEAR_ROOM = 16 };
 
-/* Returns the loops of the best instruction set of this CPU. */
-const struct smear_loops *smear_loops_best(void);
+extern const struct smear_loops smear_loops_baseline, smear_loops_avx2, smear_loops_avx512;
+
+/* Returns the loops of an instruction set. */
+const struct smear_loops *smear_loops_of(enum isa isa);
 
 #endif

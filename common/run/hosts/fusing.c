@@ -88,21 +88,8 @@ static const struct {
 
 enum { WHOLE_IMAGE = sizeof whole_image / sizeof *whole_image };
 
-/* Returns true if the images of a bragg-geometry may be those of a smeared sensor: a thick one,
- * unless it is computed in layers. */
-static bool may_be_smeared(const struct pipeline_stage *s)
-{
-    const char *way = pipeline_value(s, "sensor");
-    const bool thick = pipeline_has(s, "detector") || pipeline_has(s, "expt") ||
-                       pipeline_has(s, "thickness") || (way && strcmp(way, "smear") == 0);
-    return thick && !pipeline_has(s, "layers") && !(way && strcmp(way, "layers") == 0);
-}
-
 static bool needs_whole_image(const struct pipeline *p)
 {
-    for (size_t i = 0; i < p->nstages; i++)
-        if (pipeline_is_program(&p->stages[i], "bragg-geometry") && may_be_smeared(&p->stages[i]))
-            return true;
     for (size_t i = 0; i < p->nstages; i++)
         for (size_t k = 0; k < WHOLE_IMAGE; k++)
             if (pipeline_is_program(&p->stages[i], whole_image[k].program) &&
