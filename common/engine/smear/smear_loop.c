@@ -72,17 +72,27 @@ LANES_INLINE void sum_squares(const struct smear_squares *s, const int n)
     sum_across(s, n);
 }
 
+/* Adds sums of columns to squares, or begins the squares. */
+static void add_across(const float *restrict phase, int64_t columns, int begins, float *restrict to)
+{
+    if (begins)
+        memset(to, 0, (size_t)columns * sizeof *to);
+    for (int64_t c = 0; c < columns; c++)  // vectorised
+        to[c] += phase[c];
+}
+
+/* Does the same for any oversample. */
 static void sum_any(const struct smear_squares *s)
 {
-    const int64_t n = s->oversample, columns = s->columns;
-    sum_down(s, (columns + 1) * n);
+    const int64_t n = s->oversample, columns = s->columns + 1;
+    sum_down(s, columns * n);
+    for (int64_t k = 0; k < n; k++)
+        for (int64_t c = 0; c < columns; c++)
+            s->phase[k * columns + c] = s->down[c * n + k];
     for (int64_t first = 0; first < n; first++)
-        for (int64_t c = 0; c < columns; c++) {
-            float sum = 0.0f;
-            for (int64_t k = 0; k < n; k++)
-                sum += s->down[c * n + first + k];
-            s->to[first * columns + c] = sum;
-        }
+        for (int64_t k = first; k < first + n; k++)
+            add_across(s->phase + k % n * columns + k / n, s->columns, k == first,
+                       s->to + first * s->columns);
 }
 
 static void squares(const struct smear_squares *s)
