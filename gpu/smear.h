@@ -3,7 +3,7 @@
  * (engine/smear/smear_bands.h): first a sum of subpixels, then a pixel.  The same text is
  * compiled as kernels (gpu/smear_kernel.cu) and as loops for the CPU (tests/hostgpu/host_engine.c).
  *
- * Operations and their order are those of engine/smear/smear_frame.c, so that the bytes are
+ * Operations and their order are those of engine/smear/smear_loop.c, so that the bytes are
  * the same.  No multiplication is fused with an addition.
  */
 #ifndef BRAGG_GPU_SMEAR_H
