@@ -1,6 +1,7 @@
 /*
- * Reads parts of an experiment list of DIALS: JSON values, and the models of goniometer and
- * detector.  Each JSON value is kept together with its path in the file, so that errors can name it
+ * Reads parts of an experiment list of DIALS: JSON values, the models of goniometer and detector,
+ * and what the readers of one experiment and of all experiments share.  Each JSON value is kept
+ * together with its path in the file, so that errors can name it
  * ("FILE: detector[0].panels[3].origin: ...").
  */
 #ifndef BRAGG_IO_EXPT_MODELS_H
@@ -91,5 +92,27 @@ enum status expt_direction(const struct json_at *of, const char *key, double v[3
 
 /* Transforms a vector from the laboratory frame of DIALS to ours. */
 void expt_to_lab(const double v[3], double out[3]);
+
+/* --- an experiment of a list (expt.c) ------------------------------------------------------- */
+
+/* An open experiment list, and the experiment in it that the following functions read. */
+struct expt_json {
+    struct json_at root, chosen;
+    size_t experiments;  // number of experiments in the list
+};
+
+/* Opens a list and chooses its first experiment.  The caller calls json_at_close(&l->root), also
+ * after an error.  Fails as json_at_open does.  STATUS_INPUT: not a list of experiments, or empty.
+ */
+enum status expt_open(struct expt_json *l, const char *path, struct error *e);
+
+/* Reads the scan of the chosen experiment.  If the experiment has no scan, scan->images is 0.
+ * STATUS_INPUT: as in expt_read_scan, or the scan rotates and the experiment has no goniometer. */
+enum status expt_rotating_scan(const struct expt_json *l, const struct expt_goniometer *g,
+                               struct expt_scan *scan, struct error *e);
+
+/* Reads the crystal of the chosen experiment: rows a*, b*, c* in 1/A in our laboratory frame, with
+ * the scan axis at angle 0.  STATUS_INPUT: there is no crystal, or its axes are in one plane. */
+enum status expt_crystal(const struct expt_json *l, double reciprocal_A[9], struct error *e);
 
 #endif
