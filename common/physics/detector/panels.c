@@ -312,7 +312,7 @@ void ray_on_cone(const double beam[3], double twotheta_rad, double azimuth_rad, 
                        sin(twotheta_rad) * (cos(azimuth_rad) * u[i] + sin(azimuth_rad) * v[i]);
 }
 
-/* --- where modules stand --------------------------------------------------------- */
+/* --- places of the modules of built-in detectors --------------------------------- */
 
 /* Sets out[] to v, rotated by `quarters` quarter turns from x to y. */
 static void quarter_turns(size_t quarters, const double v[2], double out[2])
@@ -376,7 +376,7 @@ static struct preset_stand jungfrau_16m(size_t module)
     return turned(corner_px, 0, 0);
 }
 
-/* --- the list ---------------------------------------------------------------------- */
+/* --- the list of built-in detectors ------------------------------------------------ */
 
 /* Makers' data sheets: Dectris, Rayonix (MX-HS series, binned 2 x 2), PSI.  A Pilatus3 has the
  * modules of a Pilatus, and a sensor of 320, 450 or 1000 um; the list has 450 um.  CBF headers of
