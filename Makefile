@@ -281,7 +281,7 @@ simulate-profiled:
 ENGINECHECK := $(BUILD)/tests/bin/enginecheck
 ENGINECHECK_PEAK := $(if $(filter 1,$(CUDA)),$(GPU_KERNELS)/peak.o,$(BUILD)/obj/tests/enginecheck/peak_absent.o)
 ENGINECHECK_OBJECTS := $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out %/peak_absent.c,$(wildcard tests/enginecheck/*.c)) bench/workload.c common/link/pool.c \
-	$(addprefix stages/nanobragg/,nanobragg_options.c legacy.c) \
+	$(addprefix stages/nanobragg/,nanobragg_options.c nanobragg_setup.c legacy.c) \
 	$(addprefix common/io/,structure_factors/hkl.c beam/nanobragg_text.c text/textfile.c images/smv.c images/header_text.c images/tilted_header.c \
 	images/nanobragg_files.c output/output_file.c))
 ENGINECHECK_LIBRARIES := $(patsubst %,$(BUILD)/lib/libbragg-%.a,hostgpu gpu engine physics model base)

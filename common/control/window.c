@@ -1,3 +1,4 @@
+/* The frames in flight: their state, losses and order; and a forecast of the end of the run. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

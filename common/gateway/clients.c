@@ -1,3 +1,7 @@
+/*
+ * The clients that are connected to a socket of a gateway, and the time from an answer to the
+ * next request of a client.
+ */
 #include "gateway/client_socket.h"
 
 #include <math.h>

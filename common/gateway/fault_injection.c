@@ -23,7 +23,7 @@ const char *fault_name(enum fault f)
     return names[f];
 }
 
-/* --- how often ----------------------------------------------------------------- */
+/* --- options: kinds and probabilities of faults -------------------------------- */
 
 /* Parses one KIND:PROBABILITY[:SECONDS] into *f.  Changes `word`. */
 static enum status parse_one(struct faults *f, char *word, struct error *e)
@@ -98,7 +98,7 @@ enum fault faults_draw(const struct faults *f, uint64_t frame)
     return FAULT_NONE;
 }
 
-/* --- what is in the message ---------------------------------------------------- */
+/* --- faults of the content ----------------------------------------------------- */
 
 /* Gives a delivery `count` new pixels of a type, and returns them.  *s owns the pixels. */
 static void *renew(struct fault_injection *s, struct delivery *d, enum pixel_type type,

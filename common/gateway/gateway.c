@@ -280,7 +280,7 @@ static enum status start_thread(struct gateway *g, struct error *e)
     return g->started ? STATUS_OK : error_errno(e, STATUS_FAILED, "cannot start a thread");
 }
 
-/* --- from outside -------------------------------------------------------------- */
+/* --- functions for the program that owns the gateway --------------------------- */
 
 static void open_condition(struct gateway *g)
 {

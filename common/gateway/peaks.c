@@ -1,3 +1,4 @@
+/* Finds peaks in an image, for protocols whose messages contain them. */
 #include "gateway/delivery.h"
 
 #include <math.h>

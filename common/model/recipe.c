@@ -137,7 +137,7 @@ void recipe_copy(struct recipe *to, const struct recipe *from)
     }
 }
 
-/* --- where the detector stood -------------------------------------------- */
+/* --- the experiment of a frame: detector and sample moved ---------------- */
 
 void moved_open(struct moved *m, const struct experiment *of)
 {

@@ -1,3 +1,7 @@
+/*
+ * A fit of all frames together.  The parameters of single frames are eliminated (Schur
+ * complement), and the parameters that the frames share are found from the sums of all frames.
+ */
 #include "refine/fit.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* Reads streams of CrystFEL: chunks with peaks, lattices and reflections. */
 #include "score/results.h"
 
 #include <inttypes.h>

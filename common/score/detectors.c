@@ -1,3 +1,7 @@
+/*
+ * Pairs the panels of an analysis with the true ones, and measures how far its detector model
+ * is off.
+ */
 #include "score/score.h"
 
 #include <math.h>

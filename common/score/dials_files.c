@@ -1,3 +1,7 @@
+/*
+ * Reads results of DIALS: an experiment list and a reflection table, whose rows belong to
+ * images.
+ */
 #include "score/results.h"
 
 #include <inttypes.h>

@@ -10,6 +10,7 @@
 #include "io/images/picture.h"
 #include "io/nxmx/nxmx.h"
 #include "page/document.h"
+#include "score/report_samples.h"
 
 enum { PICTURE_EDGE = 400 };
 

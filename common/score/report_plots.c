@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "page/document.h"
+#include "score/report_samples.h"
 
 enum { ANGLE_BINS = 24, NOTE = 100, MISSING_MAX = 8 };
 

@@ -283,7 +283,7 @@ void results_folder_close(struct results_folder *f)
     *f = (struct results_folder){0};
 }
 
-/* --- looking ------------------------------------------------------------------------ */
+/* --- a folder: scanning ------------------------------------------------------------- */
 
 static int by_path(const void *a, const void *b)
 {
@@ -367,7 +367,7 @@ static enum status scan_folder(struct results_folder *f, struct error *e)
     return s;
 }
 
-/* --- giving ------------------------------------------------------------------------- */
+/* --- a folder: the next complete file ----------------------------------------------- */
 
 /* Returns the next file that was ready at the latest scan; NULL: none. */
 static struct results_folder_file *next_ready(struct results_folder *f)

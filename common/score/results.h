@@ -161,7 +161,7 @@ enum status peak_table_next(struct peak_table *t, struct answer *a, bool *more, 
 
 void peak_table_close(struct peak_table *t);
 
-/* --- any result -------------------------------------------------------------------------- */
+/* --- results of any kind ----------------------------------------------------------------- */
 
 enum results_kind { RESULTS_STREAM, RESULTS_DIALS, RESULTS_PEAKS };
 

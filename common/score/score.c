@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/units.h"
+#include "score/report_samples.h"
 
 /* Spots with more photons than this are used for the mean offset. */
 static const double PLACED_PHOTONS = 100.0;

@@ -15,6 +15,7 @@
 #include "base/idset.h"
 #include "io/crystfel/geom.h"
 #include "score/answer.h"
+#include "score/figures.h"
 #include "score/lattices.h"
 #include "score/statistics.h"
 #include "score/truth.h"
@@ -117,7 +118,6 @@ struct alignment_off alignment_solve(const struct alignment *a);
 
 /* --- the comparison (score.c) ----------------------------------------------------------- */
 
-struct figures;
 struct shown_samples;
 
 struct score_settings {
@@ -332,117 +332,6 @@ enum status report_write(FILE *out, struct score *s, const struct figures *f,
  * sees are removed one after the other.  STATUS_INPUT: a file cannot be read, or the detectors
  * differ. */
 enum status geometry_score(const char *truth, const char *path, struct figures *f, struct error *e);
-
-/* --- metrics: names and values (figures.c) ----------------------------------------------- */
-
-/* A list of names and values that can be printed as a table or as JSON, and that --require compares
- * with limits. */
-
-enum {
-    FIGURES_MAX = 800,
-    FIGURES_NOTES = 16,
-    FIGURES_CURVES = 3,
-    FIGURE_NAME = 64,
-    FIGURE_NOTE = 200
-};
-
-struct figure {
-    char name[FIGURE_NAME];  // words separated by dots; in JSON each word except the last is an
-                             // object
-    double value;            // NaN: absent
-    const char *why;         // borrowed: reason why the value is absent
-};
-
-struct figures_curve {
-    const char *name;  // borrowed
-    size_t n;
-    struct roc_point points[ROC_POINTS];
-};
-
-struct figures {
-    size_t count, nnotes;
-    struct figure list[FIGURES_MAX];  // metrics whose names begin with the same words are next to
-                                      // each other
-    char notes[FIGURES_NOTES][FIGURE_NOTE];
-    size_t ncurves;
-    struct figures_curve curves[FIGURES_CURVES];
-};
-
-/* Appends a metric.  If the value is not finite, it is stored as absent, and `why` is the reason.
- * `why` must stay valid as long as *f.  Does nothing if the list is full. */
-void figures_add(struct figures *f, const char *name, double value, const char *why);
-
-/* Adds a note, a sentence for the user. */
-void figures_note(struct figures *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-/* Prints a table with a line for each group of metrics.  Groups by bins come first, so that the
- * last lines are the most important ones.  Notes follow the table. */
-void figures_print(const struct figures *f, FILE *out);
-
-/* Prints one JSON object.  Absent metrics are null, and "absent" contains their reasons. */
-void figures_json(const struct figures *f, FILE *out);
-
-/* Checks a requirement "NAME>=X", "NAME<=X", "NAME>X" or "NAME<X".  Sets *met if the metric is
- * present and meets the limit, and *value to the metric.  If f is NULL, only the syntax is checked.
- *
- * STATUS_USAGE: the text does not have one of these forms, or no metric has this name. */
-enum status figures_require(const struct figures *f, const char *text, bool *met, double *value,
-                            struct error *e);
-
-/* Samples for a report: pairs of numbers for plots, and the frames with most faults. */
-
-enum { SHOWN_PAIRS = 1500, SHOWN_FRAMES = 10, SHOWN_MARKS = 3000 };
-
-/* All pairs, or a random sample of SHOWN_PAIRS if there are more. */
-struct shown_pairs {
-    size_t n;  // pairs that were added
-    double pair[SHOWN_PAIRS][2];
-};
-
-enum shown_kind { SHOWN_RIGHT, SHOWN_MISSED, SHOWN_WRONG, SHOWN_KINDS };
-
-/* A spot on a panel of the ground truth.  RIGHT: found and true; MISSED: strong and not found;
- * WRONG: found and not true. */
-struct shown_mark {
-    enum shown_kind kind;
-    int32_t panel;
-    double fast, slow;  // px
-};
-
-struct shown_frame {
-    uint64_t number;
-    const char *path;  // borrowed: path of its file in the ground truth
-    size_t missed, wrong, lattices_missed;
-    size_t faults;  // missed and wrong spots; each missed lattice counts as several faults
-    size_t nmarks;
-    struct shown_mark *marks;  // owned
-};
-
-struct shown_samples {
-    struct shown_pairs offsets_px;   // found - true place, along fast and slow
-    struct shown_pairs intensities;  // true and measured photons
-    size_t nframes;
-    struct shown_frame frames[SHOWN_FRAMES];  // sorted, most faults first; each frame has at least
-                                              // one fault
-};
-
-void shown_add(struct shown_pairs *p, double x, double y);
-
-/* A frame with its answer and the pairs of spots. */
-struct shown_judged {
-    const struct truth_frame *frame;
-    const struct answer *answer;
-    const int32_t *panel_of;  // panel of the ground truth for each panel of the analysis
-    const int64_t *partner;   // [found spots]: row of the ground truth, or -1
-    const uint8_t *taken;     // [rows]: 1 if the row was found
-    const struct score_settings *settings;
-    size_t lattices_missed, lattice_faults;  // number of faults that each missed lattice counts as
-};
-
-/* Keeps the frame if it is one of the worst so far. */
-void shown_judge(struct shown_samples *s, const struct shown_judged *j);
-
-void shown_free(struct shown_samples *s);
 
 /* --- merged intensities (merged.c) ------------------------------------------------------- */
 

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/vec.h"
+#include "score/report_samples.h"
 #include "score/score.h"
 
 int score_bin(double photons)

@@ -117,7 +117,7 @@ static enum status check_crystals(const struct truth *t, struct error *e)
     return s;
 }
 
-/* --- the order ------------------------------------------------------------------------ */
+/* --- the order of frames -------------------------------------------------------------- */
 
 /* A frame of a part, before its place in the ground truth is known. */
 struct entry {

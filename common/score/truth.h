@@ -6,7 +6,7 @@
  * made from such frames.  All reflections of other kinds of files are in memory.  For NXmx files
  * the reflections of only a few frames at a time are in memory, however many files there are.
  *
- *   truth_files.c  opens each kind of file
+ *   truth_files.c  opens each kind of file, with truth_recording.c, truth_tables.c and truth_text.c
  *   truth_part.c   holds one file in memory
  *   truth.c        joins the files
  */

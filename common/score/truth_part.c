@@ -1,3 +1,4 @@
+/* One file of the ground truth: its reflections in memory, and frames that are added to it. */
 #include "score/truth.h"
 
 #include <inttypes.h>
@@ -227,7 +228,7 @@ void truth_add_unknown_panels(struct truth_part *p, size_t npanels)
     p->facts.no_detector = "the ground truth does not contain the detector";
 }
 
-/* --- the order --------------------------------------------------------------------- */
+/* --- the order of frames ----------------------------------------------------------- */
 
 /* The first row and the first lattice of a frame in the order of adding. */
 struct place {

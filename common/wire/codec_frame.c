@@ -373,18 +373,12 @@ static enum status check_matter(const struct recipe *r, const struct codec_expec
                             id);
 }
 
-static enum status check_frame(const struct envelope *n, const struct codec_expected *expected,
-                               struct error *e)
+/* Checks that the lattices of a frame are possible, and have the members that the experiment
+ * says. */
+static enum status check_lattices(const struct recipe *r, const struct codec_expected *expected,
+                                  struct error *e)
 {
-    const struct recipe *r = &n->frame.recipe;
     const unsigned long long id = r->id;
-    const size_t pixels = n->frame.image.count;
-    if (strcmp(n->lineage, expected->lineage) != 0)
-        return error_set(e, STATUS_INPUT, "frame %llu has lineage %s, but the experiment has %s",
-                         id, n->lineage, expected->lineage);
-    if (pixels && pixels != expected->pixels)
-        return error_set(e, STATUS_INPUT, "frame %llu has %zu pixels, but the experiment has %zu",
-                         id, pixels, expected->pixels);
     for (size_t i = 0; i < r->nlattices; i++)
         if (r->lattices[i].crystal >= expected->crystals)
             return error_set(
@@ -418,6 +412,24 @@ static enum status check_frame(const struct envelope *n, const struct codec_expe
         if (s)
             return s;
     }
+    return STATUS_OK;
+}
+
+static enum status check_frame(const struct envelope *n, const struct codec_expected *expected,
+                               struct error *e)
+{
+    const struct recipe *r = &n->frame.recipe;
+    const unsigned long long id = r->id;
+    const size_t pixels = n->frame.image.count;
+    if (strcmp(n->lineage, expected->lineage) != 0)
+        return error_set(e, STATUS_INPUT, "frame %llu has lineage %s, but the experiment has %s",
+                         id, n->lineage, expected->lineage);
+    if (pixels && pixels != expected->pixels)
+        return error_set(e, STATUS_INPUT, "frame %llu has %zu pixels, but the experiment has %zu",
+                         id, pixels, expected->pixels);
+    const enum status lattices = check_lattices(r, expected, e);
+    if (lattices)
+        return lattices;
     const enum status matter = check_matter(r, expected, e);
     if (matter)
         return matter;

@@ -29,7 +29,7 @@ static void add_entry(struct recording_list *l, struct recording_entry entry)
     l->entries[l->count++] = entry;
 }
 
-/* --- bytes --------------------------------------------------------------- */
+/* --- reading and writing bytes of the file ------------------------------- */
 
 /* Reads `size` bytes at `offset`.  Returns false, with errno, if reading fails, and with errno 0
  * if the file ends before that. */

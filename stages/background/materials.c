@@ -182,7 +182,7 @@ static enum status add_powder(struct materials *m, const struct experiment *x, s
     return s;
 }
 
-/* --- for the stage ------------------------------------------------------------------- */
+/* --- the materials of bragg-background ----------------------------------------------- */
 
 enum status materials_open(struct materials *m, struct background_options *o, struct error *e)
 {

@@ -1,3 +1,4 @@
+/* The filewriter of the simulated detector: files of a series, and requests for them over HTTP. */
 #include "eiger.h"
 
 #include <dirent.h>

@@ -1,3 +1,4 @@
+/* The states of the simulated detector, and the beginning and end of a series of images. */
 #include "eiger.h"
 
 #include <inttypes.h>

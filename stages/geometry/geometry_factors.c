@@ -273,7 +273,7 @@ static enum status add_light(const struct geometry_options *o, const struct expe
     return s;
 }
 
-/* --- all --------------------------------------------------------------------------- */
+/* --- structure factors with phases ------------------------------------------------- */
 
 bool geometry_needs_phases(const struct geometry_options *o)
 {

@@ -48,6 +48,13 @@ enum status nanobragg_parse(struct nanobragg *n, int argc, char **argv, struct e
 /* Returns the output files that the flags select, and their scales.  The names are borrowed. */
 struct legacy_files nanobragg_files(const struct nanobragg *n);
 
+/* --- files, and what the flags describe (nanobragg_setup.c) ------------------ */
+
+/* Reads n->mask_file and then n->header_file, if they are set, and sets the request from their
+ * headers. Flags that are parsed later overrule these values. The pixels of the mask become
+ * request.detector.mask (1 = computed). */
+enum status nanobragg_read_headers(struct nanobragg *n, struct error *e);
+
 /* Reads the input files that the flags name, and makes the experiment and the recipe. Before the
  * call *x and *r must be {0} and *sources NULL. The caller frees *x, *r and *sources (with
  * mem_free), also after an error. */

@@ -330,9 +330,15 @@ static enum status prepare_frames(struct noise_stage *o, struct error *e)
     return s || o->card.plan ? s : noise_start(o, e);
 }
 
-static enum status noise_begin(void *state, struct experiment *x, struct error *e)
+/* Checks the options against the experiment.  STATUS_USAGE: an option does not suit it. */
+static enum status check_experiment(const struct noise_stage *o, const struct experiment *x,
+                                    struct error *e)
 {
-    struct noise_stage *o = state;
+    static const struct probe_rule rules[] = {
+        {"gain-switching", "has gains for the energy of a photon in keV"},
+        {"psf=charge", "is the charge of a photon"},
+        {NULL, NULL},
+    };
     if (o->generator == GENERATOR_NANOBRAGG && (x->physics != PHYSICS_FAITHFUL || x->npanels != 1))
         return error_set(
             e, STATUS_USAGE,
@@ -343,15 +349,14 @@ static enum status noise_begin(void *state, struct experiment *x, struct error *
             e, STATUS_USAGE,
             "--psf=charge needs --generator=philox and a sensor with a thickness. Give "
             "bragg-geometry --thickness or --detector");
-    static const struct probe_rule rules[] = {
-        {"gain-switching", "has gains for the energy of a photon in keV"},
-        {"psf=charge", "is the charge of a photon"},
-        {NULL, NULL},
-    };
-    const enum status usable = probe_refuse(x->probe, rules, noise_options, o, e);
-    if (usable)
-        return usable;
-    enum status s = choose_readout(o, x, e);
+    return probe_refuse(x->probe, rules, noise_options, o, e);
+}
+
+static enum status noise_begin(void *state, struct experiment *x, struct error *e)
+{
+    struct noise_stage *o = state;
+    enum status s = check_experiment(o, x, e);
+    s = s ? s : choose_readout(o, x, e);
     if (!s && o->counter != COUNTER_PERFECT)
         s = choose_count_time(o, &x->beam, e);
     s = s ? s : defects_make(&o->defects, (uint64_t)o->calibration_seed, x, e);

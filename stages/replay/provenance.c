@@ -183,7 +183,7 @@ static enum status read_nxmx(struct provenance *o, const struct target *t, struc
     return STATUS_OK;
 }
 
-/* --- an index ------------------------------------------------------------ */
+/* --- the line of a frame in an index ------------------------------------- */
 
 /* Reads the file names of an index line, from column `first` on.  Relative names are relative to
  * the folder of the index. */

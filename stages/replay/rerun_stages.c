@@ -139,7 +139,7 @@ static enum status start_recorder(struct chain *c, const char *record, struct er
     return start_program(c, argv, true, e);
 }
 
-/* --- all of them --------------------------------------------------------- */
+/* --- all stages ---------------------------------------------------------- */
 
 static enum status start_all(struct chain *c, const char *history, uint64_t id, const char *record,
                              struct error *e)

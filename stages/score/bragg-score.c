@@ -17,6 +17,7 @@
 #include "base/opt.h"
 #include "base/program.h"
 #include "io/output/output_file.h"
+#include "score/report_samples.h"
 #include "score/results.h"
 #include "score/score.h"
 #include "score/truth.h"

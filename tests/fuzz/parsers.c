@@ -24,7 +24,7 @@
 #include "io/images/image_file.h"
 #include "io/images/nanobragg_files.h"
 #include "io/images/smv.h"
-#include "io/output/frame_index.h"
+#include "io/output/frame_index_lines.h"
 #include "io/output/output_file.h"
 #include "io/structure_factors/anomalous.h"
 #include "io/structure_factors/hkl.h"

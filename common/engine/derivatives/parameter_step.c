@@ -1,3 +1,7 @@
+/*
+ * Steps of parameters: values of parameters in an experiment and a recipe, and both after a
+ * step.
+ */
 #include "engine/derivatives/parameter.h"
 
 #include <math.h>

@@ -334,7 +334,7 @@ static void run_panel(const struct footprint *f, size_t index, float *pixels)
     sheet_close(&s);
 }
 
-/* ---- of some pixels ----------------------------------------------------------------- */
+/* ---- the pixels of one reflection --------------------------------------------------- */
 
 static int64_t least(int64_t a, int64_t b)
 {

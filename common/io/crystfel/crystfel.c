@@ -1,3 +1,4 @@
+/* Writes unit cells for CrystFEL, and reads its reflection lists. */
 #include "io/crystfel/geom.h"
 
 #include <math.h>

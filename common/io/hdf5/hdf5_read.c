@@ -1,3 +1,7 @@
+/*
+ * Reads HDF5 files of any program (hdf5_file.h): opens them in a trial process, finds data sets
+ * behind links, and reads numbers and texts.
+ */
 #include "io/hdf5/hdf5_file.h"
 
 #include <limits.h>

@@ -1,3 +1,4 @@
+/* Reads the axes of a full CBF (imgCIF), which place its panel: tables of CIF, chains of axes. */
 #include "io/images/header_axes.h"
 
 #include <math.h>

@@ -144,7 +144,7 @@ static enum status read_header(FILE *in, const char *path, struct smv *smv, stru
     return STATUS_OK;
 }
 
-/* --- what the pixels are ------------------------------------------------------- */
+/* --- the type of the pixels, from the header ----------------------------------- */
 
 /* A value in the header, without blanks at its ends. */
 struct value {

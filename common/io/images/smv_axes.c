@@ -1,3 +1,4 @@
+/* Reads the axes of an SMV header, which place its panel. */
 #include "io/images/header_axes.h"
 
 #include <math.h>

@@ -29,7 +29,7 @@ bool header_is_tilted(const struct experiment *x)
            fabs(vec_dot(p->slow, x->beam.direction)) > SAME_RAD;
 }
 
-/* --- the laboratory of headers -------------------------------------------------------- */
+/* --- the coordinate system of headers ------------------------------------------------- */
 
 /* Sets the rows of `axes` to the coordinate system of headers: that of NeXus, turned by 180 degrees
  * about y. */

@@ -1,3 +1,7 @@
+/*
+ * The images of NXmx files (nxmx_layout.h): packed chunks, and the virtual data sets of a
+ * master.
+ */
 #include "io/nxmx/nxmx_layout.h"
 #include <lz4.h>
 #include <stdio.h>

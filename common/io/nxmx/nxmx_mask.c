@@ -1,3 +1,4 @@
+/* The masks of NXmx files, and the shape of their images compared with that of the modules. */
 #include "io/nxmx/nxmx_geometry.h"
 
 #include <inttypes.h>

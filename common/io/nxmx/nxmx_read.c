@@ -1,3 +1,7 @@
+/*
+ * Reads back what NXmx files of bragg-write contain: the ground truth, single frames to be
+ * compared, and the true places of misaligned panels.
+ */
 #include "io/nxmx/nxmx.h"
 
 #include <inttypes.h>

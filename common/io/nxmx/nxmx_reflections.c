@@ -1,3 +1,7 @@
+/*
+ * The reflections of NXmx files (nxmx_layout.h): columns of all frames, one frame after the
+ * other.
+ */
 #include "io/nxmx/nxmx_layout.h"
 
 #include <stdio.h>

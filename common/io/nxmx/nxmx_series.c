@@ -241,7 +241,7 @@ static enum status finish_file(struct nxmx_series *s, struct nxmx_open_file *g, 
     return status;
 }
 
-/* ---- names ------------------------------------------------------------- */
+/* ---- opening a series; its bytes on disk -------------------------------- */
 
 enum status nxmx_series_open(struct nxmx_series *s, const char *master, struct error *e)
 {

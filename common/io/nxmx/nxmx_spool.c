@@ -220,7 +220,7 @@ void nxmx_series_file(const struct nxmx_series *s, uint64_t id, char *path)
     template_name(&s->data, nxmx_series_number(s, id), path);
 }
 
-/* ---- with --resume ----------------------------------------------------- */
+/* ---- existing frames of a series that is continued --------------------- */
 
 /* Reads the rows of a file into *rows.  If the file exists but has another lineage, or cannot be
  * read, adds its number to s->found.lost. */

@@ -24,7 +24,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <sys/types.h>
 
 #include "base/error.h"
@@ -116,30 +115,5 @@ enum status frame_index_finish(struct frame_index *x, struct error *e);
 /* Closes the index and frees *x.  If the index is unused and has no frame, removes it or restores
  * the previous content. */
 void frame_index_close(struct frame_index *x);
-
-/* --- lines --------------------------------------------------------------- */
-
-/* The state of reading an index line by line.  It is public for the tests of the parser. */
-struct index_lines {
-    FILE *in;
-    const char *path;  // for messages
-    char *line;        // owned, from malloc
-    size_t room;
-    long number;
-    bool torn;     // the last line is incomplete
-    bool no_hits;  // version 2: lines have no HIT
-    bool ours;     // the first lines are those of an index of this lineage
-};
-
-/* Reads the first lines, and the line after them if there is one (*more).  Errors about another
- * lineage, or a file that is not an index, are those of frame_index_open. */
-enum status index_begin(struct index_lines *l, const struct frame_index_settings *settings,
-                        bool *more, struct error *e);
-
-/* Parses the current line into *entry, whose names are borrowed from the line. */
-enum status index_parse(const struct index_lines *l, struct index_entry *entry, struct error *e);
-
-/* Reads the next line.  Returns false if there is no further complete line. */
-bool index_advance(struct index_lines *l);
 
 #endif

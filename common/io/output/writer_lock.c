@@ -87,7 +87,7 @@ static enum status refuse_lock(int file, const char *what, long holder, struct e
                      what, name);
 }
 
-/* --- one at a time -------------------------------------------------------- */
+/* --- the lock, which one process has at a time ---------------------------- */
 
 enum { READERS_MS = 3000, WRITERS_MS = 30000 };
 

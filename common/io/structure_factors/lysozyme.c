@@ -1,3 +1,4 @@
+/* The structure factors of lysozyme, which braggpipe contains. */
 #include "io/structure_factors/hkl.h"
 
 #include <math.h>

@@ -286,7 +286,7 @@ static enum status check_atoms(const struct molecule_reader *r, struct error *e)
     return STATUS_OK;
 }
 
-/* --- all ------------------------------------------------------------------------------ */
+/* --- a model of any kind -------------------------------------------------------------- */
 
 enum status molecule_read(const char *path, struct molecule *m, struct error *e)
 {

@@ -1,3 +1,4 @@
+/* What readers of PDB and mmCIF models share: cell, atoms, their weights, and the space group. */
 #include "io/structure_factors/molecule.h"
 
 #include <math.h>

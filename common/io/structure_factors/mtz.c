@@ -31,7 +31,7 @@ struct reply {
     struct symmetry_operator operators[SYMMETRY_OPERATORS_MAX];
 };
 
-/* --- the child ----------------------------------------------------------- */
+/* --- the child process, which reads the file with libccp4 ---------------- */
 
 /* The file that the child process reads. */
 struct work {
@@ -136,7 +136,7 @@ static void read_and_send(const void *what, int to)
     confined_leave(STATUS_OK);
 }
 
-/* --- the parent ---------------------------------------------------------- */
+/* --- the parent process -------------------------------------------------- */
 
 /* Receives the reply and the rows from the child process.  Returns false if they are incomplete
  * or not valid. */

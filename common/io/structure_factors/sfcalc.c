@@ -239,7 +239,7 @@ static enum status read_file(const char *path, const struct job *j, struct error
     return mtz_read_phases(path, "FC,PHIC", j->rows, e);
 }
 
-/* --- what is kept --------------------------------------------------------- */
+/* --- the cache ------------------------------------------------------------ */
 
 /* Adds the content of a file to *hash. */
 static enum status hash_file(int file, const char *path, uint64_t *hash, struct error *e)
@@ -376,7 +376,7 @@ static enum status compute_linked(const struct job *j, int model, struct error *
     return s;
 }
 
-/* --- all ------------------------------------------------------------------- */
+/* --- structure factors of a model ------------------------------------------ */
 
 /* Gets the structure factors of the model in the file `model` from the cache, or computes them
  * with gemmi. */

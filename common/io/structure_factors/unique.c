@@ -1,3 +1,7 @@
+/*
+ * The asymmetric unit of a list of reflections: one reflection for each set of equivalent ones,
+ * and those that are missing.
+ */
 #include "io/structure_factors/mtz.h"
 
 #include <limits.h>

@@ -74,7 +74,7 @@ enum status panels_place(const struct detector_request *r, struct experiment *x,
  * STATUS_INPUT: curved panels, more parts than pixels, or too many panels. */
 enum status panels_cut(const struct layout *l, struct experiment *x, struct error *e);
 
-/* --- real detectors, with sizes, gaps, sensor and what a pixel can count --- */
+/* --- built-in detectors: sizes, gaps, sensor and largest count (preset_detectors.c) -------- */
 
 /* The place of a module relative to the beam, in pixels: x is along the fast axis of the
  * convention, y = beam x x. */
@@ -114,7 +114,7 @@ const struct preset_detector *preset_named(const char *name);
  * distance of distance_m.  The caller frees them. */
 void preset_places(const struct preset_detector *d, double distance_m, struct place **places);
 
-/* --- from frame to frame ---------------------------------------------------------- */
+/* --- shifts from frame to frame (panels.c) ------------------------------------------ */
 
 /* The position of the detector from frame to frame: an offset of the camera length, and shifts
  * across the beam.  A jet that moves in front of a fixed detector has the same effect. */
