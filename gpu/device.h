@@ -57,6 +57,9 @@ struct gpu_device {
 
     int64_t part_pixels;  // approximate number of pixels of a part, if there are several parts
 
+    /* Prints a line about each GPU, see gpu_list (gpu/gpu.h). */
+    enum status (*list)(FILE *out, struct error *e);
+
     /* Opens the GPU, and writes its name for the user to description[].
      * STATUS_USAGE: there is no usable GPU; *context is then NULL. */
     enum status (*attach)(void **context, const struct engine_options *options,

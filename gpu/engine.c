@@ -5,6 +5,7 @@
  *
  * The set-up of a frame is that of the CPU engine.  gpu/pixel.h defines what is computed per pixel.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -16,6 +17,7 @@
 #include "gpu/gpu.h"
 #include "gpu/kernel.h"
 #include "gpu/plan.h"
+#include "gpu/refused.h"
 #include "model/frame.h"
 #include "physics/detector/smear.h"
 
@@ -208,17 +210,26 @@ static void open_panels(struct plan *p)
     }
 }
 
+/* Returns the option that the engine does not support; NULL: there is none. */
+static const char *refused_option(const struct experiment *x, const struct engine_options *how)
+{
+#define ROW(program, option, refused) \
+    if (refused)                      \
+        return option;
+    GPU_REFUSES(ROW)
+#undef ROW
+    return NULL;
+}
+
 /* Refuses what the engine does not compute. */
 static enum status check_experiment(const struct experiment *x,
                                     const struct engine_options *options, struct error *e)
 {
-    const bool closed = closed_wanted(x);
-    if (diffuse_refuse(x, "the cuda engine does", e) || (closed && closed_check(x, e)))
-        return STATUS_INPUT;
-    if (options->faint > 0.0)
+    const char *option = refused_option(x, options);
+    if (option)
         return error_set(e, STATUS_INPUT,
-                         "the cuda engine does not support --faint. Give --engine=cpu");
-    return STATUS_OK;
+                         "the cuda engine does not support --%s. Give --engine=cpu", option);
+    return closed_wanted(x) ? closed_check(x, e) : STATUS_OK;
 }
 
 static const struct gpu_thin_plans thin_plans;
@@ -515,6 +526,11 @@ enum status gpu_choose(int count, const struct engine_options *options, int *car
         return STATUS_OK;
     return error_set(e, STATUS_USAGE, "--device: this machine has no GPU %d; expected 0 to %d",
                      *card, count - 1);
+}
+
+enum status gpu_list(FILE *out, struct error *e)
+{
+    return gpu_device_cuda.list(out, e);
 }
 
 static enum status cuda_create(struct plan **plan, const struct experiment *experiment,

@@ -20,6 +20,7 @@
 #include "engine/reference/recipe_check.h"
 #include "engine/reflections/photons.h"
 #include "fuse.h"
+#include "gpu/gpu.h"
 #include "model/frame.h"
 #include "physics/detector/smear.h"
 #include "stage/stage.h"
@@ -189,6 +190,7 @@ struct intensity {
     int64_t threads;
     int64_t device;          // number of the GPU; -1: chosen automatically
     int64_t trace_pixel[2];  // fast, slow; -1: none
+    bool lists_gpus;
     struct reflections_wanted wanted;
     struct opt_marks given;
     struct opt_texts fuse_texts;
@@ -228,6 +230,8 @@ static const struct opt options[] = {
     {"threads", "N", "Threads of this process, 1 to 1024 (number of CPU cores)", OPT_INT,
      AT(threads), .min = 1, .max = 1024},
     ENGINE_DEVICE(offsetof(struct intensity, device)),
+    {"gpus", NULL, "Print the GPUs that --engine=cuda can use, and compute nothing", OPT_FLAG,
+     AT(lists_gpus)},
     {.doc = "Other stages:", .type = OPT_GROUP},
     {"fuse", "'STAGE OPTIONS'",
      "Also do the work of background or noise in this process. Can be repeated: background, then "
@@ -287,6 +291,10 @@ static enum status open_intensity(void *state, const char **operands, int nopera
     struct intensity *o = state;
     (void)operands;
     (void)noperands;
+    if (o->lists_gpus)
+        return error_set(e, STATUS_USAGE,
+                         "--gpus prints a list instead of computing images; remove the other "
+                         "options");
     o->engine = engine_find(o->engine_name);
     if (!o->engine)
         return unknown_engine(o->engine_name, e);
@@ -484,8 +492,21 @@ static const struct stage stage = {
     .rows = all_rows,
 };
 
+/* Prints the GPUs.  bragg-run reads the list, or the error, before it chooses the engine. */
+static int list_gpus(void)
+{
+    struct error e = {0};
+    program_open(stage.role.name);
+    enum status s = gpu_list(stdout, &e);
+    if (!s && fflush(stdout) != 0)
+        s = error_errno(&e, STATUS_FAILED, "cannot write to stdout");
+    return s ? log_fail(&e) : STATUS_OK;
+}
+
 int main(int argc, char **argv)
 {
+    if (argc == 2 && strcmp(argv[1], "--gpus") == 0)
+        return list_gpus();
     program_sleeps(argv);
     return stage_main(&stage, argc, argv);
 }

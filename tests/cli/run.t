@@ -148,8 +148,8 @@ chosen() { # GPUS OPTION...
 is '--dry-run without a GPU chooses the CPU' "$(chosen '')" "$(printf '# %s\n' 'this host: CPU cores 1, GPUs 0' \
 	'intensity: engine cpu, because this host has no GPU' 'intensity: processes 2, threads of each 1' 'write: processes 1, threads of each 1, as many as CPU cores' \
 	'intensity: background and noise are other processes, because small images stay in the cache of the CPU anyway')"
-is '--dry-run with two GPUs does not change the engine, which would change digits' "$(chosen 0,1 | sed -n 1,2p)" "$(printf '# %s\n' \
-	'this host: CPU cores 1, GPUs 2' 'intensity: engine cpu, because cuda gives other last digits; --set=intensity.engine=cuda chooses the GPU')"
+is '--dry-run with two GPUs and the engine of the user' "$(chosen 0,1 --set=intensity.engine=reference | sed -n 1,2p)" "$(printf '# %s\n' \
+	'this host: CPU cores 1, GPUs 2' 'intensity: engine reference, as given')"
 is 'no stage moves' "$(grep -c fuse commands)" 0
 chosen 0 --set=intensity.engine=cuda >said
 is 'noise moves to the GPU that was requested' "$(grep -c "^# 'noise' moved into the processes of 'intensity', so that images stay on the GPU" said) $(grep -c 'bragg-intensity .*--engine=cuda .*--fuse=noise' commands) $(grep -c '[^=]bragg-noise' commands)" '1 2 0'
