@@ -497,10 +497,10 @@ static enum status run_in(const struct cleanup_guard *guard, struct pipeline *p,
     s = commands_make(&commands, p, settings, e);
     if (s == STATUS_OK && run_given(o, "view") && !settings->hosts && !o->launcher)
         s = try_view(p, e);
-    if (s == STATUS_OK && *o->folded && !o->quiet)
-        fprintf(stderr, "%s: %s\n", RUN_PROGRAM, o->folded);
     if (s == STATUS_OK && !o->launcher && !o->quiet)
         gpu_choice_tell(&o->gpu, p, stderr);
+    if (s == STATUS_OK && *o->folded && !o->quiet)
+        fprintf(stderr, "%s: %s\n", RUN_PROGRAM, o->folded);
     if (s == STATUS_OK)
         tell_stay(p, o);
     if (s == STATUS_OK) {

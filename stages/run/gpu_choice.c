@@ -256,7 +256,7 @@ static void print_chosen_engine(const struct gpu_choice *g, const struct pipelin
                                 FILE *out)
 {
     fprintf(out,
-            "because this host has a GPU, %s. Last digits differ from those of the CPU; "
+            "because this host has a GPU, %s. Last digits can differ from those of the CPU; "
             "--as-written or --set=%s.engine=cpu keeps the CPU\n",
             g->name, s->name);
 }

@@ -129,7 +129,7 @@ engine() {
 	bragg-run --dry-run "$@" p.yaml | sed -n 's/^# light: engine //p'
 }
 on_gpu $large
-reason="because this host has a GPU, NVIDIA H100. Last digits differ from those of the CPU; --as-written or --set=light.engine=cpu keeps the CPU"
+reason="because this host has a GPU, NVIDIA H100. Last digits can differ from those of the CPU; --as-written or --set=light.engine=cpu keeps the CPU"
 is 'the GPU computes the images, and --dry-run gives the reason' "$(engine)" "cuda, $reason"
 bragg-run --dry-run p.yaml >commands
 is 'the program of the pipeline has the option, and the next stages' "$(grep -c "gpu/bragg-intensity'\? --engine=cuda '--fuse=background --water=0.1' --fuse=noise " commands)" 1

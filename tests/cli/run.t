@@ -138,6 +138,23 @@ check '--dry-run runs nothing' test ! -e "it's"
 check 'the printed commands run in a shell' sh -e ./commands
 is 'the printed commands write the same bytes as the run' "$(sums "it's/here")" "$(sums pipe)"
 
+# --- the rate of a stream
+cat >stream.yaml <<-END
+	stages:
+	  - {name: geometry, args: [--detpixels=64, --pixel=1.6, --distance=120, --ncells=8, --oversample=1]}
+	  - {name: orient, args: [--frames=4, --random]}
+	  - {name: intensity}
+	  - {name: serve, args: ['--bind=ipc://$tap_scratch/stream', --socket=push]}
+	  - {name: client, program: testclient, args: [pull, 'ipc://$tap_scratch/stream', 4], after: serve}
+END
+rate() { # RATE OPTION...: what --stats says about it
+	want=$1
+	shift
+	bragg-run --stats --set=serve.rate=$want "$@" stream.yaml 2>&1 | grep -- '--rate='
+}
+is 'a run says that a stream kept its rate' "$(rate 20)" "bragg-run: 'serve' sent all frames at --rate=20"
+is 'a run says that a stream was too slow for its rate' "$(rate 1000000 | sed 's/ [1-4] of/ N of/')" "bragg-run: 'serve' sent N of 4 frames later than --rate=1000000 requires"
+
 # --- choices for this host: its GPUs are those of CUDA_VISIBLE_DEVICES, its cores those of taskset
 chosen() { # GPUS OPTION...
 	gpus=$1
