@@ -78,7 +78,7 @@ static void a_gpu_is_chosen(void **state)
     assert_string_equal(c.engine, "cuda");
     assert_string_equal(
         c.printed, "# light: engine cuda, because this host has a GPU, NVIDIA T. Last digits "
-                   "differ from those of the CPU; --as-written or --set=light.engine=cpu keeps "
+                   "can differ from those of the CPU; --as-written or --set=light.engine=cpu keeps "
                    "the CPU\n");
     assert_int_equal(c.write->count, 1);
     drop(&c);
