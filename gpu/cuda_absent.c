@@ -1,5 +1,5 @@
-/* A build without CUDA has this file instead of cuda_device.c: `list` and `attach`
- * fail with a message. */
+/* A build without CUDA has this file instead of cuda_device.c: `describe` and
+ * `attach` fail with a message. */
 #include "gpu/device.h"
 
 static enum status without_cuda(struct error *e)
@@ -8,9 +8,12 @@ static enum status without_cuda(struct error *e)
                      "--engine=cuda: this build has no CUDA, nvcc was not found when it was made");
 }
 
-static enum status absent_list(FILE *out, struct error *e)
+static enum status absent_describe(int number, int *count, char description[GPU_DESCRIPTION],
+                                   struct error *e)
 {
-    (void)out;
+    (void)number;
+    (void)count;
+    (void)description;
     return without_cuda(e);
 }
 
@@ -25,6 +28,6 @@ static enum status absent_attach(void **context, const struct engine_options *op
 
 const struct gpu_device gpu_device_cuda = {
     .identity = {"cuda-2", "cuda-double"},
-    .list = absent_list,
+    .describe = absent_describe,
     .attach = absent_attach,
 };

@@ -66,17 +66,11 @@ static enum status count_cards(int *count, struct error *e)
     return code != cudaSuccess || *count == 0 ? no_card(code, e) : STATUS_OK;
 }
 
-static enum status cuda_list(FILE *out, struct error *e)
+static enum status cuda_describe(int number, int *count, char description[GPU_DESCRIPTION],
+                                 struct error *e)
 {
-    char description[GPU_DESCRIPTION];
-    int count = 0;
-    enum status status = count_cards(&count, e);
-    for (int i = 0; i < count && !status; i++) {
-        status = describe_card(i, count, description, e);
-        if (!status)
-            fprintf(out, "%s\n", description);
-    }
-    return status;
+    const enum status status = count_cards(count, e);
+    return status ? status : describe_card(number, *count, description, e);
 }
 
 /* Selects one of the visible GPUs. */
@@ -299,7 +293,7 @@ const struct gpu_device gpu_device_cuda = {
     .identity = {"cuda-2", "cuda-double"},
     .as_cpu = cuda_as_cpu,
     .part_pixels = 1 << 19,
-    .list = cuda_list,
+    .describe = cuda_describe,
     .attach = cuda_attach,
     .detach = cuda_detach,
     .card = cuda_its_card,

@@ -5,7 +5,6 @@
  *
  * The set-up of a frame is that of the CPU engine.  gpu/pixel.h defines what is computed per pixel.
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -528,9 +527,9 @@ enum status gpu_choose(int count, const struct engine_options *options, int *car
                      *card, count - 1);
 }
 
-enum status gpu_list(FILE *out, struct error *e)
+enum status gpu_describe(int number, int *count, char description[GPU_DESCRIPTION], struct error *e)
 {
-    return gpu_device_cuda.list(out, e);
+    return gpu_device_cuda.describe(number, count, description, e);
 }
 
 static enum status cuda_create(struct plan **plan, const struct experiment *experiment,

@@ -218,17 +218,18 @@ static const struct opt options[] = {
     {.doc = "Engine:", .type = OPT_GROUP},
     {"engine", "reference|cpu|cuda",
      "Engine: reference (plain and slow, defines the results), cpu (fast), or cuda, an NVIDIA GPU",
-     OPT_TEXT, AT(engine_name), .flags = OPT_BYTES, .always = true, .usual = "cpu"},
+     OPT_TEXT, AT(engine_name), .flags = OPT_BYTES, .always = true, .usual = "cpu", .first = true},
     {"precision", PRECISION_CHOICES,
      "Precision of cpu and cuda: mixed is fast, double is within 1e-9 of the reference", OPT_CHOICE,
-     AT(precision), .choices = PRECISION_CHOICES, .flags = OPT_BYTES, .always = true},
+     AT(precision), .choices = PRECISION_CHOICES, .flags = OPT_BYTES, .always = true,
+     .first = true},
     {"isa", ISA_CHOICES, "Instruction set of the cpu engine (best of this CPU)", OPT_CHOICE,
      AT(isa), .choices = ISA_CHOICES, .usual = ""},
     {"faint", "PHOTONS",
      "Photons that a pixel may lose, 0 to 1, so that the cpu engine need not compute faint terms",
      OPT_REAL, AT(faint), .max = 1, .flags = LATER, .always = true, .usual = "0"},
     {"threads", "N", "Threads of this process, 1 to 1024 (number of CPU cores)", OPT_INT,
-     AT(threads), .min = 1, .max = 1024},
+     AT(threads), .min = 1, .max = 1024, .first = true},
     ENGINE_DEVICE(offsetof(struct intensity, device)),
     {"gpus", NULL, "Print the GPUs that --engine=cuda can use, and compute nothing", OPT_FLAG,
      AT(lists_gpus)},
@@ -240,14 +241,14 @@ static const struct opt options[] = {
     {.doc = "Ground truth:", .type = OPT_GROUP},
     {"reflections", "PHOTONS",
      "Add a table of the reflections with more than PHOTONS photons to each frame", OPT_REAL,
-     AT(wanted.least_photons), .min = 0, .max = 1e30, .flags = OPT_CONTENT | OPT_BARE,
-     .usual = "1"},
+     AT(wanted.least_photons), .min = 0, .max = 1e30, .flags = OPT_CONTENT | OPT_BARE, .usual = "1",
+     .first = true},
     {"labels", NULL, "Add to each pixel the number of the reflection that gives most photons",
-     OPT_FLAG, AT(wanted.labels), .flags = OPT_CONTENT, .needs = "reflections"},
+     OPT_FLAG, AT(wanted.labels), .flags = OPT_CONTENT, .needs = "reflections", .first = true},
     {"derivatives", "NAME,...",
      "Add a derivative image for each parameter NAME, such as rot,cell; derivatives by F go to the "
      "reflection table",
-     OPT_TEXT, AT(derivative_names), .flags = OPT_CONTENT},
+     OPT_TEXT, AT(derivative_names), .flags = OPT_CONTENT, .first = true},
     {"near-spots", "PHOTONS",
      "Compute derivative images only in pixels with at least PHOTONS photons; all other pixels "
      "are 0",
@@ -492,12 +493,20 @@ static const struct stage stage = {
     .rows = all_rows,
 };
 
-/* Prints the GPUs.  bragg-run reads the list, or the error, before it chooses the engine. */
+/* Prints a line about each GPU.  bragg-run reads the lines, or the error, before it chooses the
+ * engine. */
 static int list_gpus(void)
 {
     struct error e = {0};
+    char text[GPU_DESCRIPTION];
+    int count = 1;
+    enum status s = STATUS_OK;
     program_open(stage.role.name);
-    enum status s = gpu_list(stdout, &e);
+    for (int i = 0; i < count && !s; i++) {
+        s = gpu_describe(i, &count, text, &e);
+        if (!s)
+            printf("%s\n", text);
+    }
     if (!s && fflush(stdout) != 0)
         s = error_errno(&e, STATUS_FAILED, "cannot write to stdout");
     return s ? log_fail(&e) : STATUS_OK;

@@ -36,12 +36,13 @@ static void take_cause(const char *line, char *to, size_t size)
 /* Sets g->name, or else g->problem, to the answer of `program` to --gpus. */
 static void ask(struct gpu_choice *g, const char *program)
 {
-    char command[4096], line[400] = "", *found = program_find(program);
+    char command[4096], line[400] = "", next[400], *found = program_find(program);
     const bool plain = found && !strchr(found, '\'');
     (void)snprintf(command, sizeof command, "'%s' --gpus 2>&1", plain ? found : "");
     FILE *in = plain ? popen(command, "re") : NULL;
-    if (in && !fgets(line, sizeof line, in))
-        line[0] = 0;
+    while (in && fgets(next, sizeof next, in))
+        if (!line[0] || strncmp(next, "bragg-", strlen("bragg-")) == 0)
+            memcpy(line, next, sizeof line);  // the first GPU, or an error
     const bool good = in && pclose(in) == 0;
     line[strcspn(line, "\n")] = 0;
     if (good && line[0])

@@ -128,7 +128,7 @@ on_gpu() {
 engine() {
 	bragg-run --dry-run "$@" p.yaml | sed -n 's/^# light: engine //p'
 }
-on_gpu $large
+on_gpu --detpixels=64
 reason="because this host has a GPU, NVIDIA H100. Last digits can differ from those of the CPU; --as-written or --set=light.engine=cpu keeps the CPU"
 is 'the GPU computes the images, and --dry-run gives the reason' "$(engine)" "cuda, $reason"
 bragg-run --dry-run p.yaml >commands
@@ -157,6 +157,8 @@ unusable() {
 }
 unusable 'bragg-intensity: --engine=cuda: no NVIDIA driver found on this machine. Use --engine=cpu' 'no NVIDIA driver found on this machine'
 unusable "bragg-intensity: unknown option '--gpus'" "bragg-intensity: unknown option '--gpus'"
+unusable "NVIDIA H100, GPU 0 of 2
+bragg-intensity: --engine=cuda: NVIDIA K80 has compute capability 3.7; expected 7.5 or more" 'NVIDIA K80 has compute capability 3.7; expected 7.5 or more'
 SAID=''
 is 'a GPU about which a program says nothing' "$(engine | sed "s|'.*/|'|")" "cpu, because 'bragg-intensity --gpus' gives no answer"
 SAID='bragg-intensity: --engine=cuda: the driver is old'
