@@ -38,7 +38,7 @@ static void ask(struct gpu_choice *g, const char *program)
 {
     char command[4096], line[400] = "", next[400], *found = program_find(program);
     const bool plain = found && !strchr(found, '\'');
-    (void)snprintf(command, sizeof command, "'%s' --gpus 2>&1", plain ? found : "");
+    (void)snprintf(command, sizeof command, "'%s' --gpus </dev/null 2>&1", plain ? found : "");
     FILE *in = plain ? popen(command, "re") : NULL;
     while (in && fgets(next, sizeof next, in))
         if (!line[0] || strncmp(next, "bragg-", strlen("bragg-")) == 0)
@@ -66,8 +66,9 @@ void gpu_choice_find(struct gpu_choice *g, const struct pipeline *p, const char 
 
 /* --- the engine ------------------------------------------------------------------- */
 
-/* Processes of bragg-intensity that one GPU serves.  Each one takes about 0.5 GB of its memory, and
- * the GPU takes 0.15 ms to change from one to the next (braggpipe-speed(7), GPU). */
+/* Most processes of bragg-intensity that one GPU serves by choice.  Each has tables and buffers of
+ * its own in the memory of the GPU, which takes 0.15 ms to change from one process to the next
+ * (braggpipe-speed(7), GPU).  Not measured: one process keeps a GPU busy, two hide its waits. */
 enum { PROCESSES_OF_GPU = 4 };
 
 struct option_of {
