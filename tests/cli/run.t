@@ -152,7 +152,7 @@ rate() { # RATE OPTION...: what --stats says about it
 	shift
 	bragg-run --stats --set=serve.rate=$want "$@" stream.yaml 2>&1 | grep -- '--rate='
 }
-is 'a run says that a stream kept its rate' "$(rate 20)" "bragg-run: 'serve' sent all frames at --rate=20"
+is 'a run says that a stream kept its rate' "$(rate 5)" "bragg-run: 'serve' sent all frames at --rate=5"
 is 'a run says that a stream was too slow for its rate' "$(rate 1000000 | sed 's/ [1-4] of/ N of/')" "bragg-run: 'serve' sent N of 4 frames later than --rate=1000000 requires"
 
 # --- choices for this host: its GPUs are those of CUDA_VISIBLE_DEVICES, its cores those of taskset
