@@ -200,7 +200,7 @@ $(BUILD)/obj/common/web/http.o: $(wildcard common/web/page/*)
 
 LINK = $(CC) $(LDFLAGS_ALL) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LIBS_io) $(LIBS_wire) $(LIBS_gateway) $(LIBS_stage) $(LIBS_gpu) $(LIBS_more) -lm
 
-$(BUILD)/bin/bragg-run $(BUILD)/bin/bragg-eiger $(BUILD)/tests/unit/pipeline.t: LIBS_more = $(LIBS_run)
+$(BUILD)/bin/bragg-run $(BUILD)/bin/bragg-eiger $(BUILD)/tests/unit/pipeline.t $(BUILD)/tests/unit/gpu_choice.t: LIBS_more = $(LIBS_run)
 
 $(BUILD)/bin/bragg-view: LIBS_more = $(LIBS_web)
 

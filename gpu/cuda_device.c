@@ -36,20 +36,13 @@ static enum status no_card(cudaError_t code, struct error *e)
     return error_set(e, STATUS_USAGE, "--engine=cuda: %s", cudaGetErrorString(code));
 }
 
-/* Selects one of the GPUs that CUDA_VISIBLE_DEVICES makes visible. */
-static enum status choose_card(const struct engine_options *options,
-                               char description[GPU_DESCRIPTION], struct error *e)
+/* Describes a GPU.  STATUS_USAGE: kernels cannot run on it. */
+static enum status describe_card(int number, int count, char description[GPU_DESCRIPTION],
+                                 struct error *e)
 {
-    int count = 0, number;
     struct cudaDeviceProp card;
-    cudaError_t code = cudaGetDeviceCount(&count);
-    if (code != cudaSuccess || count == 0)
-        return no_card(code, e);
-    const enum status status = gpu_choose(count, options, &number, e);
-    if (status)
-        return status;
-    if ((code = cudaSetDevice(number)) != cudaSuccess ||
-        (code = cudaGetDeviceProperties(&card, number)) != cudaSuccess)
+    const cudaError_t code = cudaGetDeviceProperties(&card, number);
+    if (code != cudaSuccess)
         return no_card(code, e);
     if (10 * card.major + card.minor < OLDEST_CARD)
         return error_set(
@@ -63,6 +56,35 @@ static enum status choose_card(const struct engine_options *options,
                    card.name, number, count, card.major, card.minor, card.totalGlobalMem >> 20,
                    driver / 1000, driver % 1000 / 10);
     return STATUS_OK;
+}
+
+/* Sets *count to the number of GPUs that CUDA_VISIBLE_DEVICES makes visible.  STATUS_USAGE: there
+ * is none. */
+static enum status count_cards(int *count, struct error *e)
+{
+    const cudaError_t code = cudaGetDeviceCount(count);
+    return code != cudaSuccess || *count == 0 ? no_card(code, e) : STATUS_OK;
+}
+
+static enum status cuda_describe(int number, int *count, char description[GPU_DESCRIPTION],
+                                 struct error *e)
+{
+    const enum status status = count_cards(count, e);
+    return status ? status : describe_card(number, *count, description, e);
+}
+
+/* Selects one of the visible GPUs. */
+static enum status choose_card(const struct engine_options *options,
+                               char description[GPU_DESCRIPTION], struct error *e)
+{
+    int count = 0, number;
+    enum status status = count_cards(&count, e);
+    if (!status)
+        status = gpu_choose(count, options, &number, e);
+    if (status)
+        return status;
+    const cudaError_t code = cudaSetDevice(number);
+    return code != cudaSuccess ? no_card(code, e) : describe_card(number, count, description, e);
 }
 
 static void cuda_unpin(void *context)
@@ -271,6 +293,7 @@ const struct gpu_device gpu_device_cuda = {
     .identity = {"cuda-2", "cuda-double"},
     .as_cpu = cuda_as_cpu,
     .part_pixels = 1 << 19,
+    .describe = cuda_describe,
     .attach = cuda_attach,
     .detach = cuda_detach,
     .card = cuda_its_card,

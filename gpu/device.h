@@ -12,7 +12,7 @@
 #include "gpu/gpu.h"
 #include "gpu/kernel.h"
 
-enum { GPU_DESCRIPTION = 192, GPU_PARTS = 8 };  // bytes of a description; maximum number of parts
+enum { GPU_PARTS = 8 };  // maximum number of parts
 
 /* A job for the GPU: rows of a frame, what is to be computed, and the GPU memory for it.  The rows
  * are in parts, so that some parts are copied over the bus while others are computed. */
@@ -56,6 +56,10 @@ struct gpu_device {
     const char *(*as_cpu)(void *context, enum engine_precision precision);
 
     int64_t part_pixels;  // approximate number of pixels of a part, if there are several parts
+
+    /* Describes a GPU, see gpu_describe (gpu/gpu.h). */
+    enum status (*describe)(int number, int *count, char description[GPU_DESCRIPTION],
+                            struct error *e);
 
     /* Opens the GPU, and writes its name for the user to description[].
      * STATUS_USAGE: there is no usable GPU; *context is then NULL. */

@@ -16,6 +16,7 @@
 #include "gpu/gpu.h"
 #include "gpu/kernel.h"
 #include "gpu/plan.h"
+#include "gpu/refused.h"
 #include "model/frame.h"
 #include "physics/detector/smear.h"
 
@@ -208,17 +209,26 @@ static void open_panels(struct plan *p)
     }
 }
 
+/* Returns the option that the engine does not support; NULL: there is none. */
+static const char *refused_option(const struct experiment *x, const struct engine_options *how)
+{
+#define ROW(program, option, refused) \
+    if (refused)                      \
+        return option;
+    GPU_REFUSES(ROW)
+#undef ROW
+    return NULL;
+}
+
 /* Refuses what the engine does not compute. */
 static enum status check_experiment(const struct experiment *x,
                                     const struct engine_options *options, struct error *e)
 {
-    const bool closed = closed_wanted(x);
-    if (diffuse_refuse(x, "the cuda engine does", e) || (closed && closed_check(x, e)))
-        return STATUS_INPUT;
-    if (options->faint > 0.0)
+    const char *option = refused_option(x, options);
+    if (option)
         return error_set(e, STATUS_INPUT,
-                         "the cuda engine does not support --faint. Give --engine=cpu");
-    return STATUS_OK;
+                         "the cuda engine does not support --%s. Give --engine=cpu", option);
+    return closed_wanted(x) ? closed_check(x, e) : STATUS_OK;
 }
 
 static const struct gpu_thin_plans thin_plans;
@@ -515,6 +525,11 @@ enum status gpu_choose(int count, const struct engine_options *options, int *car
         return STATUS_OK;
     return error_set(e, STATUS_USAGE, "--device: this machine has no GPU %d; expected 0 to %d",
                      *card, count - 1);
+}
+
+enum status gpu_describe(int number, int *count, char description[GPU_DESCRIPTION], struct error *e)
+{
+    return gpu_device_cuda.describe(number, count, description, e);
 }
 
 static enum status cuda_create(struct plan **plan, const struct experiment *experiment,

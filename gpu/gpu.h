@@ -9,6 +9,15 @@
  * The kernels of the CPU engine compute the values of a trace. */
 extern const struct engine engine_cuda;
 
+enum { GPU_DESCRIPTION = 192 };  // bytes of the description of a GPU
+
+/* Describes GPU `number`, from 0, of the visible ones, and sets *count to their number.  Does not
+ * open the GPU, which would take longer.
+ * STATUS_USAGE: the engine cannot use it: the build has no CUDA, there is no driver or no GPU, or
+ * the driver or the GPU is too old. */
+enum status gpu_describe(int number, int *count, char description[GPU_DESCRIPTION],
+                         struct error *e);
+
 /* The times of the steps of a frame, in ms, from events of the GPU.  Copies to the host overlap
  * with kernels, so that the sum can exceed the time of the frame. */
 struct gpu_times {

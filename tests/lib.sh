@@ -16,6 +16,8 @@
 # The folder `tests`, for scripts that are run by themselves as well.
 BRAGG_TESTS=${BRAGG_TESTS:-$(cd "$(dirname "$0")/.." && pwd)}
 export BRAGG_TESTS
+# bragg-run chooses a GPU if the host has one.  Tests need the same bytes on every host.
+export CUDA_VISIBLE_DEVICES=''
 
 tap_count=0
 tap_failed=0

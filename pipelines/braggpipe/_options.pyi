@@ -197,6 +197,7 @@ class Intensity(TypedDict, total=False):
     engine: Literal["reference", "cpu", "cuda"] | None
     faint: Number
     fuse: Keys
+    gpus: Flag
     isa: Literal["baseline", "avx2", "avx512"] | None
     labels: Flag
     near_spots: Number
@@ -374,6 +375,7 @@ class SetOptions(TypedDict, total=False):
     generator: Literal["philox", "nanobragg"] | None
     geom: Path
     geometry: Geometry | bool
+    gpus: Flag
     harmonic_absorption: Number
     harmonic_signal: Number
     hit_rate: Number

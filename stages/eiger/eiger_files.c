@@ -86,13 +86,14 @@ static enum status find_input(const char *path, char input[PIPELINE_NAME_SIZE], 
     return s;
 }
 
-/* Writes the lines of the new stage.  The name of the series has no quote and no backslash. */
+/* Writes the lines of the new stage.  One process writes, so that the first file has the first
+ * images, as that of a real detector.  The name of the series has no quote and no backslash. */
 static void put_stage(FILE *to, const char *folder, const struct eiger_keys *keys,
                       const char *input, const char *series)
 {
     const bool packs = keys_bool(keys, "filewriter:config:compression_enabled");
     (void)fprintf(to,
-                  "\n  - name: write\n    input: %s\n    args: ['%s/%s_master.h5', "
+                  "\n  - name: write\n    input: %s\n    count: 1\n    args: ['%s/%s_master.h5', "
                   "--frames-per-file=%" PRIu64 ", --compression=%s]\n",
                   input, folder, series, keys_uint(keys, "filewriter:config:nimages_per_file"),
                   packs ? keys_text(keys, "compression") : "none");

@@ -20,6 +20,7 @@
 #include "engine/reference/recipe_check.h"
 #include "engine/reflections/photons.h"
 #include "fuse.h"
+#include "gpu/gpu.h"
 #include "model/frame.h"
 #include "physics/detector/smear.h"
 #include "stage/stage.h"
@@ -189,6 +190,7 @@ struct intensity {
     int64_t threads;
     int64_t device;          // number of the GPU; -1: chosen automatically
     int64_t trace_pixel[2];  // fast, slow; -1: none
+    bool lists_gpus;
     struct reflections_wanted wanted;
     struct opt_marks given;
     struct opt_texts fuse_texts;
@@ -216,18 +218,21 @@ static const struct opt options[] = {
     {.doc = "Engine:", .type = OPT_GROUP},
     {"engine", "reference|cpu|cuda",
      "Engine: reference (plain and slow, defines the results), cpu (fast), or cuda, an NVIDIA GPU",
-     OPT_TEXT, AT(engine_name), .flags = OPT_BYTES, .always = true, .usual = "cpu"},
+     OPT_TEXT, AT(engine_name), .flags = OPT_BYTES, .always = true, .usual = "cpu", .first = true},
     {"precision", PRECISION_CHOICES,
      "Precision of cpu and cuda: mixed is fast, double is within 1e-9 of the reference", OPT_CHOICE,
-     AT(precision), .choices = PRECISION_CHOICES, .flags = OPT_BYTES, .always = true},
+     AT(precision), .choices = PRECISION_CHOICES, .flags = OPT_BYTES, .always = true,
+     .first = true},
     {"isa", ISA_CHOICES, "Instruction set of the cpu engine (best of this CPU)", OPT_CHOICE,
      AT(isa), .choices = ISA_CHOICES, .usual = ""},
     {"faint", "PHOTONS",
      "Photons that a pixel may lose, 0 to 1, so that the cpu engine need not compute faint terms",
      OPT_REAL, AT(faint), .max = 1, .flags = LATER, .always = true, .usual = "0"},
     {"threads", "N", "Threads of this process, 1 to 1024 (number of CPU cores)", OPT_INT,
-     AT(threads), .min = 1, .max = 1024},
+     AT(threads), .min = 1, .max = 1024, .first = true},
     ENGINE_DEVICE(offsetof(struct intensity, device)),
+    {"gpus", NULL, "Print the GPUs that --engine=cuda can use, and compute nothing", OPT_FLAG,
+     AT(lists_gpus)},
     {.doc = "Other stages:", .type = OPT_GROUP},
     {"fuse", "'STAGE OPTIONS'",
      "Also do the work of background or noise in this process. Can be repeated: background, then "
@@ -236,14 +241,14 @@ static const struct opt options[] = {
     {.doc = "Ground truth:", .type = OPT_GROUP},
     {"reflections", "PHOTONS",
      "Add a table of the reflections with more than PHOTONS photons to each frame", OPT_REAL,
-     AT(wanted.least_photons), .min = 0, .max = 1e30, .flags = OPT_CONTENT | OPT_BARE,
-     .usual = "1"},
+     AT(wanted.least_photons), .min = 0, .max = 1e30, .flags = OPT_CONTENT | OPT_BARE, .usual = "1",
+     .first = true},
     {"labels", NULL, "Add to each pixel the number of the reflection that gives most photons",
-     OPT_FLAG, AT(wanted.labels), .flags = OPT_CONTENT, .needs = "reflections"},
+     OPT_FLAG, AT(wanted.labels), .flags = OPT_CONTENT, .needs = "reflections", .first = true},
     {"derivatives", "NAME,...",
      "Add a derivative image for each parameter NAME, such as rot,cell; derivatives by F go to the "
      "reflection table",
-     OPT_TEXT, AT(derivative_names), .flags = OPT_CONTENT},
+     OPT_TEXT, AT(derivative_names), .flags = OPT_CONTENT, .first = true},
     {"near-spots", "PHOTONS",
      "Compute derivative images only in pixels with at least PHOTONS photons; all other pixels "
      "are 0",
@@ -287,6 +292,10 @@ static enum status open_intensity(void *state, const char **operands, int nopera
     struct intensity *o = state;
     (void)operands;
     (void)noperands;
+    if (o->lists_gpus)
+        return error_set(e, STATUS_USAGE,
+                         "--gpus prints a list instead of computing images; remove the other "
+                         "options");
     o->engine = engine_find(o->engine_name);
     if (!o->engine)
         return unknown_engine(o->engine_name, e);
@@ -484,8 +493,29 @@ static const struct stage stage = {
     .rows = all_rows,
 };
 
+/* Prints a line about each GPU.  bragg-run reads the lines, or the error, before it chooses the
+ * engine. */
+static int list_gpus(void)
+{
+    struct error e = {0};
+    char text[GPU_DESCRIPTION];
+    int count = 1;
+    enum status s = STATUS_OK;
+    program_open(stage.role.name);
+    for (int i = 0; i < count && !s; i++) {
+        s = gpu_describe(i, &count, text, &e);
+        if (!s)
+            printf("%s\n", text);
+    }
+    if (!s && fflush(stdout) != 0)
+        s = error_errno(&e, STATUS_FAILED, "cannot write to stdout");
+    return s ? log_fail(&e) : STATUS_OK;
+}
+
 int main(int argc, char **argv)
 {
+    if (argc == 2 && strcmp(argv[1], "--gpus") == 0)
+        return list_gpus();
     program_sleeps(argv);
     return stage_main(&stage, argc, argv);
 }

@@ -34,6 +34,7 @@
 #include "run/pipeline/commands.h"
 #include "run/pipeline/find_program.h"
 #include "run/pipeline/pipeline.h"
+#include "stages/run/gpu_choice.h"
 #include "stages/run/image_size.h"
 #include "web/access.h"
 
@@ -48,7 +49,8 @@ struct run_options {
     const char *const *argv;  // command line of this program, ended by NULL
     int launcher;             // enum launcher
     const char *hosts, *slurm;
-    char folded[FUSE_TEXT_SIZE];      // message of fuse_stages; "": no stages were fused
+    char folded[FUSE_TEXT_SIZE];  // message of fuse_stages; "": no stages were fused
+    struct gpu_choice gpu;
     struct pipeline_stage *reporter;  // the bragg-report that --report adds; NULL: none
     bool remote, dry_run, resume, stats, verbose, quiet, as_written;
 };
@@ -73,8 +75,8 @@ static const struct opt table[] = {
      "Run a stage under another command, such as 'perf record -g'. Can be repeated", OPT_TEXTS,
      AT(wraps)},
     {"as-written", NULL,
-     "Keep the stages and threads of FILE: fuse no stages, and choose no threads", OPT_FLAG,
-     AT(as_written)},
+     "Keep the stages and threads of FILE, and the CPU as engine: make no choices for this host",
+     OPT_FLAG, AT(as_written)},
     /* With ssh the ports are known only after the hosts have reported free ones. */
     {"dry-run", NULL, "Print the commands for a shell, and run nothing", OPT_FLAG, AT(dry_run),
      .excludes = "stats trace report launcher=ssh", .first = true},
@@ -342,6 +344,24 @@ static const char *name_of(const char *path)
     return slash && slash[1] ? slash + 1 : path;
 }
 
+/* Makes the choices for this host: engine, fused stages, writers, threads. */
+static enum status choose(struct pipeline *p, struct run_options *o, const struct hosts *hosts,
+                          struct error *e)
+{
+    enum status s = STATUS_OK;
+    if (!o->launcher) {
+        gpu_choice_find(&o->gpu, p, o->as_written ? "as-written" : o->wraps.count ? "wrap" : NULL);
+        s = gpu_choice_engines(&o->gpu, p, e);
+    }
+    if (s == STATUS_OK && !o->wraps.count && !o->as_written && !run_is_job(o))
+        s = fold_stages(p, o, hosts, e);
+    if (s == STATUS_OK && !o->launcher)
+        gpu_choice_writers(&o->gpu, p, one_host_cores());
+    if (s == STATUS_OK && !o->as_written && !o->launcher)
+        s = one_host_choose(p, e);
+    return s;
+}
+
 /* Applies the changes of the command line to the pipeline, finds the hosts, and checks the result.
  */
 static enum status apply_options(struct pipeline *p, struct run_options *o, struct hosts *hosts,
@@ -370,10 +390,8 @@ static enum status apply_options(struct pipeline *p, struct run_options *o, stru
     if (s == STATUS_OK && !run_is_job(o))
         s = hosts_find(hosts, (enum launcher)o->launcher, o->hosts, p, e);
     p->pixels = image_pixels(p);
-    if (s == STATUS_OK && !o->wraps.count && !o->as_written && !run_is_job(o))
-        s = fold_stages(p, o, hosts, e);
-    if (s == STATUS_OK && !o->as_written && !o->launcher)
-        s = one_host_choose(p, e);
+    if (s == STATUS_OK)
+        s = choose(p, o, hosts, e);
     if (s == STATUS_OK)
         s = choose_compression(p, hosts, e);
     if (s == STATUS_OK)
@@ -403,7 +421,10 @@ static enum status dry_run(const struct pipeline *p, const struct run_options *o
         settings->keys = COMMANDS_KEYS;
     const enum status s = commands_make(&commands, p, settings, e);
     if (s == STATUS_OK) {
-        one_host_print(p, stdout);
+        one_host_print(stdout);
+        gpu_choice_print_engines(&o->gpu, p, stdout);
+        one_host_print_threads(p, stdout);
+        gpu_choice_print_writers(&o->gpu, p, one_host_cores(), stdout);
         if (*o->folded)
             printf("# %s\n", o->folded);
         if (!o->wraps.count && !o->as_written && !o->launcher)
@@ -476,10 +497,10 @@ static enum status run_in(const struct cleanup_guard *guard, struct pipeline *p,
     s = commands_make(&commands, p, settings, e);
     if (s == STATUS_OK && run_given(o, "view") && !settings->hosts && !o->launcher)
         s = try_view(p, e);
+    if (s == STATUS_OK && !o->launcher && !o->quiet)
+        gpu_choice_tell(&o->gpu, p, stderr);
     if (s == STATUS_OK && *o->folded && !o->quiet)
         fprintf(stderr, "%s: %s\n", RUN_PROGRAM, o->folded);
-    if (s == STATUS_OK && !o->launcher && !o->as_written && !o->quiet)
-        one_host_print_gpu(p, stderr);
     if (s == STATUS_OK)
         tell_stay(p, o);
     if (s == STATUS_OK) {

@@ -100,11 +100,70 @@ case $two in
 *) skip 'cores of an allocation: this process may use one core only' ;;
 esac
 
-# --- a GPU
+# --- a GPU, and a bragg-intensity that stands for one built with CUDA
 export CUDA_VISIBLE_DEVICES=0
-run --frames=1 >files
-is 'a run says that the host has a GPU, and how to use it' "$(grep GPU said)" \
-	"bragg-run: this run does not use the GPU of this host, because the last digits would differ; --set=light.engine=cuda uses the GPU"
+mkdir gpu
+cat >gpu/bragg-intensity <<-'END'
+	#!/bin/sh
+	# SAID: the answer to --gpus; STATUS: its exit status
+	if [ "$*" = --gpus ]; then
+		echo asked >>"$ASKED"
+		[ -z "$SAID" ] || echo "$SAID"
+		exit $STATUS
+	fi
+	for word; do
+		shift
+		[ "$word" = --engine=cuda ] && word=--engine=cpu
+		set -- "$@" "$word"
+	done
+	exec bragg-intensity "$@"
+END
+chmod +x gpu/bragg-intensity
+export ASKED="$tap_scratch/asked" SAID='NVIDIA H100, GPU 0 of 1, compute capability 9.0' STATUS=0
+on_gpu() {
+	pipeline "$@"
+	sed -i "s|program: bragg-intensity|program: $tap_scratch/gpu/bragg-intensity|" p.yaml
+}
+# engine OPTION...: the comment of --dry-run about the engine
+engine() {
+	bragg-run --dry-run "$@" p.yaml | sed -n 's/^# light: engine //p'
+}
+on_gpu --detpixels=64
+reason="because this host has a GPU, NVIDIA H100. Last digits can differ from those of the CPU; --as-written or --set=light.engine=cpu keeps the CPU"
+is 'the GPU computes the images, and --dry-run gives the reason' "$(engine)" "cuda, $reason"
+bragg-run --dry-run p.yaml >commands
+is 'the program of the pipeline has the option, and the next stages' "$(grep -c "gpu/bragg-intensity'\? --engine=cuda '--fuse=background --water=0.1' --fuse=noise " commands)" 1
+is '--dry-run says why stages moved' "$(grep -c "^# 'water' and 'noise' moved .* so that images stay on the GPU;" commands)" 1
+is '--as-written keeps the CPU' "$(engine --as-written)" 'cpu, because of --as-written'
+is '--wrap keeps the CPU' "$(engine --wrap=noise=env)" 'cpu, because of --wrap'
+is 'an engine on the command line stays' "$(engine --set=light.engine=cpu)" 'cpu, as given'
+is 'an option that the GPU does not support keeps the CPU' "$(engine --set=light.faint=0.01)" 'cpu, because the GPU engine does not support --faint'
+is 'the GPU that the user asked for stays' "$(engine --set=light.engine=cuda)" 'cuda, as given'
+: >"$ASKED"
+run --frames=1 --quiet --set=light.engine=cpu >files
+run --frames=1 --quiet --as-written >files
+CUDA_VISIBLE_DEVICES='' run --frames=1 --quiet >files
+is 'no program is asked for a GPU if none is needed' "$(wc -l <"$ASKED")" 0
+want=$(run --quiet --as-written)
+is 'a run with the chosen engine writes all files' "$(run | wc -l)" "$(echo "$want" | wc -l)"
+is 'a run names the engine and the reason' "$(grep GPU, said)" "bragg-run: 'light' computes with --engine=cuda, $reason"
+run --frames=1 --quiet >files
+is '--quiet says nothing of it' "$(cat said)" ''
+STATUS=2
+# unusable SAID REASON
+unusable() {
+	SAID=$1
+	is "a GPU that cannot be used: $2" "$(engine)" "cpu, because $2"
+}
+unusable 'bragg-intensity: --engine=cuda: no NVIDIA driver found on this machine. Use --engine=cpu' 'no NVIDIA driver found on this machine'
+unusable "bragg-intensity: unknown option '--gpus'" "bragg-intensity: unknown option '--gpus'"
+unusable "NVIDIA H100, GPU 0 of 2
+bragg-intensity: --engine=cuda: NVIDIA K80 has compute capability 3.7; expected 7.5 or more" 'NVIDIA K80 has compute capability 3.7; expected 7.5 or more'
+SAID=''
+is 'a GPU about which a program says nothing' "$(engine | sed "s|'.*/|'|")" "cpu, because 'bragg-intensity --gpus' gives no answer"
+SAID='bragg-intensity: --engine=cuda: the driver is old'
+is 'a GPU that cannot be used does not change the files' "$(run)" "$want"
+is 'a run says why it does not use the GPU' "$(grep GPU said)" "bragg-run: 'light' does not use the GPU of this host, because the driver is old"
 for option in --quiet --as-written --set=light.engine=cpu; do
 	run --frames=1 $option >files
 	is "$option: no words about the GPU" "$(grep -c GPU said)" 0
@@ -112,4 +171,5 @@ done
 export CUDA_VISIBLE_DEVICES=''
 run --frames=1 >files
 is 'without a GPU there are no words about it' "$(grep -c GPU said)" 0
+check_status 'the list of GPUs takes no other option' 2 bragg-intensity --gpus --engine=cuda
 finish

@@ -138,6 +138,23 @@ check '--dry-run runs nothing' test ! -e "it's"
 check 'the printed commands run in a shell' sh -e ./commands
 is 'the printed commands write the same bytes as the run' "$(sums "it's/here")" "$(sums pipe)"
 
+# --- the rate of a stream
+cat >stream.yaml <<-END
+	stages:
+	  - {name: geometry, args: [--detpixels=64, --pixel=1.6, --distance=120, --ncells=8, --oversample=1]}
+	  - {name: orient, args: [--frames=4, --random]}
+	  - {name: intensity}
+	  - {name: serve, args: ['--bind=ipc://$tap_scratch/stream', --socket=push]}
+	  - {name: client, program: testclient, args: [pull, 'ipc://$tap_scratch/stream', 4], after: serve}
+END
+rate() { # RATE OPTION...: what --stats says about it
+	want=$1
+	shift
+	bragg-run --stats --set=serve.rate=$want "$@" stream.yaml 2>&1 | grep -- '--rate='
+}
+is 'a run says that a stream kept its rate' "$(rate 5)" "bragg-run: 'serve' sent all frames at --rate=5"
+is 'a run says that a stream was too slow for its rate' "$(rate 1000000 | sed 's/ [1-4] of/ N of/')" "bragg-run: 'serve' sent N of 4 frames later than --rate=1000000 requires"
+
 # --- choices for this host: its GPUs are those of CUDA_VISIBLE_DEVICES, its cores those of taskset
 chosen() { # GPUS OPTION...
 	gpus=$1
@@ -148,8 +165,8 @@ chosen() { # GPUS OPTION...
 is '--dry-run without a GPU chooses the CPU' "$(chosen '')" "$(printf '# %s\n' 'this host: CPU cores 1, GPUs 0' \
 	'intensity: engine cpu, because this host has no GPU' 'intensity: processes 2, threads of each 1' 'write: processes 1, threads of each 1, as many as CPU cores' \
 	'intensity: background and noise are other processes, because small images stay in the cache of the CPU anyway')"
-is '--dry-run with two GPUs does not change the engine, which would change digits' "$(chosen 0,1 | sed -n 1,2p)" "$(printf '# %s\n' \
-	'this host: CPU cores 1, GPUs 2' 'intensity: engine cpu, because cuda gives other last digits; --set=intensity.engine=cuda chooses the GPU')"
+is '--dry-run with two GPUs and the engine of the user' "$(chosen 0,1 --set=intensity.engine=reference | sed -n 1,2p)" "$(printf '# %s\n' \
+	'this host: CPU cores 1, GPUs 2' 'intensity: engine reference, as given')"
 is 'no stage moves' "$(grep -c fuse commands)" 0
 chosen 0 --set=intensity.engine=cuda >said
 is 'noise moves to the GPU that was requested' "$(grep -c "^# 'noise' moved into the processes of 'intensity', so that images stay on the GPU" said) $(grep -c 'bragg-intensity .*--engine=cuda .*--fuse=noise' commands) $(grep -c '[^=]bragg-noise' commands)" '1 2 0'

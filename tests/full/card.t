@@ -199,6 +199,38 @@ same_run() {
 	for i in $(seq 0 7); do body run_$i.img >one && body cpu_$i.img >other && cmp one other || return 1; done
 }
 check 'pixels of the shipped pipeline are those of the CPU' same_run
+# --- bragg-run chooses the GPU by itself.  The stand-in has the place of bragg-intensity in a folder of programs.
+bin=$(dirname "$(command -v bragg-run)")
+mkdir kit
+for program in "$bin"/bragg-*; do ln -s "$program" kit/; done
+rm kit/bragg-run kit/bragg-replay kit/bragg-intensity
+cp "$bin/bragg-run" "$bin/bragg-replay" kit/  # both look for programs in the folder of their file
+ln -s "$standin/bragg-intensity" kit/
+sed "s|--detector=eiger-4m|--detpixels=64, --pixel=1.6, --oversample=1|; s|--frames=100|--frames=4|; s/--engine=cuda, //; s/--engine=cuda//" \
+	"$BRAGG_TESTS/../pipelines/gpu.yaml" >plain.yaml
+export CUDA_VISIBLE_DEVICES=0
+is 'bragg-run chooses a GPU that bragg-intensity finds' "$(kit/bragg-run --dry-run plain.yaml | grep -c '^# intensity: engine cuda, because this host has a GPU, a stand-in\. ')" 1
+is 'bragg-run does not choose an old GPU' "$(STANDIN_CAPABILITY=61 kit/bragg-run --dry-run plain.yaml | grep '^# intensity: engine')" \
+	'# intensity: engine cpu, because a stand-in has compute capability 6.1; expected 7.5 or more'
+rm -f report
+check 'a run with the chosen GPU' kit/bragg-run --quiet --workdir=chosen --count=write=4 plain.yaml
+check 'the GPU computes its images, background and noise' [ "$(wc -l <report)" = 1 ]
+for i in 0 1 2 3; do
+	check "image $i of four writers is computed again by the engine in its file" kit/bragg-replay --recompute chosen/lyso.nxs:$i
+done
+check_status 'a frame of a GPU is not recomputed without one' 3 bragg-replay --recompute chosen/lyso.nxs:0
+is 'one line says why' "$(echo "$tap_output" | grep -c 'cannot be recomputed: bragg-intensity: --engine=cuda: ')" 1
+check_status 'a run of a GPU is not resumed on the CPU' 3 kit/bragg-run --quiet --workdir=chosen --frames=6 --resume --as-written plain.yaml
+is 'the error names the engine' "$(echo "$tap_output" | grep -c 'bragg-intensity: --engine was cuda, is cpu')" 1
+check 'a run of a GPU is resumed' kit/bragg-run --quiet --workdir=chosen --frames=6 --resume plain.yaml
+export CUDA_VISIBLE_DEVICES=''
+# Options with which bragg-run keeps the CPU are refused by the engine (gpu/refused.h).
+for option in --faint=0.01 '--diffuse-sigma=0.4 --diffuse-gamma=40'; do
+	case $option in --faint*) light=$option shape= ;; *) light='' shape=$option ;; esac
+	# shellcheck disable=SC2086 # options are words
+	geometry=$shape recipes 2>others | "$standin/bragg-intensity" --quiet --engine=cuda $light 2>err | bragg-write --quiet 'refused_%d.raw' 2>>others
+	is "the engine refuses ${option%%=*}" "$(cat err)" "bragg-intensity: the cuda engine does not support ${option%%=*}. Give --engine=cpu"
+done
 # --- what is run where there is a card
 PATH=$standin:$PATH SIZE=256 FRAMES=20 ROUNDS=1 RESULTS=$tap_scratch/stages "$BRAGG_TESTS/../scripts/gpu-stages" >out
 is 'gpu-stages: images stay on the card' "$(grep -c 'at least [1-9][0-9]* of 20 images stayed' out)" 2

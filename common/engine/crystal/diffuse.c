@@ -135,7 +135,7 @@ struct halo_beam {
 };
 
 /* Returns true if any crystal has halos. */
-static bool diffuse_wanted(const struct experiment *x)
+bool diffuse_wanted(const struct experiment *x)
 {
     for (size_t i = 0; i < x->ncrystals; i++)
         if (x->crystals[i].has_diffuse)

@@ -39,6 +39,9 @@ bool diffuse_damp(struct crystal *c);
 
 struct diffuse;
 
+/* Returns true if a crystal has halos. */
+bool diffuse_wanted(const struct experiment *x);
+
 /* Returns STATUS_INPUT if a crystal has halos, which the engine `name` cannot compute. */
 enum status diffuse_refuse(const struct experiment *x, const char *name, struct error *e);
 

@@ -22,7 +22,7 @@ enum { LINE_BYTES = 1024 };
 
 /* Cost of a process, as it reports with --stats. */
 struct process_cost {
-    double frames, cpu_s, wall_s;
+    double frames, late, cpu_s, wall_s;  // late: frames that bragg-serve sent after their time
     double compute, input, output;  // fractions of wall_s: computing (with checksums and copies),
                                     // waiting for input, waiting for output
 };
@@ -55,6 +55,7 @@ static bool stats_read(const char *folder, const char *name, struct process_cost
     const double wall_s = stats_value(line, "wall_s"), scale = wall_s > 0 ? 1 / wall_s : 0,
                  work_s = stats_value(line, "compute_s") + stats_value(line, "codec_s");
     *cost = (struct process_cost){.frames = stats_value(line, "frames"),
+                                  .late = stats_value(line, "late"),
                                   .cpu_s = stats_value(line, "cpu_s"),
                                   .wall_s = wall_s,
                                   .compute = work_s * scale,
@@ -153,11 +154,30 @@ static bool print_busy_cores(const struct commands *c, const char *folder, int64
     return true;
 }
 
+/* Prints for each bragg-serve with --rate whether its frames left at that rate. */
+static void print_rates(const struct commands *c, const char *folder, FILE *out)
+{
+    struct process_cost cost;
+    for (size_t i = 0; i < c->count; i++) {
+        const struct pipeline_stage *s = c->list[i].stage;
+        const char *rate = pipeline_value(s, "rate");
+        if (!rate || !pipeline_is_program(s, "bragg-serve") ||
+            !stats_read(folder, c->list[i].name, &cost))
+            continue;
+        if (cost.late > 0)
+            fprintf(out, "bragg-run: '%s' sent %.0f of %.0f frames later than --rate=%s requires\n",
+                    c->list[i].name, cost.late, cost.frames, rate);
+        else
+            fprintf(out, "bragg-run: '%s' sent all frames at --rate=%s\n", c->list[i].name, rate);
+    }
+}
+
 void report_limit(const struct commands *c, const char *folder, int64_t cores, FILE *out)
 {
     static const char *const dividing[] = {"bragg-noise", "bragg-background", "bragg-write"};
     double share;
     const size_t limit = find_limit(c, folder, &share);
+    print_rates(c, folder, out);
     if (print_busy_cores(c, folder, cores, out))
         return;
     if (limit == c->count) {

@@ -19,9 +19,9 @@
  * omitted. */
 void report_stats(const struct commands *c, const char *folder, FILE *out);
 
-/* Prints what limits the speed of a run: the `cores` CPU cores of its host if they are busy for at
- * least 85 % of the time (0: several hosts), or else the stage that computes for most of its time,
- * at least for half of it. */
+/* Prints whether each bragg-serve kept its --rate, and what limits the speed of a run: the `cores`
+ * CPU cores of its host if they are busy for at least 85 % of the time (0: several hosts), or else
+ * the stage that computes for most of its time, at least for half of it. */
 void report_limit(const struct commands *c, const char *folder, int64_t cores, FILE *out);
 
 /* Merges the traces in `folder` into one JSON array at `path`, which appears whole or not at all.

@@ -174,21 +174,6 @@ enum status one_host_choose(struct pipeline *p, struct error *e)
 
 /* --- reasons ------------------------------------------------------------------------ */
 
-/* Prints the engine of a stage and why bragg-run has not chosen another one. */
-static void print_engine(const struct pipeline_stage *s, int64_t gpus, FILE *out)
-{
-    const char *engine = pipeline_value(s, "engine");
-    fprintf(out, "# %s: engine %s", s->name, engine ? engine : "cpu");
-    if (engine)
-        fputs(", as given", out);
-    else if (gpus)
-        fprintf(out, ", because cuda gives other last digits; --set=%s.engine=cuda chooses the GPU",
-                s->name);
-    else
-        fputs(", because this host has no GPU", out);
-    fputc('\n', out);
-}
-
 /* Prints how many threads each process of a stage has, and why. */
 static void print_threads(const struct pipeline_stage *s, int64_t cores, FILE *out)
 {
@@ -204,62 +189,21 @@ static void print_threads(const struct pipeline_stage *s, int64_t cores, FILE *o
         fprintf(out, "%" PRId64 ", as many as CPU cores\n", cpus);
 }
 
-/* Returns true if the stage is a bragg-intensity without --engine, which a GPU could compute. */
-static bool could_use_gpu(const struct pipeline_stage *s)
-{
-    return pipeline_is_program(s, "bragg-intensity") && !pipeline_has(s, "engine");
-}
-
-void one_host_print_gpu(const struct pipeline *p, FILE *out)
-{
-    const int64_t gpus = affinity_count_gpus();
-    for (size_t i = 0; i < p->nstages && gpus; i++)
-        if (could_use_gpu(&p->stages[i])) {
-            fprintf(out,
-                    "bragg-run: this run does not use the GPU of this host, because the last "
-                    "digits would differ; --set=%s.engine=cuda uses the GPU\n",
-                    p->stages[i].name);
-            return;
-        }
-}
-
-/* Cores from which several writers are faster behind a GPU, and how many of them are
- * (braggpipe-speed(7)). */
-enum { CORES_OF_WRITERS = 16, WRITERS = 4 };
-
-/* Prints which option divides the images of a GPU among writers.  bragg-run does not choose several
- * writers, because the data files of an NXmx series would be others. */
-static void print_writers(const struct pipeline *p, int64_t cores, FILE *out)
-{
-    bool cuda = false;
-    for (size_t i = 0; i < p->nstages; i++) {
-        const char *engine = pipeline_value(&p->stages[i], "engine");
-        cuda |= engine && strcmp(engine, "cuda") == 0;
-    }
-    for (size_t i = 0; i < p->nstages && cuda && cores >= CORES_OF_WRITERS; i++)
-        if (pipeline_is_program(&p->stages[i], "bragg-write") && p->stages[i].count == 1)
-            fprintf(out,
-                    "# %s: one writer can be slower than the GPU; --count=%s=%d divides the images "
-                    "among %d, and NXmx images among other data files\n",
-                    p->stages[i].name, p->stages[i].name, WRITERS, WRITERS);
-}
-
-void one_host_print(const struct pipeline *p, FILE *out)
+void one_host_print(FILE *out)
 {
     const struct cores cores = find_cores();
-    const int64_t gpus = affinity_count_gpus();
     fprintf(out, "# this host: CPU cores %" PRId64, cores.count);
     if (cores.limit)
         fprintf(out, " of %" PRId64 ", because of %s", cores.visible, cores.limit);
-    fprintf(out, ", GPUs %" PRId64 "\n", gpus);
-    for (size_t i = 0; i < p->nstages; i++) {
-        const struct pipeline_stage *s = &p->stages[i];
-        if (pipeline_is_program(s, "bragg-intensity"))
-            print_engine(s, gpus, out);
-        if (most_threads(s))
-            print_threads(s, cores.count, out);
-    }
-    print_writers(p, cores.count, out);
+    fprintf(out, ", GPUs %" PRId64 "\n", affinity_count_gpus());
+}
+
+void one_host_print_threads(const struct pipeline *p, FILE *out)
+{
+    const int64_t cores = one_host_cores();
+    for (size_t i = 0; i < p->nstages; i++)
+        if (most_threads(&p->stages[i]))
+            print_threads(&p->stages[i], cores, out);
 }
 
 /* --- the CPUs and GPUs of a process --------------------------------------------------- */

@@ -281,7 +281,10 @@ enum status pipeline_set_count(struct pipeline *p, const char *text, struct erro
     struct pipeline_stage *stage;
     const char *number = NULL;
     const enum status s = pipeline_split(p, "--count", text, &stage, &number, e);
-    return s ? s : parse_int(number, 1, PIPELINE_COUNT_MAX, "--count", &stage->count, e);
+    if (s)
+        return s;
+    stage->has_count = true;
+    return parse_int(number, 1, PIPELINE_COUNT_MAX, "--count", &stage->count, e);
 }
 
 /* Returns the index of the stage whose output the last sink of the file reads, without regard to

@@ -48,6 +48,8 @@ struct pipeline_stage {
     char *hosts;                        // owned; as in the file; NULL: not given
     size_t nargs;
     int64_t count;       // number of processes
+    bool has_count;      // the file or an option gives `count`
+    bool chosen;         // bragg-run has chosen the engine, or `count`
     int64_t cpus, gpus;  // number of CPUs and GPUs of each process; 0: not given
     int64_t restart;     // INT64_MAX: no limit
     enum compress compress;
@@ -151,7 +153,7 @@ enum status pipeline_set_frames(struct pipeline *p, int64_t frames, struct error
 enum status pipeline_split(const struct pipeline *p, const char *option, const char *text,
                            struct pipeline_stage **stage, const char **rest, struct error *e);
 
-/* --- a run on one host (one_host.c): no choice changes a pixel ----------------------------- */
+/* --- a run on one host (one_host.c): none of these choices changes a pixel ----------------- */
 
 /* Returns the number of CPU cores that a run on this host may keep busy: those of the affinity of
  * this process, at most as many as its control groups and an allocation of Slurm allow. */
@@ -168,12 +170,9 @@ int64_t cores_of_control_group(const char *groups, const char *root);
  * OMP_NUM_THREADS is set.  STATUS_INPUT: a stage has no room for the option. */
 enum status one_host_choose(struct pipeline *p, struct error *e);
 
-/* Prints the cores and GPUs of this host, the engine of each bragg-intensity, and the threads of it
- * and of sinks, with the reasons, as comments of a shell script. */
-void one_host_print(const struct pipeline *p, FILE *out);
-
-/* If this host has a GPU and a bragg-intensity has no --engine, prints which option uses the GPU.
- */
-void one_host_print_gpu(const struct pipeline *p, FILE *out);
+/* Print, as comments of a shell script, the cores and GPUs of this host, and the threads of each
+ * bragg-intensity and of sinks, with the reasons. */
+void one_host_print(FILE *out);
+void one_host_print_threads(const struct pipeline *p, FILE *out);
 
 #endif

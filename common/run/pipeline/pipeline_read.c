@@ -488,6 +488,7 @@ static enum status read_stage(const struct reader *r, size_t i, struct error *e)
     program = program ? program : fallback;
     stage->program = mem_copy(program, strlen(program) + 1, 1);
     stage->count = 1;
+    stage->has_count = r->yaml.stage[i].value[YAML_COUNT];
     const char *hosts = r->yaml.stage[i].value[YAML_HOSTS];
     stage->hosts = hosts ? mem_copy(hosts, strlen(hosts) + 1, 1) : NULL;
     s = read_after(r, i, e);
