@@ -31,6 +31,7 @@ static size_t read_costs(const char *folder, struct cost costs[STAGES_MAX])
                        name ? name + 9 : "");
         c->cpu_s = field(line, "cpu_s");
         c->compute_cpu_s = field(line, "compute_cpu_s");
+        c->busiest_cpu_s = field(line, "busiest_cpu_s");
         c->wall_s = field(line, "wall_s");
         c->compute_s = field(line, "compute_s");
         c->codec_s = field(line, "codec_s");

@@ -11,6 +11,7 @@ enum { STAGES_MAX = 8, COMMAND_MAX = 2048 };
 struct cost {
     char stage[32];
     double cpu_s, compute_cpu_s, wall_s, compute_s, codec_s, wait_in_s, wait_out_s;
+    double busiest_cpu_s;            // of the busiest thread
     double frames, setups;           // frames; set-ups of the engine
     double bytes_out;                // of all messages
     double evaluations, found, rms;  // of a fit: of the model; frames; errors over error bars

@@ -1,10 +1,16 @@
 /*
  * Measures the CPU time of a frame in the two sinks, bragg-serve (Stream V2) and bragg-write
- * (NXmx). A recording of counts of 16 bits is played.  Both sinks compress the pixels with
- * bitshuffle and LZ4, or get them compressed through tcp (--compress) and keep them so.  The times
- * are compared with the time of compressing the same pixels in memory.  Every message must end with
- * the compressed pixels of its frame, and the pixels of the files must be those of the recording.
+ * (NXmx), and in the busiest thread of each.  A recording of counts of an Eiger is played.  Both
+ * sinks compress the pixels with bitshuffle and LZ4, or get them compressed through tcp
+ * (--compress).  The times are compared with the time of compressing the same pixels in memory.
+ * Every message must end with the compressed pixels of its frame, in which pixels without data have
+ * the largest value, and the pixels of the files must be those of the recording.
+ *
+ * The work of a frame is divided between SINK_THREADS threads equally (OMP_SCHEDULE), however many
+ * cores this machine has.  So the time of the busiest thread limits the rate on a machine with
+ * SINK_THREADS free cores.
  */
+#include <endian.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -16,67 +22,75 @@
 #include "chain.h"
 #include "codec/bslz4.h"
 
-enum { RECORDED = 4, FACTOR = 5, IDLE_MS = 20000 };
+enum { RECORDED = 4, FACTOR = 5, IDLE_MS = 20000, SINK_THREADS = 16, DETECTOR_NAME = 32 };
 
 struct sinks;
 typedef enum status sink(const struct sinks *s, int contestant, int64_t loops, struct run *r,
                          struct error *e);
 static sink serve, write_files;
 
-enum { PACKING, CONTESTANTS = 5 };
+enum { PACKING, CONTESTANTS = 6 };
 
 /* The sinks; the first contestant is the compression in memory. */
 static const struct contestant {
     const char *name, *stage;
     bool packed;  // frames come compressed
     sink *run;
+    const char *options;  // of the sink
 } all[CONTESTANTS] = {
     {.name = "packing alone"},
-    {"bragg-serve, Stream V2", "bragg-serve", false, serve},
-    {"bragg-write, NXmx", "bragg-write", false, write_files},
-    {"bragg-serve, Stream V2, packed frames", "bragg-serve", true, serve},
-    {"bragg-write, NXmx, packed frames", "bragg-write", true, write_files},
+    {"bragg-serve, Stream V2", "bragg-serve", false, serve, ""},
+    {"bragg-write, NXmx", "bragg-write", false, write_files, ""},
+    {"bragg-serve, Stream V2, packed frames", "bragg-serve", true, serve, ""},
+    {"bragg-write, NXmx, packed frames", "bragg-write", true, write_files, ""},
+    {"bragg-write, NXmx without compression", "bragg-write", false, write_files,
+     "--compression=none"},
 };
 
 struct sinks {
     struct bench *b;
-    int64_t edge;
-    size_t count;  // pixels
-    uint16_t *pixels[RECORDED];
-    uint8_t *packed[RECORDED];
-    size_t length[RECORDED];
+    char detector[DETECTOR_NAME];  // with its size
+    char geometry[160];            // options of bragg-geometry
+    size_t count, size;            // pixels; bytes of a pixel
+    void *pixels[RECORDED];
+    uint8_t *packed[RECORDED];  // as clients get them; made from the first message of the frame
+    size_t length[RECORDED];    // 0: not known yet
     struct timing times[CONTESTANTS];
+    struct timing busiest[CONTESTANTS];  // CPU time of the busiest thread
 };
 
 /* --- frames -------------------------------------------------------------------- */
 
-/* Reads the pixels of image `i` of the recording, which end its file, and packs them. */
+/* Reads the pixels of image `i` of the recording, which end its file. */
 static enum status read_image(struct sinks *s, int i, struct error *e)
 {
     char path[160];
     (void)snprintf(path, sizeof path, "%s/f_%d.img", s->b->scratch, i);
-    s->pixels[i] = mem_array(s->count, sizeof(uint16_t));
-    s->packed[i] = mem_room(bslz4_bound(s->count, sizeof(uint16_t)));
+    s->pixels[i] = mem_array(s->count, s->size);
+    s->packed[i] = mem_room(bslz4_bound(s->count, s->size));
     FILE *in = fopen(path, "rb");
-    const bool good = in && s->pixels[i] && s->packed[i] &&
-                      fseek(in, -2 * (long)s->count, SEEK_END) == 0 &&
-                      fread(s->pixels[i], sizeof(uint16_t), s->count, in) == s->count;
+    const bool good = in && fseek(in, -(long)(s->size * s->count), SEEK_END) == 0 &&
+                      fread(s->pixels[i], s->size, s->count, in) == s->count;
     if (in)
         (void)fclose(in);
-    if (!good)
-        return error_set(e, STATUS_FAILED, "%s: cannot read", path);
-    s->length[i] =
-        bslz4_compress(isa_best(), s->pixels[i], s->count, sizeof(uint16_t), s->packed[i]);
-    return STATUS_OK;
+    return good ? STATUS_OK : error_set(e, STATUS_FAILED, "%s: cannot read", path);
 }
 
 static enum status make_frames(struct sinks *s, struct error *e)
 {
-    char command[COMMAND_MAX];
+    char command[COMMAND_MAX] = "", options[256];
     struct run r;
-    chain_still(s->b, command, s->edge, RECORDED, "");
-    chain_stage(s->b, command, "bragg-background", "--threads=1 --water=7.5");
-    chain_stage(s->b, command, "bragg-noise", "--adc-offset=0");
+    (void)snprintf(options, sizeof options,
+                   "--cell=70,80,90,90,90,90 --default-F=100 --ncells=5 --wavelength=1 "
+                   "--distance=150 %s",
+                   s->geometry);
+    chain_stage(s->b, command, "bragg-geometry", options);
+    (void)snprintf(options, sizeof options, "--frames=%d --random --seed=7", RECORDED);
+    chain_stage(s->b, command, "bragg-orient", options);
+    chain_stage(s->b, command, "bragg-intensity", "--threads=1");
+    chain_stage(s->b, command, "bragg-background", "--threads=1 --water=20");
+    (void)snprintf(options, sizeof options, "--adc-offset=0 --bits=%zu", 8 * s->size);
+    chain_stage(s->b, command, "bragg-noise", options);
     chain_stage(s->b, command, "bragg-tap", "--overwrite --record=../frames.rec");
     enum status status = chain_run(s->b, "recorded", command, &r, e);
     if (!status)
@@ -103,12 +117,14 @@ static void play(char *command, int contestant, int64_t loops, const char *sink_
     const int port = chain_port();
     if (all[contestant].packed)
         (void)snprintf(command, COMMAND_MAX,
+                       "export OMP_SCHEDULE=static; "
                        "%s --insecure --in=tcp://127.0.0.1:%d >/dev/null & sink=$!; "
                        "bragg-replay --quiet --insecure --compress --loop=%" PRId64
                        " --out=@tcp://127.0.0.1:%d ../frames.rec && wait $sink",
                        sink_command, port, loops, port);
     else
         (void)snprintf(command, COMMAND_MAX,
+                       "export OMP_SCHEDULE=static; "
                        "bragg-replay --quiet --loop=%" PRId64 " ../frames.rec | %s >/dev/null",
                        loops, sink_command);
 }
@@ -117,17 +133,54 @@ static void play(char *command, int contestant, int64_t loops, const char *sink_
 
 /* A client that compares the end of each message with the packed pixels of its frame. */
 struct client {
-    const struct sinks *s;
+    struct sinks *s;
     void *socket;
     int64_t images;  // the start and the end of the series are one message more each
     bool good;
 };
 
-static bool is_image(const struct sinks *s, int64_t number, const zmq_msg_t *m)
+/* Returns true if pixels are those of a frame.  The recording has 0 where there are no data. */
+static bool are_pixels(const struct sinks *s, const void *got, const void *sent)
 {
-    const size_t size = zmq_msg_size(m), length = s->length[number % RECORDED];
-    const uint8_t *data = zmq_msg_data((zmq_msg_t *)(uintptr_t)m);
-    return size > length && memcmp(data + size - length, s->packed[number % RECORDED], length) == 0;
+    bool good = true;
+    for (size_t i = 0; i < s->count && s->size == sizeof(uint16_t); i++) {
+        const uint16_t g = ((const uint16_t *)got)[i], w = ((const uint16_t *)sent)[i];
+        good = good && (g == w || (!w && g == UINT16_MAX));
+    }
+    for (size_t i = 0; i < s->count && s->size == sizeof(uint32_t); i++) {
+        const uint32_t g = ((const uint32_t *)got)[i], w = ((const uint32_t *)sent)[i];
+        good = good && (g == w || (!w && g == UINT32_MAX));
+    }
+    return good;
+}
+
+/* Finds the packed pixels at the end of a message, and keeps them if they are those of frame `k`.
+ */
+static bool keep_image(struct sinks *s, int64_t k, const uint8_t *data, size_t size)
+{
+    enum { BEFORE = 1 << 16 };
+    const uint64_t bytes = htobe64(s->count * s->size);
+    const uint8_t *chunk = memmem(data, size < BEFORE ? size : BEFORE, &bytes, sizeof bytes);
+    void *pixels = mem_room(s->count * s->size);
+    const size_t length = chunk ? size - (size_t)(chunk - data) : 0;
+    const bool good = chunk && length <= bslz4_bound(s->count, s->size) &&
+                      !bslz4_decompress(chunk, length, pixels, s->count, s->size, NULL) &&
+                      are_pixels(s, pixels, s->pixels[k]);
+    mem_free(pixels);
+    if (!good)
+        return false;
+    memcpy(s->packed[k], chunk, length);
+    s->length[k] = length;
+    return true;
+}
+
+static bool is_image(struct sinks *s, int64_t number, zmq_msg_t *m)
+{
+    const size_t size = zmq_msg_size(m), k = (size_t)number % RECORDED, length = s->length[k];
+    const uint8_t *data = zmq_msg_data(m);
+    if (!length)
+        return keep_image(s, (int64_t)k, data, size);
+    return size > length && memcmp(data + size - length, s->packed[k], length) == 0;
 }
 
 static void *receive_all(void *argument)
@@ -152,11 +205,12 @@ static enum status serve(const struct sinks *s, int contestant, int64_t loops, s
     const int idle_ms = IDLE_MS;
     pthread_t thread;
     void *context = zmq_ctx_new();
-    struct client client = {.s = s, .images = loops * RECORDED};
+    struct client client = {.s = (struct sinks *)(uintptr_t)s, .images = loops * RECORDED};
     client.socket = zmq_socket(context, ZMQ_PULL);
     (void)snprintf(endpoint, sizeof endpoint, "ipc://%s/clients", s->b->scratch);
     (void)snprintf(server, sizeof server,
-                   "bragg-serve --quiet --stats=stats --protocol=dectris2 --bind=%s", endpoint);
+                   "bragg-serve --quiet --stats=stats --threads=%d --protocol=dectris2 --bind=%s",
+                   SINK_THREADS, endpoint);
     play(command, contestant, loops, server);
     enum status status = STATUS_FAILED;
     if (!client.socket || zmq_setsockopt(client.socket, ZMQ_RCVTIMEO, &idle_ms, sizeof idle_ms) ||
@@ -179,36 +233,42 @@ static enum status serve(const struct sinks *s, int contestant, int64_t loops, s
 static enum status write_files(const struct sinks *s, int contestant, int64_t loops, struct run *r,
                                struct error *e)
 {
-    char command[COMMAND_MAX];
-    play(command, contestant, loops, "bragg-write --quiet --stats=stats w.nxs");
+    char command[COMMAND_MAX], writer[128];
+    (void)snprintf(writer, sizeof writer, "bragg-write --quiet --stats=stats --threads=%d %s w.nxs",
+                   SINK_THREADS, all[contestant].options);
+    play(command, contestant, loops, writer);
     return chain_run(s->b, "written", command, r, e);
 }
 
 /* Compares the pixels of NXmx files with those of the recording. */
 static enum status check_files(const struct sinks *s, int contestant, struct error *e)
 {
-    char command[COMMAND_MAX];
+    char command[COMMAND_MAX], writer[128];
     struct run r;
-    play(command, contestant, 1, "bragg-write --quiet w.nxs");
+    (void)snprintf(writer, sizeof writer, "bragg-write --quiet --threads=3 %s w.nxs",
+                   all[contestant].options);
+    play(command, contestant, 1, writer);
     const size_t length = strlen(command);
     (void)snprintf(command + length, sizeof command - length,
                    " && bragg-replay --quiet w.nxs | bragg-write --quiet g_%%d.img 2>/dev/null && "
                    "for i in 0 1 2 3; do tail -c %zu ../f_$i.img >a; "
                    "tail -c %zu g_$i.img | cmp - a || exit 1; done",
-                   2 * s->count, 2 * s->count);
+                   s->size * s->count, s->size * s->count);
     return chain_run(s->b, "checked", command, &r, e);
 }
 
 /* --- rounds ---------------------------------------------------------------------- */
 
-/* Packs all frames of a run, and adds the time of one frame. */
+/* Packs all frames of a run in one thread, and adds the time of one frame. */
 static void pack_frames(struct sinks *s, uint8_t *out, int64_t frames)
 {
     const uint64_t cpu = clock_cpu_ns(), wall = clock_ns();
     for (int64_t i = 0; i < frames; i++)
-        (void)bslz4_compress(isa_best(), s->pixels[i % RECORDED], s->count, sizeof(uint16_t), out);
-    timing_add(&s->times[PACKING], (double)(clock_cpu_ns() - cpu) / (double)frames,
-               (double)(clock_ns() - wall) / (double)frames);
+        (void)bslz4_compress(isa_best(), s->pixels[i % RECORDED], s->count, s->size, out);
+    const double cpu_ns = (double)(clock_cpu_ns() - cpu) / (double)frames,
+                 wall_ns = (double)(clock_ns() - wall) / (double)frames;
+    timing_add(&s->times[PACKING], cpu_ns, wall_ns);
+    timing_add(&s->busiest[PACKING], cpu_ns, wall_ns);
 }
 
 /* A few frames, and more of them: the difference is what a frame costs once all runs. */
@@ -220,8 +280,11 @@ static enum status run_sink(struct sinks *s, int contestant, int64_t more, struc
     enum status status = c->run(s, contestant, 1, &few, e);
     if (status || (status = c->run(s, contestant, 1 + more, &many, e)))
         return status;
-    const double cpu_s = chain_find(&many, c->stage)->cpu_s - chain_find(&few, c->stage)->cpu_s;
-    timing_add(&s->times[contestant], 1e9 * cpu_s / frames, (many.wall_ns - few.wall_ns) / frames);
+    const struct cost *least = chain_find(&few, c->stage), *most = chain_find(&many, c->stage);
+    const double wall_ns = (many.wall_ns - few.wall_ns) / frames;
+    timing_add(&s->times[contestant], 1e9 * (most->cpu_s - least->cpu_s) / frames, wall_ns);
+    timing_add(&s->busiest[contestant], 1e9 * (most->busiest_cpu_s - least->busiest_cpu_s) / frames,
+               wall_ns);
     return STATUS_OK;
 }
 
@@ -231,49 +294,76 @@ static void report(struct sinks *s, int contestant)
     const struct timing *t = &s->times[contestant];
     const double cpu_ns = timing_median(t->cpu_ns, t->count);
     const double alone_ns = timing_median(s->times[PACKING].cpu_ns, t->count);
+    const double busiest_ns = timing_median(s->busiest[contestant].cpu_ns, t->count);
     record_open(b, "sinks");
     record_text(b, "contestant", all[contestant].name);
-    record_real(b, "size", (double)s->edge);
+    record_text(b, "detector", s->detector);
+    record_real(b, "bits", 8 * (double)s->size);
     record_real(b, "packed_bytes", (double)s->length[0]);
     record_real(b, "to_packing", cpu_ns / alone_ns);
+    record_real(b, "threads", contestant == PACKING ? 1 : SINK_THREADS);
+    record_real(b, "busiest_ms", busiest_ns / 1e6);
     record_timing(b, t);
     record_close(b);
-    printf("| %s | %" PRId64 " | %.2f%s | %.2f | %.1f |\n", all[contestant].name, s->edge,
-           cpu_ns / 1e6, timing_mark(t), cpu_ns / alone_ns,
-           1e9 / timing_median(t->wall_ns, t->count));
+    printf("| %s | %s, %zu bits | %.2f%s | %.2f | %.2f | %.0f |\n", all[contestant].name,
+           s->detector, 8 * s->size, cpu_ns / 1e6, timing_mark(t), cpu_ns / alone_ns,
+           busiest_ns / 1e6, 1e9 / busiest_ns);
     (void)fflush(stdout);
 }
 
-static enum status run_size(struct bench *b, int64_t edge, struct error *e)
+static enum status run_frames(struct sinks *s, struct error *e)
 {
-    struct sinks s = {.b = b, .edge = edge, .count = (size_t)(edge * edge)};
+    struct bench *b = s->b;
     const int64_t more = (b->o.frames * FACTOR + RECORDED - 1) / RECORDED;
-    uint8_t *out = mem_room(bslz4_bound(s.count, sizeof(uint16_t)));
-    enum status status = make_frames(&s, e);
+    uint8_t *out = mem_room(bslz4_bound(s->count, s->size));
+    enum status status = make_frames(s, e);
     for (int i = 0; i < CONTESTANTS && !status; i++)
         if (all[i].run == write_files)
-            status = check_files(&s, i, e);
+            status = check_files(s, i, e);
     for (int64_t round = 0; round < b->o.iterations && !status; round++) {
-        pack_frames(&s, out, more * RECORDED);
+        pack_frames(s, out, more * RECORDED);
         for (int i = PACKING + 1; i < CONTESTANTS && !status; i++)
-            status = run_sink(&s, i, more, e);
+            status = run_sink(s, i, more, e);
     }
     for (int i = 0; i < CONTESTANTS && !status; i++)
-        report(&s, i);
-    free_frames(&s);
+        report(s, i);
+    free_frames(s);
     mem_free(out);
     return status;
 }
 
+static enum status run_edge(struct bench *b, int64_t edge, struct error *e)
+{
+    struct sinks s = {.b = b, .count = (size_t)(edge * edge), .size = sizeof(uint16_t)};
+    (void)snprintf(s.detector, sizeof s.detector, "%" PRId64 " x %" PRId64, edge, edge);
+    (void)snprintf(s.geometry, sizeof s.geometry,
+                   "--oversample=1 --detpixels=%" PRId64 " --pixel=%.10g", edge,
+                   102.4 / (double)edge);
+    return run_frames(&s, e);
+}
+
+static enum status run_eiger(struct bench *b, int which, size_t size, struct error *e)
+{
+    static const struct {
+        const char *name;
+        size_t count;
+    } EIGERS[] = {{"eiger2-4m", 2068 * 2162}, {"eiger2-16m", 4148 * 4362}};
+    struct sinks s = {.b = b, .count = EIGERS[which].count, .size = size};
+    (void)snprintf(s.detector, sizeof s.detector, "%s", EIGERS[which].name);
+    (void)snprintf(s.geometry, sizeof s.geometry, "--layers=1 --detector=%s", s.detector);
+    return run_frames(&s, e);
+}
+
 enum status bench_sinks(struct bench *b, struct error *e)
 {
-    static const int64_t edges[] = {2048};
-    const int64_t *sizes = b->o.has_sizes ? b->sizes : edges;
-    const size_t nsizes = b->o.has_sizes ? b->nsizes : 1;
     enum status s = STATUS_OK;
-    printf("\n| sink, counts of 16 bits | size | CPU ms/frame | to packing | frames/s "
-           "|\n|---|---|---|---|---|\n");
-    for (size_t i = 0; i < nsizes && !s; i++)
-        s = run_size(b, sizes[i], e);
+    printf("\n| sink | image | CPU ms/frame | to packing | busiest of %d threads, ms/frame | "
+           "frames/s at most |\n|---|---|---|---|---|---|\n",
+           SINK_THREADS);
+    for (size_t i = 0; b->o.has_sizes && i < b->nsizes && !s; i++)
+        s = run_edge(b, b->sizes[i], e);
+    for (int which = 0; !b->o.has_sizes && which < 2 && !s; which++)
+        for (size_t size = sizeof(uint16_t); size <= sizeof(uint32_t) && !s; size *= 2)
+            s = run_eiger(b, which, size, e);
     return s;
 }

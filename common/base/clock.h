@@ -21,6 +21,10 @@ uint64_t clock_unix_ns(void);
 /* Returns the CPU time that the calling process has used, in nanoseconds. */
 uint64_t clock_cpu_ns(void);
 
+/* Returns the CPU time of that thread of the calling process that has used most, in nanoseconds.
+ * Threads that have ended do not count.  0: the system does not report these times. */
+uint64_t clock_busiest_ns(void);
+
 enum { UTC_SIZE = 21 };  // bytes of "1970-01-01T00:00:00Z"
 
 /* Sets *begin_s to the time at which a simulation begins, in seconds since 1970, UTC: the value of

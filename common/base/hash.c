@@ -235,24 +235,52 @@ static uint32_t sum_piece(uint32_t crc, const void *data, size_t size)
 
 #endif
 
-enum { PIECES_MAX = 64, PIECE_BYTES_MIN = 1 << 19 };
+enum {
+    PIECES_MAX = 64,
+    PIECE_BYTES_MIN = 1 << 19,
+    COPY_BYTES = 24 << 10,  // bytes that are copied at a time: they are still in the caches
+};
 
-uint32_t crc32c(uint32_t crc, const void *data, size_t size)
+/* Continues the checksum over the bytes, and copies them if `to` is not NULL. */
+static uint32_t copy_piece(uint32_t crc, uint8_t *to, const uint8_t *from, size_t size)
 {
-    const uint8_t *bytes = data;
+    if (!to)
+        return sum_piece(crc, from, size);
+    for (size_t done = 0; done < size;) {
+        const size_t n = size - done < COPY_BYTES ? size - done : COPY_BYTES;
+        memcpy(to + done, from + done, n);
+        crc = sum_piece(crc, to + done, n);
+        done += n;
+    }
+    return crc;
+}
+
+/* Does what copy_piece does, in the threads of program_threads. */
+static uint32_t copy_pieces(uint32_t crc, uint8_t *to, const uint8_t *from, size_t size)
+{
     struct crc32c_piece pieces[1 + PIECES_MAX] = {{.sum = crc}};
     const int threads = program_threads();
     size_t count = size / PIECE_BYTES_MIN;
     if (threads == 1 || count < 2)
-        return sum_piece(crc, data, size);
+        return copy_piece(crc, to, from, size);
     count = count < PIECES_MAX ? count : PIECES_MAX;
-#pragma omp parallel for num_threads(threads) schedule(dynamic)
+#pragma omp parallel for num_threads(threads) schedule(runtime)
     for (size_t i = 0; i < count; i++) {
         const size_t first = size / count * i, end = i + 1 == count ? size : first + size / count;
         pieces[1 + i].bytes = end - first;
-        pieces[1 + i].sum = sum_piece(0, bytes + first, end - first);
+        pieces[1 + i].sum = copy_piece(0, to ? to + first : NULL, from + first, end - first);
     }
     return crc32c_join(pieces, 1 + count);
+}
+
+uint32_t crc32c(uint32_t crc, const void *data, size_t size)
+{
+    return copy_pieces(crc, NULL, data, size);
+}
+
+uint32_t crc32c_copy(void *to, const void *from, size_t size)
+{
+    return copy_pieces(0, to, from, size);
 }
 
 enum { MD5_BLOCK = 64, MD5_WORDS = 16 };

@@ -43,6 +43,9 @@ static inline uint64_t hash_finish(uint64_t hash)
  * program_threads. */
 uint32_t crc32c(uint32_t crc, const void *data, size_t size);
 
+/* Copies `size` bytes, in the same way, and returns their checksum. */
+uint32_t crc32c_copy(void *to, const void *from, size_t size);
+
 /* Ways to compute the checksum, slowest first: with a table, with the instruction of SSE4.2,
  * with three such instructions in parallel (and PCLMUL), and with folding (AVX-512 with
  * VPCLMUL). */

@@ -10,6 +10,7 @@
 
 #include <endian.h>
 #include <lz4.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -53,6 +54,7 @@ static enum status read_head(const uint8_t *chunk, size_t length, const char *na
                              size_t unit, size_t block_max, size_t *block, struct error *e)
 {
     uint64_t total;
+    *block = 0;
     if (length < CHUNK_HEAD)
         return error_set(e, STATUS_INPUT,
                          "%s: truncated: %zu bytes; expected at least %d, the size of the header",
@@ -77,42 +79,81 @@ struct packing {
      * not NULL, gets the CRC-32C of these bytes. */
     size_t (*put)(const struct packing *p, const uint8_t *from, size_t bytes, uint8_t *out,
                   uint32_t *sum);
-    size_t block, room;  // bytes of a block; largest length of a compressed block
-    enum isa isa;        // of bitshuffle
-    size_t size;         // bytes of an item of bitshuffle
+    size_t block, room;                 // bytes of a block; largest length of a compressed block
+    enum isa isa;                       // of bitshuffle
+    size_t size;                        // bytes of an item of bitshuffle
+    const uint8_t *items;               // all items, for the numbers of blanks
+    const struct bslz4_blanks *blanks;  // NULL: none
 };
 
-enum { PIECES_MAX = 64, PIECE_BYTES_MIN = 1 << 18 };
+enum { PIECES_MAX = 256, PIECE_BYTES_MIN = 1 << 18 };
 
-/* Does what p->put does, in all threads of program_threads.  Each piece of whole blocks is first
+/* Returns the number of blocks in a piece of data of `bytes` bytes.  0: the data are one piece. All
+ * pieces but the last have the same length, so that their checksums are joined fast. */
+static size_t blocks_at_once(size_t bytes, size_t block)
+{
+    const size_t pieces = bytes / PIECE_BYTES_MIN, blocks = block ? bytes / block : 0;
+    const size_t wanted = pieces < PIECES_MAX ? pieces : PIECES_MAX;
+    return wanted ? (blocks + wanted - 1) / wanted : 0;
+}
+
+/* Compressed pieces that are moved together while later pieces are being compressed. */
+struct joint {
+    uint8_t *out;
+    size_t places[PIECES_MAX], lengths[PIECES_MAX];  // where a piece was compressed, and its length
+    atomic_bool done[PIECES_MAX];
+    atomic_flag moving;  // a thread moves pieces; this thread owns the members below
+    size_t count, moved, length;
+};
+
+/* Moves the pieces that are compressed, up to the first one that is not, to the end of the pieces
+ * before.  A piece moves towards the beginning, where no piece that is being compressed is. */
+static void move_pieces(struct joint *j)
+{
+    for (; j->moved < j->count && atomic_load(&j->done[j->moved]); j->moved++) {
+        memmove(j->out + j->length, j->out + j->places[j->moved], j->lengths[j->moved]);
+        j->length += j->lengths[j->moved];
+    }
+}
+
+/* Notes that piece i is compressed, and moves pieces unless another thread does. */
+static void add_piece(struct joint *j, size_t i, size_t length)
+{
+    j->lengths[i] = length;
+    atomic_store(&j->done[i], true);
+    if (atomic_flag_test_and_set(&j->moving))
+        return;
+    move_pieces(j);
+    atomic_flag_clear(&j->moving);
+}
+
+/* Does what p->put does, in all threads of program_threads, distributed as OMP_SCHEDULE says
+ * (threads_start): a benchmark distributes them equally.  Each piece of whole blocks is first
  * compressed to the place where it would be if no block before it became shorter.  The bytes of the
  * result do not depend on the threads. */
 static size_t put_pieces(const struct packing *p, const uint8_t *from, size_t bytes, uint8_t *out,
                          uint32_t *sum)
 {
-    size_t lengths[PIECES_MAX], length = 0;
+    struct joint j = {.out = out, .moving = ATOMIC_FLAG_INIT};
     struct crc32c_piece sums[PIECES_MAX];
     const int threads = program_threads();
-    const size_t blocks = bytes / p->block, most = bytes / PIECE_BYTES_MIN;
-    size_t count = most < blocks ? most : blocks;
+    const size_t at_once = blocks_at_once(bytes, p->block);
+    const size_t step = at_once * p->block, count = at_once ? bytes / step : 0;
     if (threads == 1 || count < 2)
         return p->put(p, from, bytes, out, sum);
-    count = count < PIECES_MAX ? count : PIECES_MAX;
-#pragma omp parallel for num_threads(threads) schedule(dynamic)
+    j.count = count;
+#pragma omp parallel for num_threads(threads) schedule(runtime)
     for (size_t i = 0; i < count; i++) {
-        const size_t first = blocks * i / count, end = blocks * (i + 1) / count;
-        const size_t n = i + 1 == count ? bytes - first * p->block : (end - first) * p->block;
+        const size_t n = i + 1 == count ? bytes - i * step : step;
+        j.places[i] = i * at_once * p->room;
         sums[i] = (struct crc32c_piece){.bytes = n};
-        lengths[i] =
-            p->put(p, from + first * p->block, n, out + first * p->room, sum ? &sums[i].sum : NULL);
+        add_piece(&j, i,
+                  p->put(p, from + i * step, n, out + j.places[i], sum ? &sums[i].sum : NULL));
     }
+    move_pieces(&j);
     if (sum)
         *sum = crc32c_join(sums, count);
-    for (size_t i = 0; i < count; i++) {
-        memmove(out + length, out + blocks * i / count * p->room, lengths[i]);
-        length += lengths[i];
-    }
-    return length;
+    return j.length;
 }
 
 /* --- bitshuffle and LZ4 ----------------------------------------------------- */
@@ -133,6 +174,41 @@ size_t bslz4_bound(size_t count, size_t size)
     return CHUNK_HEAD + bytes + (bytes / BSLZ4_BLOCK + 1) * (LENGTH + BSLZ4_BLOCK / 255 + 16);
 }
 
+/* Returns the first run of blanks that ends after item number `first`. */
+static const struct bslz4_run *find_run(const struct bslz4_blanks *b, size_t first)
+{
+    size_t low = 0, high = b->count;
+    while (low < high) {
+        const size_t middle = (low + high) / 2;
+        if (b->runs[middle].end <= first)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return b->runs + low;
+}
+
+/* Returns `bytes` bytes of items in which blanks have their value: `from` itself if it has none,
+ * otherwise a copy in copy[bytes]. */
+static const uint8_t *blanked(const struct packing *p, const uint8_t *from, size_t bytes,
+                              uint8_t *copy)
+{
+    if (!p->blanks)
+        return from;
+    const struct bslz4_run *const last = p->blanks->runs + p->blanks->count;
+    const size_t first = (size_t)(from - p->items) / p->size, end = first + bytes / p->size;
+    const struct bslz4_run *run = find_run(p->blanks, first);
+    if (run == last || run->first >= end)
+        return from;
+    memcpy(copy, from, bytes);
+    for (; run < last && run->first < end; run++) {
+        const size_t begin = run->first > first ? run->first - first : 0;
+        const size_t stop = (run->end < end ? run->end : end) - first;
+        memset(copy + begin * p->size, p->blanks->byte, (stop - begin) * p->size);
+    }
+    return copy;
+}
+
 /* Compresses whole blocks, and copies the last items. */
 static size_t put_shuffled(const struct packing *p, const uint8_t *from, size_t bytes, uint8_t *out,
                            uint32_t *sum)
@@ -141,12 +217,12 @@ static size_t put_shuffled(const struct packing *p, const uint8_t *from, size_t 
                                                          bitshuffle_avx512};
     const size_t group = BITSHUFFLE_GROUP * p->size;
     uint8_t *const start = out;
-    uint8_t scratch[BLOCK_BYTES_MAX], bits[BLOCK_BYTES_MAX];
+    uint8_t scratch[BLOCK_BYTES_MAX], bits[BLOCK_BYTES_MAX], copy[BLOCK_BYTES_MAX];
     const uint8_t *unsummed = from;
     uint32_t crc = 0;
     while (bytes >= group) {
         const size_t n = bytes < p->block ? bytes - bytes % group : p->block;
-        shuffles[p->isa](from, n / p->size, p->size, scratch, bits);
+        shuffles[p->isa](blanked(p, from, n, copy), n / p->size, p->size, scratch, bits);
         const int length = LZ4_compress_default((const char *)bits, (char *)out + LENGTH, (int)n,
                                                 LZ4_COMPRESSBOUND(BLOCK_BYTES_MAX));
         write_be32(out, (size_t)length);
@@ -158,22 +234,30 @@ static size_t put_shuffled(const struct packing *p, const uint8_t *from, size_t 
             unsummed = from;
         }
     }
-    memcpy(out, from, bytes);
+    memcpy(out, blanked(p, from, bytes, copy), bytes);
     if (sum)
         *sum = crc32c(crc, unsummed, (size_t)(from + bytes - unsummed));
     return (size_t)(out - start) + bytes;
 }
 
-size_t bslz4_compress_summed(enum isa isa, const void *items, size_t count, size_t size,
-                             uint8_t *out, uint32_t *sum)
+size_t bslz4_compress_blanked(enum isa isa, const void *items, size_t count, size_t size,
+                              const struct bslz4_blanks *blanks, uint8_t *out, uint32_t *sum)
 {
     const struct packing p = {.put = put_shuffled,
                               .block = BSLZ4_BLOCK,
                               .room = LENGTH + LZ4_COMPRESSBOUND(BSLZ4_BLOCK),
                               .isa = isa,
-                              .size = size};
+                              .size = size,
+                              .items = items,
+                              .blanks = blanks};
     write_head(out, count * size, BSLZ4_BLOCK);
     return CHUNK_HEAD + put_pieces(&p, items, count * size, out + CHUNK_HEAD, sum);
+}
+
+size_t bslz4_compress_summed(enum isa isa, const void *items, size_t count, size_t size,
+                             uint8_t *out, uint32_t *sum)
+{
+    return bslz4_compress_blanked(isa, items, count, size, NULL, out, sum);
 }
 
 size_t bslz4_compress(enum isa isa, const void *items, size_t count, size_t size, uint8_t *out)
@@ -201,44 +285,97 @@ static enum status cut_off(size_t left, struct error *e)
                      left);
 }
 
-/* Decompresses all blocks and the last items after the head of a chunk, into to[left].  `bits` has
- * room for two blocks.  *sum, if it is not NULL, gets the CRC-32C of the items. */
-static enum status read_blocks(const uint8_t *chunk, size_t length, size_t block, uint8_t *to,
-                               size_t left, size_t size, uint8_t *bits, uint32_t *sum,
-                               struct error *e)
+/* A part of a chunk that is decompressed: whole blocks, and after the last block the last items. */
+struct unpacking {
+    const uint8_t *from, *end;  // the compressed bytes
+    uint8_t *to;
+    size_t left, block, size;  // bytes of the part when it is decompressed, of a block, of an item
+};
+
+/* Decompresses a part.  `bits` has room for two blocks.  *sum, if it is not NULL, gets the CRC-32C
+ * of the items. */
+static enum status read_blocks(struct unpacking u, uint8_t *bits, uint32_t *sum, struct error *e)
 {
     static bitunshuffle *const unshuffles[ISA_COUNT] = {bitunshuffle_baseline, bitunshuffle_avx2,
                                                         bitunshuffle_avx512};
     bitunshuffle *const unshuffle = unshuffles[isa_best()];
-    const size_t group = BITSHUFFLE_GROUP * size;
-    const uint8_t *unsummed = to;
-    size_t at = CHUNK_HEAD;
+    const size_t group = BITSHUFFLE_GROUP * u.size;
+    const uint8_t *unsummed = u.to;
     uint32_t crc = 0;
-    while (left >= group) {
-        const size_t bytes = left < block ? left - left % group : block;
-        const size_t packed = length - at >= LENGTH ? read_be32(chunk + at) : SIZE_MAX;
-        if (packed > length - at - LENGTH || packed > INT32_MAX)
-            return cut_off(left, e);
-        at += LENGTH;
-        if (LZ4_decompress_safe((const char *)chunk + at, (char *)bits, (int)packed, (int)bytes) !=
+    while (u.left >= group) {
+        const size_t bytes = u.left < u.block ? u.left - u.left % group : u.block;
+        const size_t room = (size_t)(u.end - u.from);
+        const size_t packed = room >= LENGTH ? read_be32(u.from) : SIZE_MAX;
+        if (packed > room - LENGTH || packed > INT32_MAX)
+            return cut_off(u.left, e);
+        u.from += LENGTH;
+        if (LZ4_decompress_safe((const char *)u.from, (char *)bits, (int)packed, (int)bytes) !=
             (int)bytes)
-            return cut_off(left, e);
-        unshuffle(bits, bytes / size, size, bits + bytes, to);
-        at += packed;
-        to += bytes;
-        left -= bytes;
-        if (sum && to - unsummed >= SUM_BYTES) {
-            crc = crc32c(crc, unsummed, (size_t)(to - unsummed));
-            unsummed = to;
+            return cut_off(u.left, e);
+        unshuffle(bits, bytes / u.size, u.size, bits + bytes, u.to);
+        u.from += packed;
+        u.to += bytes;
+        u.left -= bytes;
+        if (sum && u.to - unsummed >= SUM_BYTES) {
+            crc = crc32c(crc, unsummed, (size_t)(u.to - unsummed));
+            unsummed = u.to;
         }
     }
-    if (length - at != left)
+    if ((size_t)(u.end - u.from) != u.left)
         return error_set(e, STATUS_INPUT, "bslz4: %zu bytes after the blocks; expected %zu",
-                         length - at, left);
-    memcpy(to, chunk + at, left);
+                         (size_t)(u.end - u.from), u.left);
+    memcpy(u.to, u.from, u.left);
     if (sum)
-        *sum = crc32c(crc, unsummed, (size_t)(to + left - unsummed));
+        *sum = crc32c(crc, unsummed, (size_t)(u.to + u.left - unsummed));
     return STATUS_OK;
+}
+
+/* Finds where pieces of a part begin, of `at_once` blocks each.  The last piece ends with the part.
+ * Returns false if a block is cut off. */
+static bool find_pieces(const struct unpacking *u, size_t at_once, struct unpacking *pieces,
+                        size_t count)
+{
+    const uint8_t *from = u->from;
+    for (size_t i = 0; i < count; i++) {
+        const size_t done = i * at_once * u->block;
+        pieces[i] = *u;
+        pieces[i].from = from;
+        pieces[i].to += done;
+        pieces[i].left = i + 1 < count ? at_once * u->block : u->left - done;
+        for (size_t k = 0; k < at_once && i + 1 < count; k++) {
+            if (u->end - from < LENGTH || read_be32(from) > (size_t)(u->end - from) - LENGTH)
+                return false;
+            from += LENGTH + read_be32(from);
+        }
+        pieces[i].end = i + 1 < count ? from : u->end;
+    }
+    return true;
+}
+
+/* Decompresses a part in all threads of program_threads.  Returns false if the part is corrupt, or
+ * if it must be decompressed as a whole because it is small or its blocks are large. */
+static bool read_pieces(const struct unpacking *u, uint32_t *sum)
+{
+    struct unpacking pieces[PIECES_MAX];
+    struct crc32c_piece sums[PIECES_MAX];
+    const int threads = program_threads();
+    const size_t at_once = blocks_at_once(u->left, u->block);
+    const size_t count = at_once ? u->left / (at_once * u->block) : 0;
+    if (threads == 1 || count < 2 || u->block > BLOCK_BYTES_MAX)
+        return false;
+    atomic_bool good = find_pieces(u, at_once, pieces, count);
+    if (!good)
+        return false;
+#pragma omp parallel for num_threads(threads) schedule(runtime)
+    for (size_t i = 0; i < count; i++) {
+        uint8_t bits[2 * BLOCK_BYTES_MAX];
+        sums[i] = (struct crc32c_piece){.bytes = pieces[i].left};
+        if (read_blocks(pieces[i], bits, sum ? &sums[i].sum : NULL, NULL))
+            atomic_store(&good, false);
+    }
+    if (good && sum)
+        *sum = crc32c_join(sums, count);
+    return good;
 }
 
 static enum status get_head(const uint8_t *chunk, size_t length, size_t count, size_t size,
@@ -262,10 +399,18 @@ enum status bslz4_decompress_summed(const uint8_t *chunk, size_t length, void *i
     enum status s = get_head(chunk, length, count, size, &block, e);
     if (s)
         return s;
+    const struct unpacking all = {.from = chunk + CHUNK_HEAD,
+                                  .end = chunk + length,
+                                  .to = items,
+                                  .left = count * size,
+                                  .block = block,
+                                  .size = size};
+    if (read_pieces(&all, sum))
+        return STATUS_OK;
     uint8_t *bits = mem_try_array(block < count * size ? block : count * size, 2);
     if (!bits)
         return error_memory(e, "a block");
-    s = read_blocks(chunk, length, block, items, count * size, size, bits, sum, e);
+    s = read_blocks(all, bits, sum, e);  // also finds the error of a corrupt chunk
     mem_free(bits);
     return s;
 }

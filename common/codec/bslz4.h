@@ -39,6 +39,23 @@ size_t bslz4_compress(enum isa isa, const void *items, size_t count, size_t size
 size_t bslz4_compress_summed(enum isa isa, const void *items, size_t count, size_t size,
                              uint8_t *out, uint32_t *sum);
 
+/* A run of items: first to end - 1. */
+struct bslz4_run {
+    uint32_t first, end;
+};
+
+/* Items without data, which get the same value when they are compressed. */
+struct bslz4_blanks {
+    const struct bslz4_run *runs;  // borrowed; in ascending order, without overlap
+    size_t count;
+    uint8_t byte;  // value of all bytes of these items
+};
+
+/* Does the same, but compresses *blanks with their value.  The checksum is that of the items
+ * before.  NULL: no blanks. */
+size_t bslz4_compress_blanked(enum isa isa, const void *items, size_t count, size_t size,
+                              const struct bslz4_blanks *blanks, uint8_t *out, uint32_t *sum);
+
 /* Writes the blocks of a chunk without its head, as LCLStreamer sends them, and returns their
  * length.  A block has `block_items` items, a multiple of 8 and at most 4096.  out[] has room for
  * bslz4_bound(count, size) bytes. */
@@ -51,7 +68,8 @@ enum status bslz4_check(const uint8_t *chunk, size_t length, size_t count, size_
                         struct error *e);
 
 /* Decompresses a chunk of exactly `count` items of `size` bytes (1, 2 or 4).  Blocks may have any
- * length up to 16 MiB.  STATUS_INPUT: the chunk is corrupt or has another size. */
+ * length up to 16 MiB.  Uses the threads of program_threads.  STATUS_INPUT: the chunk is corrupt or
+ * has another size. */
 enum status bslz4_decompress(const uint8_t *chunk, size_t length, void *items, size_t count,
                              size_t size, struct error *e);
 

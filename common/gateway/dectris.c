@@ -122,16 +122,16 @@ uint64_t dectris_fill_mask(const struct content_options *o, const struct experim
 }
 
 size_t dectris_pack(const struct image *image, const void *items, size_t count, size_t size,
-                    uint8_t *out)
+                    const struct bslz4_blanks *blanks, uint8_t *out)
 {
     uint32_t sum = 0;
-    if (image && image->chunk) {
+    if (image && image->chunk && !blanks) {
         memcpy(out, image->chunk, image->chunk_bytes);
         return image->chunk_bytes;
     }
     const bool sums = image && image->was_read;
     const size_t length =
-        bslz4_compress_summed(isa_best(), items, count, size, out, sums ? &sum : NULL);
+        bslz4_compress_blanked(isa_best(), items, count, size, blanks, out, sums ? &sum : NULL);
     if (sums)
         image_was_summed(image, sum);
     return length;

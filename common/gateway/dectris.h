@@ -79,9 +79,10 @@ uint64_t dectris_fill_mask(const struct content_options *o, const struct experim
 
 /* Packs `count` items of `size` bytes with bitshuffle and LZ4 into out[bslz4_bound(count, size)],
  * and returns the length.  `image`: the image whose pixels the items are; NULL: there is none.  If
- * it came packed, its chunk is copied.  Otherwise its checksum is formed in the same pass. */
+ * it came packed and has no blanks, its chunk is copied.  Otherwise its checksum is formed in the
+ * same pass.  `blanks`: items that get another value; NULL: none. */
 size_t dectris_pack(const struct image *image, const void *items, size_t count, size_t size,
-                    uint8_t *out);
+                    const struct bslz4_blanks *blanks, uint8_t *out);
 
 /* Sets *counted to true if a channel counts the photons of a frame: their energy is above its
  * threshold.  STATUS_INPUT: the threshold is within the spectrum of the frame. */

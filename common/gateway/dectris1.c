@@ -217,6 +217,7 @@ static void dectris1_describe(const struct content_options *o, const struct expe
 static enum status pack_pixels(const struct content_options *o, const struct delivery *d,
                                const void *pixels, struct part *blob, struct error *e)
 {
+    const bool counted = pixels == d->pixels;
     const size_t size = pixel_size(d->type), count = d->pixel_bytes / size;
     const size_t room = o->compression == CONTENT_BSLZ4 ? bslz4_bound(count, size)
                         : o->compression == CONTENT_LZ4 ? lz4_block_bound(d->pixel_bytes)
@@ -229,8 +230,8 @@ static enum status pack_pixels(const struct content_options *o, const struct del
     uint8_t *to = mem_room(room);
     *blob = (struct part){.data = to, .size = d->pixel_bytes, .release = mem_free, .owner = to};
     if (o->compression == CONTENT_BSLZ4)
-        blob->size =
-            dectris_pack(pixels == d->pixels ? delivery_image(d) : NULL, pixels, count, size, to);
+        blob->size = dectris_pack(counted ? delivery_image(d) : NULL, pixels, count, size,
+                                  counted ? o->blanks : NULL, to);
     else if (o->compression == CONTENT_LZ4)
         blob->size = lz4_block_compress(pixels, d->pixel_bytes, to);
     else
@@ -341,6 +342,7 @@ const struct protocol protocol_dectris1 = {
     .otherwise = PIXEL_U32,
     .socket = GATEWAY_PUSH,
     .one_image = true,
+    .blanks = true,
     .channels = 1,
     .describe = dectris1_describe,
     .encode = dectris1_encode,

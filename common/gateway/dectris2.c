@@ -21,8 +21,9 @@ enum dectris_type { DECTRIS_U16 = 69, DECTRIS_U32 = 70, DECTRIS_I32 = 78, DECTRI
 struct dectris_array {
     size_t slow, fast;
     enum dectris_type type;
-    const void *items;          // borrowed
-    const struct image *image;  // the image whose pixels the items are; NULL: there is none
+    const void *items;                  // borrowed
+    const struct image *image;          // the image whose pixels the items are; NULL: there is none
+    const struct bslz4_blanks *blanks;  // items without data, if they are packed; NULL: none
 };
 
 enum { DECTRIS_NAME_SIZE = 80 };
@@ -72,7 +73,7 @@ static void put_compressed(struct cborpack *p, const struct dectris_array *a, bo
     cborpack_uint(p, bslz4 ? size : 0);
     uint8_t *blob = cborpack_blob(p, room);
     if (blob)
-        cborpack_blob_end(p, bslz4 ? dectris_pack(a->image, a->items, count, size, blob)
+        cborpack_blob_end(p, bslz4 ? dectris_pack(a->image, a->items, count, size, a->blanks, blob)
                                    : lz4_blocks_compress(a->items, count * size, blob));
 }
 
@@ -316,6 +317,7 @@ static enum status put_channels(struct cborpack *p, const struct content_options
             return s;
         channel.items = counted ? a->items : empty;
         channel.image = counted ? a->image : NULL;
+        channel.blanks = counted ? a->blanks : NULL;
         cborpack_text(p, dectris_channel(o, i, name));
         dectris_put_array(p, &channel, o->compression);
     }
@@ -329,7 +331,8 @@ static enum status encode_into(const struct content_options *o, const struct del
                                     .fast = d->shape[1],
                                     .type = array_type(d->type),
                                     .items = d->pixels,
-                                    .image = delivery_image(d)};
+                                    .image = delivery_image(d),
+                                    .blanks = o->blanks};
     const size_t room = dectris_room(&a, o->compression);
     struct cborpack p;
     size_t all;
@@ -380,6 +383,7 @@ const struct protocol protocol_dectris2 = {
     .otherwise = PIXEL_U32,
     .socket = GATEWAY_PUSH,
     .one_image = true,
+    .blanks = true,
     .channels = CONTENT_THRESHOLDS_MAX,
     .describe = dectris2_describe,
     .encode = dectris2_encode,

@@ -40,6 +40,7 @@ enum { CONTENT_THRESHOLDS_MAX = 8 };
 
 /* The user's choices about the content.  All texts are borrowed. */
 struct batch;
+struct bslz4_blanks;
 
 /* Metadata of images that wait for the message that has those of several images. */
 struct bundle {
@@ -74,6 +75,8 @@ struct content_options {
     double threshold_eV[CONTENT_THRESHOLDS_MAX];
     const struct series *series;  // borrowed
     const uint32_t *mask;         // words of the mask of the image; NULL: those of the experiment
+    const struct bslz4_blanks *blanks;  // borrowed: pixels of this frame to which CONTENT_BSLZ4
+                                        // gives another value; only for protocols with `blanks`
 };
 
 /* A protocol of third-party clients. */
@@ -87,6 +90,7 @@ struct protocol {
     int32_t no_data;              // value of int32 pixels without data; 0: -1
     enum gateway_socket socket;   // default way of serving clients
     bool one_image;               // all panels are one image; gaps have the value "no data"
+    bool blanks;                  // `encode` uses content_options.blanks
     int channels;                 // the largest number of thresholds; 0 if there are none
     const char *request;          // the text that asks for a frame; NULL if clients never ask
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/files.h"
 #include "base/log.h"
 #include "base/program.h"
@@ -58,22 +59,25 @@ static double seconds(uint64_t ns)
 static const char *const stats_begin[] = {"{\"stage\":", NULL};
 
 /* Appends a line of JSON to the file of --stats.  Several stages may share one file.  `more`:
- * further members of the line, from the callback `report`; NULL: none. */
-static enum status write_stats(const struct worker *w, const struct work *work, const char *more,
-                               struct error *e)
+ * further members of the line, from the callback `report`; NULL: none.  busiest_ns: the CPU time of
+ * the busiest thread. */
+static enum status write_stats(const struct worker *w, const struct work *work, uint64_t busiest_ns,
+                               const char *more, struct error *e)
 {
     char line[1024];
     const char *path = w->rt.run.settings.stats, *identity = w->rt.links.exchange.identity;
-    const int length = snprintf(
-        line, sizeof line,
-        "{\"stage\":\"%s\",\"pid\":%ld,\"frames\":%" PRIu64 ",\"bytes_in\":%" PRIu64
-        ",\"bytes_out\":%" PRIu64
-        ",\"wait_in_s\":%.6f,\"compute_s\":%.6f,\"wait_out_s\":%.6f,\"codec_s\":%.6f,"
-        "\"cpu_s\":%.6f,\"compute_cpu_s\":%.6f,\"wall_s\":%.6f,\"identity\":\"%s\"%s%s}\n",
-        w->stage.role.name, (long)getpid(), work->frames, work->bytes_in, work->bytes_out,
-        seconds(work->wait_in_ns), seconds(work->compute_ns), seconds(work->wait_out_ns),
-        seconds(work->codec_ns), seconds(work->cpu_ns), seconds(work->compute_cpu_ns),
-        seconds(work->time_ns), *identity ? identity : "any", more ? "," : "", more ? more : "");
+    const int length =
+        snprintf(line, sizeof line,
+                 "{\"stage\":\"%s\",\"pid\":%ld,\"frames\":%" PRIu64 ",\"bytes_in\":%" PRIu64
+                 ",\"bytes_out\":%" PRIu64
+                 ",\"wait_in_s\":%.6f,\"compute_s\":%.6f,\"wait_out_s\":%.6f,\"codec_s\":%.6f,"
+                 "\"cpu_s\":%.6f,\"compute_cpu_s\":%.6f,\"busiest_cpu_s\":%.6f,\"wall_s\":%.6f,"
+                 "\"identity\":\"%s\"%s%s}\n",
+                 w->stage.role.name, (long)getpid(), work->frames, work->bytes_in, work->bytes_out,
+                 seconds(work->wait_in_ns), seconds(work->compute_ns), seconds(work->wait_out_ns),
+                 seconds(work->codec_ns), seconds(work->cpu_ns), seconds(work->compute_cpu_ns),
+                 seconds(busiest_ns), seconds(work->time_ns), *identity ? identity : "any",
+                 more ? "," : "", more ? more : "");
     if (strcmp(path, "-") != 0)
         return target_append(path, line, (size_t)length, e);
     return steady_write(STDERR_FILENO, line, (size_t)length) == length
@@ -98,6 +102,7 @@ static int run_open(struct worker *w)
     if (s)
         report_error(w, s, &e);
     const struct work work = links_work(&w->rt.links);
+    const uint64_t busiest_ns = o->stats ? clock_busiest_ns() : 0;  // while threads still exist
     runtime_close(&w->rt);
     const char *more = w->stage.report ? w->stage.report(w->state) : NULL;
     pool_close(&w->rt.links.pool);
@@ -114,7 +119,7 @@ static int run_open(struct worker *w)
     int status = s ? (int)s : atomic_load(&w->rt.run.status);
     if (s && !e.text[0] && role_is_watcher(&w->stage.role))
         status = STATUS_OK;  // a passive sink may leave at any time
-    if (o->stats && write_stats(w, &work, more, &e) != STATUS_OK)
+    if (o->stats && write_stats(w, &work, busiest_ns, more, &e) != STATUS_OK)
         status = status ? status : log_fail(&e);
     if (o->trace && trace_write(o->trace, w->stage.role.name, &e) != STATUS_OK)
         status = status ? status : log_fail(&e);

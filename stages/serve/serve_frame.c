@@ -218,6 +218,19 @@ static void warn_masked(struct serve *v, const struct frame *f, enum pixel_type 
     v->warned_masked = true;
 }
 
+/* Returns the pixels that get the value "no data" when the image is packed, so that the image need
+ * not be copied.  NULL: it must be copied, or all pixels have data.  Faults are put into the copy,
+ * and only then blanked pixels may have them. */
+static const struct bslz4_blanks *blanks_when_packed(struct serve *v, const struct image *image)
+{
+    const bool is_unsigned = image->type == PIXEL_U16 || image->type == PIXEL_U32;
+    return v->assembly.of && v->speaks->blanks && !v->sender.injects && is_unsigned &&
+                   v->options.content.compression == CONTENT_BSLZ4 &&
+                   assembly_moves_none(&v->assembly)
+               ? assembly_blanks(&v->assembly)
+               : NULL;
+}
+
 /* Makes the message of a frame, with pixels of the type that --dtype and the protocol require. */
 static enum status make_message(struct serve *v, const struct frame *f, uint64_t due_ns,
                                 struct fault_injection *injection, struct message *m,
@@ -237,7 +250,8 @@ static enum status make_message(struct serve *v, const struct frame *f, uint64_t
         if (s == STATUS_OK && masked)
             warn_masked(v, f, type);
     }
-    if (s == STATUS_OK && v->assembly.of) {
+    v->options.content.blanks = blanks_when_packed(v, &copy.image);
+    if (s == STATUS_OK && v->assembly.of && !v->options.content.blanks) {
         s = assembly_image(&v->assembly, &copy.image, e);
         if (s == STATUS_OK)
             assembly_blank(&v->assembly);

@@ -60,7 +60,7 @@ rm smear.jsonl
 # The time of a frame is a difference of two runs: with few small frames chance makes it negative.
 check 'the sinks are timed, and what they send and write is right' bench --parts=sinks --sizes=64 --iterations=1 --frames=100 --out=sinks.jsonl
 is 'compared with compression alone' "$(sed -n 's/.*"contestant": "\([^"]*\)".*"to_packing": [0-9].*/\1/p' sinks.jsonl | tr '\n' ';')" \
-	'packing alone;bragg-serve, Stream V2;bragg-write, NXmx;bragg-serve, Stream V2, packed frames;bragg-write, NXmx, packed frames;'
+	'packing alone;bragg-serve, Stream V2;bragg-write, NXmx;bragg-serve, Stream V2, packed frames;bragg-write, NXmx, packed frames;bragg-write, NXmx without compression;'
 rm sinks.jsonl
 check 'halos are timed' bench --parts=diffuse --sizes=32 --iterations=1 --out=halos.jsonl
 rm halos.jsonl

@@ -122,10 +122,26 @@ static void one_panel_can_have_holes(void **state)
     x.npanels = 1;
     assert_false(assembly_is_partial(&x));
     panels[0].roi.slow_min = 1;
+    panels[0].mask = mask;
     assert_true(assembly_is_partial(&x));
     panels[0].curved = true;
     assert_int_equal(assembly_open(&a, &x, NULL), STATUS_OK);
     assert_int_equal(a.whole.panels->roi.slow_min, 1);
+    assert_true(assembly_moves_none(&a));
+    const struct bslz4_blanks *blanks = assembly_blanks(&a);  // row 0 is outside the ROI
+    assert_true(blanks->count == 1 && blanks->runs->first == 0 && blanks->runs->end == FAST);
+    assert_int_equal(blanks->byte, 0xff);
+    a.blanks_are_zero = true;
+    assert_int_equal(assembly_blanks(&a)->byte, 0);
+    assembly_free(&a);
+    panels[0].roi.slow_min = 0;
+    assert_int_equal(assembly_open(&a, &x, NULL), STATUS_OK);
+    blanks = assembly_blanks(&a);
+    assert_true(blanks->count == 1 && blanks->runs->first == 1 && blanks->runs->end == 2);
+    assembly_free(&a);
+    panels[0].grid_fast = 1;
+    assert_int_equal(assembly_open(&a, &x, NULL), STATUS_OK);
+    assert_false(assembly_moves_none(&a));
     assembly_free(&a);
 }
 

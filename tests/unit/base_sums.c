@@ -57,9 +57,17 @@ static void threads_give_the_same_sum(void **state)
     for (size_t i = 0; i < SIZE; i++)
         bytes[i] = (uint8_t)(i * i * 31 + (i >> 7) + 3);
     const uint32_t sum = crc32c(77, bytes, SIZE);
-    program_set_threads(3);
-    assert_int_equal(crc32c(77, bytes, SIZE), sum);
+    const uint32_t whole = crc32c(0, bytes, SIZE);
+    uint8_t *copy = malloc(SIZE);
+    for (int threads = 1; threads < 4; threads += 2) {
+        program_set_threads(threads);
+        assert_int_equal(crc32c(77, bytes, SIZE), sum);
+        memset(copy, 0, SIZE);
+        assert_int_equal(crc32c_copy(copy, bytes, SIZE), whole);
+        assert_memory_equal(copy, bytes, SIZE);
+    }
     program_set_threads(1);
+    free(copy);
     free(bytes);
 }
 

@@ -117,15 +117,23 @@ static void header_and_rest(void **state)
     assert_int_equal(bslz4_bound(SIZE_MAX, 4), 0);
 }
 
+enum { LARGE = 900001 };
+
+static uint16_t *many(void)
+{
+    uint16_t *large = malloc(LARGE * sizeof *large);
+    for (size_t i = 0; i < LARGE; i++)
+        large[i] = (uint16_t)(i / 100000 % 2 ? i * 40503 >> 3 : i % 7);
+    return large;
+}
+
 /* Large data is compressed in pieces, by several threads.  Its last bytes are no whole block. */
 static void threads_give_the_same_bytes(void **state)
 {
     (void)state;
-    const size_t count = 900001, bytes = count * sizeof(uint16_t);
+    const size_t count = LARGE, bytes = count * sizeof(uint16_t);
     const size_t bounds[] = {bslz4_bound(count, 2), lz4_blocks_bound(bytes)};
-    uint16_t *large = malloc(bytes);
-    for (size_t i = 0; i < count; i++)
-        large[i] = (uint16_t)(i / 100000 % 2 ? i * 40503 >> 3 : i % 7);
+    uint16_t *large = many();
     for (int format = 0; format < 2; format++) {
         uint8_t *one = malloc(bounds[format]), *other = malloc(bounds[format]);
         size_t lengths[2];
@@ -146,6 +154,65 @@ static void threads_give_the_same_bytes(void **state)
     }
     program_set_threads(1);
     free(large);
+}
+
+/* Blanks at the beginning, across blocks and pieces, and among the last items, which are no whole
+ * group.  The checksum is that of the items before. */
+static void blanks_get_their_value(void **state)
+{
+    (void)state;
+    static const struct bslz4_run runs[] = {
+        {0, 3}, {4095, 4097}, {5000, 5001}, {120000, 600000}, {LARGE - 1, LARGE}};
+    const struct bslz4_blanks blanks = {.runs = runs, .count = 5, .byte = 0xff};
+    const size_t room = bslz4_bound(LARGE, 2);
+    uint16_t *large = many(), *blank = many();
+    uint8_t *chunk = malloc(room), *expected = malloc(room);
+    uint32_t sum = 0;
+    for (size_t r = 0; r < blanks.count; r++)
+        memset(blank + runs[r].first, 0xff, (runs[r].end - runs[r].first) * sizeof *blank);
+    const size_t length = bslz4_compress(isa_best(), blank, LARGE, 2, expected);
+    for (int threads = 1; threads < 4; threads += 2) {
+        program_set_threads(threads);
+        assert_int_equal(bslz4_compress_blanked(isa_best(), large, LARGE, 2, &blanks, chunk, &sum),
+                         length);
+        assert_memory_equal(chunk, expected, length);
+        assert_int_equal(sum, crc32c(0, large, LARGE * sizeof *large));
+    }
+    program_set_threads(1);
+    free(large);
+    free(blank);
+    free(chunk);
+    free(expected);
+}
+
+/* Several threads decompress the same items, and find the same faults. */
+static void threads_decompress_the_same(void **state)
+{
+    (void)state;
+    uint16_t *large = many(), *again = malloc(LARGE * sizeof *again);
+    uint8_t *chunk = malloc(bslz4_bound(LARGE, 2));
+    const size_t length = bslz4_compress(isa_best(), large, LARGE, 2, chunk);
+    const size_t cuts[] = {length - 1, length / 2, length / 2 + 1, 13, 12};
+    struct error one, other;
+    uint32_t sum = 0;
+    program_set_threads(3);
+    assert_int_equal(bslz4_decompress_summed(chunk, length, again, LARGE, 2, &sum, &one),
+                     STATUS_OK);
+    assert_memory_equal(again, large, LARGE * sizeof *large);
+    assert_int_equal(sum, crc32c(0, large, LARGE * sizeof *large));
+    for (size_t i = 0; i < 8; i++) {
+        const size_t cut = i < 5 ? cuts[i] : length, at = (i - 4) * length / 4;
+        if (i >= 5)
+            memset(chunk + at, 0x80, 40);
+        program_set_threads(3);
+        assert_int_equal(bslz4_decompress(chunk, cut, again, LARGE, 2, &one), STATUS_INPUT);
+        program_set_threads(1);
+        assert_int_equal(bslz4_decompress(chunk, cut, again, LARGE, 2, &other), STATUS_INPUT);
+        assert_string_equal(one.text, other.text);
+    }
+    free(large);
+    free(again);
+    free(chunk);
 }
 
 /* Room that ends where it must, for the sanitizers. */
@@ -191,9 +258,13 @@ static void damaged_chunks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(known_bits),      cmocka_unit_test(there_and_back),
-        cmocka_unit_test(header_and_rest), cmocka_unit_test(threads_give_the_same_bytes),
+        cmocka_unit_test(known_bits),
+        cmocka_unit_test(there_and_back),
+        cmocka_unit_test(header_and_rest),
+        cmocka_unit_test(threads_give_the_same_bytes),
         cmocka_unit_test(damaged_chunks),
+        cmocka_unit_test(blanks_get_their_value),
+        cmocka_unit_test(threads_decompress_the_same),
     };
     return unit_run(tests);
 }

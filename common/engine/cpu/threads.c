@@ -3,6 +3,7 @@
 #include <omp.h>
 #include <signal.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include "base/alloc.h"
 #include "base/program.h"
@@ -34,6 +35,8 @@ enum status threads_start(int64_t *threads, struct error *e)
         least = stack_size();
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     program_set_threads((int)*threads);
+    if (!getenv("OMP_SCHEDULE"))  // the default of loops with schedule(runtime) differs otherwise
+        omp_set_schedule(omp_sched_dynamic, 1);
     if (least >= PROGRAM_STACK_KIB * 1024)
         return STATUS_OK;
     return error_set(e, STATUS_FAILED,

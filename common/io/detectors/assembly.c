@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/program.h"
 
 static const double *plane_of(const struct panel *p)
 {
@@ -130,7 +131,6 @@ static enum status reserve_image(struct assembly *a, const struct image *like, s
     if (!image_reserve(&a->image, like->type, like->unit, count))
         return error_memory(e, "the assembled image");
     memset(a->image.pixels, 0, count * pixel_size(like->type));
-    a->gaps_are_blank = false;
     return STATUS_OK;
 }
 
@@ -147,6 +147,7 @@ enum status assembly_image(struct assembly *a, const struct image *from, struct 
         return s;
     for (size_t i = 0; i < x->npanels; i++) {
         const struct panel *p = &x->panels[i];
+#pragma omp parallel for num_threads(program_threads())
         for (int64_t row = 0; row < p->slow_pixels; row++)
             memcpy((char *)a->image.pixels +
                        (size_t)((p->grid_slow + row) * width + p->grid_fast) * size,
@@ -172,28 +173,29 @@ bool assembly_is_partial(const struct experiment *x)
     return partial;
 }
 
-/* Blanks the pixels first .. end - 1 of the assembled image. */
-static void blank_run(struct assembly *a, int64_t first, int64_t end)
+/* Adds the pixels first to end - 1 to the runs of pixels without data. */
+static void add_run(struct assembly *a, int64_t first, int64_t end)
 {
-    const size_t size = pixel_size(a->image.type);
-    int32_t *signed_pixels = a->image.pixels;
-    if (a->image.type == PIXEL_I32 && !a->blanks_are_zero)
-        for (int64_t i = first; i < end; i++)
-            signed_pixels[i] = INT32_MIN;
-    else if (first < end)
-        memset((char *)a->image.pixels + (size_t)first * size, a->blanks_are_zero ? 0 : 0xff,
-               (size_t)(end - first) * size);
+    struct bslz4_blanks *b = &a->blanks;
+    if (first >= end)
+        return;
+    if (b->count && a->runs[b->count - 1].end == first) {
+        a->runs[b->count - 1].end = (uint32_t)end;
+        return;
+    }
+    a->runs = mem_grow(a->runs, b->count, 1, sizeof *a->runs, &a->room);
+    a->runs[b->count++] = (struct bslz4_run){(uint32_t)first, (uint32_t)end};
 }
 
-/* Blanks the masked pixels among first .. end - 1 of the assembled image. */
-static void blank_masked(struct assembly *a, int64_t first, int64_t end)
+/* Adds the masked pixels among first to end - 1. */
+static void add_masked(struct assembly *a, int64_t first, int64_t end)
 {
     const uint8_t *at, *mask = a->panel.mask;
     while (first < end && (at = memchr(mask + first, 0, (size_t)(end - first)))) {
         const int64_t start = at - mask;
         for (first = start + 1; first < end && !mask[first];)
             first++;
-        blank_run(a, start, first);
+        add_run(a, start, first);
     }
 }
 
@@ -202,36 +204,62 @@ static int64_t within(int64_t value, int64_t least, int64_t most)
     return value < least ? least : value > most ? most : value;
 }
 
-/* Blanks the pixels of a rectangle that are masked or outside the ROI.  The rectangle has `rows`
- * rows from `slow` on, and the columns fast .. fast + count - 1. */
-static void blank_part(struct assembly *a, int64_t slow, int64_t rows, int64_t fast, int64_t count)
+/* Finds the pixels of the assembled panel that are masked or outside the ROI. */
+static void find_blanks(struct assembly *a)
 {
     const struct roi *r = &a->panel.roi;
-    for (int64_t s = slow; s < slow + rows; s++) {
-        const int64_t row = s * a->panel.fast_pixels, left = row + fast, right = left + count;
+    for (int64_t s = 0; s < a->panel.slow_pixels; s++) {
+        const int64_t left = s * a->panel.fast_pixels, right = left + a->panel.fast_pixels;
         const bool inside = s >= r->slow_min && s <= r->slow_max && r->fast_min <= r->fast_max;
-        const int64_t first = inside ? within(row + r->fast_min, left, right) : right;
-        const int64_t end = inside ? within(row + r->fast_max + 1, left, right) : right;
-        blank_run(a, left, first);
-        blank_masked(a, first, end);
-        blank_run(a, end, right);
+        const int64_t first = inside ? within(left + r->fast_min, left, right) : right;
+        const int64_t end = inside ? within(left + r->fast_max + 1, left, right) : right;
+        add_run(a, left, first);
+        add_masked(a, first, end);
+        add_run(a, end, right);
     }
+    a->blanks.runs = a->runs;
+    a->found = true;
+}
+
+const struct bslz4_blanks *assembly_blanks(struct assembly *a)
+{
+    if (!a->found)
+        find_blanks(a);
+    a->blanks.byte = a->blanks_are_zero ? 0 : 0xff;
+    return &a->blanks;
+}
+
+bool assembly_moves_none(const struct assembly *a)
+{
+    return a->of->npanels == 1 && a->panel.fast_pixels == a->of->panels->fast_pixels &&
+           a->panel.slow_pixels == a->of->panels->slow_pixels;
+}
+
+/* Blanks a run of pixels of the assembled image. */
+static void blank_run(struct assembly *a, struct bslz4_run run)
+{
+    const size_t size = pixel_size(a->image.type);
+    int32_t *signed_pixels = a->image.pixels;
+    if (a->image.type == PIXEL_I32 && !a->blanks_are_zero)
+        for (size_t i = run.first; i < run.end; i++)
+            signed_pixels[i] = INT32_MIN;
+    else
+        memset((char *)a->image.pixels + run.first * size, a->blanks.byte,
+               (run.end - run.first) * size);
 }
 
 void assembly_blank(struct assembly *a)
 {
-    if (!a->gaps_are_blank)
-        blank_part(a, 0, a->panel.slow_pixels, 0, a->panel.fast_pixels);
-    for (size_t i = 0; i < a->of->npanels && a->gaps_are_blank; i++) {
-        const struct panel *p = &a->of->panels[i];
-        if (is_partial(p))
-            blank_part(a, p->grid_slow, p->slow_pixels, p->grid_fast, p->fast_pixels);
-    }
-    a->gaps_are_blank = true;
+    const struct bslz4_blanks *b = assembly_blanks(a);
+#pragma omp parallel for num_threads(program_threads())
+    for (size_t i = 0; i < b->count; i++)
+        blank_run(a, b->runs[i]);
 }
 
 void assembly_free(struct assembly *a)
 {
+    mem_free(a->runs);
+    a->runs = NULL;
     mem_free(a->panel.mask);
     mem_free(a->whole.reasons);
     a->panel.mask = a->whole.reasons = NULL;

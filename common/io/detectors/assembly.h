@@ -7,6 +7,7 @@
 #define BRAGG_IO_ASSEMBLY_H
 
 #include "base/error.h"
+#include "codec/bslz4.h"
 #include "model/experiment.h"
 #include "model/frame.h"
 
@@ -15,8 +16,11 @@ struct assembly {
     struct panel panel;       // the assembled panel; its mask is owned
     const struct experiment *of;  // the experiment with all panels, borrowed
     struct image image;           // owned; see assembly_image
-    bool gaps_are_blank;          // assembly_blank has filled the gaps, which then stay filled
-    bool blanks_are_zero;         // set by the caller after assembly_open: see assembly_blank
+    struct bslz4_run *runs;       // owned: pixels that are never computed, if they were found
+    size_t room;
+    struct bslz4_blanks blanks;  // see assembly_blanks
+    bool found;
+    bool blanks_are_zero;  // set by the caller after assembly_open: see assembly_blank
 };
 
 /* Prepares *a for frames of *x, which must stay valid.  STATUS_INPUT: the panels do not share one
@@ -36,6 +40,13 @@ enum status assembly_image(struct assembly *a, const struct image *from, struct 
  * a->blanks_are_zero.  The value is the largest one of an unsigned type, and the smallest one of
  * int32.  The pixels must be integers. */
 void assembly_blank(struct assembly *a);
+
+/* Returns the pixels that assembly_blank sets in an image of an unsigned type, and their value.
+ * Borrowed. */
+const struct bslz4_blanks *assembly_blanks(struct assembly *a);
+
+/* Returns true if a frame and its assembled image differ only in these pixels. */
+bool assembly_moves_none(const struct assembly *a);
 
 void assembly_free(struct assembly *a);
 

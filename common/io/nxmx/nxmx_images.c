@@ -107,7 +107,7 @@ enum status nxmx_pack(enum nxmx_compression compression, const struct image *ima
     case NXMX_GZIP:
         return pack_gzip(image->pixels, bytes, chunk, e);
     case NXMX_NONE:
-        memcpy(chunk->own, image->pixels, bytes);
+        image_was_summed(image, crc32c_copy(chunk->own, image->pixels, bytes));
         chunk->length = bytes;
         break;
     }
