@@ -77,8 +77,9 @@ static void lent_messages_are_not_taken(void **state)
     assert_int_equal(first->route.frame, 0);
     item_free(first);
     assert_int_equal(pthread_create(&thread, NULL, take, &x), 0);
-    while (!exchange_look(&x).waiting)
+    for (int i = 0; i < 10000000 && !exchange_look(&x).waiting; i++)
         (void)sched_yield();
+    assert_true(exchange_look(&x).waiting);
     exchange_return(&x);
     assert_int_equal(pthread_join(thread, &taken), 0);
     assert_ptr_equal(taken, lent);
