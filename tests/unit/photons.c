@@ -9,13 +9,13 @@
 #include "base/program.h"
 #include "engine/reflections/photons.h"
 
-enum { COUNT = (5 << 16) + 3 };  // enough for several threads, and no whole cache line at the end
+enum { COUNT = (5 << 17) + 3 };  // enough for several threads, and no whole cache line at the end
 
 /* Bytes and checksum do not depend on the number of threads, also if the sum replaces a summand. */
 static void sums_do_not_depend_on_threads(void **state)
 {
     (void)state;
-    static const size_t counts[] = {1, 1023, 1024, (1 << 17) + 15, COUNT};
+    static const size_t counts[] = {1, 1023, 1024, (1 << 18) + 15, COUNT};
     float *a = mem_array(COUNT, sizeof *a), *b = mem_array(COUNT, sizeof *b),
           *sum = mem_array(COUNT, sizeof *sum), *same = mem_array(COUNT, sizeof *same);
     for (size_t i = 0; i < COUNT; i++) {
@@ -47,7 +47,7 @@ static void sums_do_not_depend_on_threads(void **state)
 static void sums_must_be_finite(void **state)
 {
     (void)state;
-    static const size_t places[] = {0, 1 << 16, COUNT / 2, COUNT - 1};
+    static const size_t places[] = {0, 1 << 17, COUNT / 2, COUNT - 1};
     float *a = mem_array(COUNT, sizeof *a), *sum = mem_array(COUNT, sizeof *sum);
     uint32_t crc;
     program_set_threads(4);

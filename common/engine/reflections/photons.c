@@ -7,9 +7,8 @@
 #include "base/program.h"
 
 enum {
-    SUM_BLOCK = 1024,  // pixels that are summed up while they are in the first cache
-    THREAD_PIXELS =
-        1 << 16,  // fewest pixels of a thread: it takes as long to wake up as to add them
+    SUM_BLOCK = 1024,         // pixels that are summed up while they are in the first cache
+    THREAD_PIXELS = 1 << 17,  // fewest pixels of a thread: fewer are added before it is awake
     THREADS_MAX = 64,
     LINE = 16,  // pixels of a cache line
 };
