@@ -2,14 +2,20 @@
  * Measures the background of water and air for frames with spectra of their own: pixel by pixel, as
  * the formula defines it, and with the loop of each instruction set, in turn, on one thread.  The
  * bytes must be the same.
+ *
+ * Then measures how long bragg-background adds its image to the photons of a frame, with one thread
+ * and with several.
  */
 #include <inttypes.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/isa.h"
+#include "base/program.h"
 #include "bench.h"
+#include "engine/reflections/photons.h"
 #include "physics/background/amorphous.h"
 #include "physics/background/background.h"
 #include "workload.h"
@@ -136,6 +142,97 @@ static enum status run_scenes(struct studio *s, struct error *e)
     return status;
 }
 
+/* --- the sum of photons and background ------------------------------------------------------- */
+
+static const int TEAMS[] = {1, 2, 16};
+enum { NTEAMS = sizeof TEAMS / sizeof *TEAMS, SUMS = 50 };
+
+/* The images of one sum, and its times with each team of threads. */
+struct addition {
+    size_t count;
+    float *photons, *background, *sum;
+    uint32_t crc;
+    struct timing process[NTEAMS], caller[NTEAMS];
+};
+
+static double thread_cpu_ns(void)
+{
+    struct timespec used;
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    return 1e9 * (double)used.tv_sec + (double)used.tv_nsec;
+}
+
+static enum status add_with(struct addition *a, size_t team, bool timed, struct error *e)
+{
+    uint32_t crc = 0;
+    program_set_threads(TEAMS[team]);
+    const uint64_t cpu = clock_cpu_ns(), wall = clock_ns();
+    const double thread = thread_cpu_ns();
+    for (int i = 0; i < SUMS; i++)
+        (void)photons_add(a->photons, a->background, a->count, a->sum, &crc);
+    const double thread_ns = thread_cpu_ns() - thread, wall_ns = (double)(clock_ns() - wall);
+    if (timed) {
+        timing_add(&a->process[team], (double)(clock_cpu_ns() - cpu) / SUMS, wall_ns / SUMS);
+        timing_add(&a->caller[team], thread_ns / SUMS, wall_ns / SUMS);
+    }
+    program_set_threads(1);
+    if ((timed || team) && crc != a->crc)
+        return error_set(e, STATUS_FAILED, "the sum of %d threads is another one", TEAMS[team]);
+    a->crc = crc;
+    return STATUS_OK;
+}
+
+static void report_addition(struct bench *b, const struct addition *a, int64_t edge)
+{
+    for (size_t team = 0; team < NTEAMS; team++) {
+        const struct timing *t = &a->caller[team];
+        const double ms = timing_median(t->cpu_ns, t->count) / 1e6;
+        record_open(b, "background-add");
+        record_real(b, "size", (double)edge);
+        record_real(b, "threads", TEAMS[team]);
+        record_real(b, "calling_thread_ms", ms);
+        record_timing(b, &a->process[team]);
+        record_close(b);
+        printf("| %" PRId64 " | %d | %.3f%s | %.3f |\n", edge, TEAMS[team], ms, timing_mark(t),
+               timing_median(a->process[team].cpu_ns, t->count) / 1e6);
+    }
+    (void)fflush(stdout);
+}
+
+static enum status run_addition(struct bench *b, int64_t edge, struct error *e)
+{
+    struct addition a = {.count = (size_t)(edge * edge)};
+    enum status s = STATUS_OK;
+    a.photons = mem_array(a.count, sizeof *a.photons);
+    a.background = mem_array(a.count, sizeof *a.background);
+    a.sum = mem_array(a.count, sizeof *a.sum);
+    for (size_t i = 0; i < a.count; i++) {
+        a.photons[i] = (float)(i % 1000);
+        a.background[i] = 0.5F;
+    }
+    for (int64_t round = 0; round <= b->o.iterations && !s; round++)
+        for (size_t team = 0; team < NTEAMS && !s; team++)
+            s = add_with(&a, team, round > 0, e);
+    if (!s)
+        report_addition(b, &a, edge);
+    mem_free(a.photons);
+    mem_free(a.background);
+    mem_free(a.sum);
+    return s;
+}
+
+static enum status run_additions(struct bench *b, struct error *e)
+{
+    enum status s = STATUS_OK;
+    printf("\nAdding the background to a frame, CPU ms\n\n"
+           "| size | threads | calling thread | all threads |\n|---|---|---|---|\n");
+    for (int64_t edge = 256; edge <= 1024 && !s; edge *= 2)
+        s = run_addition(b, edge, e);
+    return s;
+}
+
+/* --------------------------------------------------------------------------------------------- */
+
 enum status bench_background(struct bench *b, struct error *e)
 {
     const int64_t edge = b->o.has_sizes ? b->sizes[0] : EDGE;
@@ -147,6 +244,7 @@ enum status bench_background(struct bench *b, struct error *e)
     for (int way = 0; way < WAYS && !status; way++)
         s.image[way] = mem_array(s.count, sizeof(float));
     status = status ? status : run_scenes(&s, e);
+    status = status ? status : run_additions(b, e);
     for (int way = 0; way < WAYS; way++)
         mem_free(s.image[way]);
     recipe_free(&r);

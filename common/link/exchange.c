@@ -100,7 +100,7 @@ void exchange_close(struct exchange *x)
 struct item *exchange_take(struct exchange *x)
 {
     lock(x);
-    while (!x->in && !x->ended)
+    while (x->in ? x->in == x->lent : !x->ended)
         await_condition(x, &x->changed);
     struct item *item = x->ended && !x->complete ? NULL : x->in;
     if (item)
@@ -220,6 +220,29 @@ void exchange_put(struct exchange *x, struct item *item)
     *(x->in ? &x->in_last->next : &x->in) = item;
     x->in_last = item;
     publish(x);
+}
+
+struct item *exchange_lend(struct exchange *x,
+                           bool (*wanted)(const void *context, const struct item *item),
+                           const void *context)
+{
+    lock(x);
+    struct item *item = x->now.waiting ? NULL : x->in;  // a thread that waits takes it now
+    while (item && !wanted(context, item))
+        item = item->next;
+    x->lent = item;
+    unlock(x);
+    return item;
+}
+
+void exchange_return(struct exchange *x)
+{
+    lock(x);
+    x->lent = NULL;
+    const bool awaited = x->now.waiting;
+    unlock(x);
+    if (awaited)
+        (void)pthread_cond_broadcast(&x->changed);
 }
 
 struct item *exchange_peek(struct exchange *x)

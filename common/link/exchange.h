@@ -68,6 +68,7 @@ struct exchange {
                                    // if the I/O thread must be woken.  NULL: always wake it
     void *context;                 // passed to `leave`
     struct item *in, *in_last;     // inwards: list of messages; its last one, if there are any
+    struct item *lent;             // inwards: message that exchange_lend has returned; NULL: none
     struct item *out;              // outwards: the message that is to leave; NULL: none
     bool stuck;                    // outwards: no message can leave now
     struct id_set durable;         // sink: frames that became durable, for exchange_take_durable
@@ -160,6 +161,13 @@ void item_free(struct item *item);
 /* Appends a message to the list for the main thread, and wakes the main thread.  Takes ownership
  * of `item`. */
 void exchange_put(struct exchange *x, struct item *item);
+
+/* Returns the first message that waits for the main thread and for which wanted(context, item)
+ * returns true, or NULL.  The main thread does not take this message before exchange_return. */
+struct item *exchange_lend(struct exchange *x,
+                           bool (*wanted)(const void *context, const struct item *item),
+                           const void *context);
+void exchange_return(struct exchange *x);
 
 /* Returns the message that is to leave, or NULL.  The exchange keeps it. */
 struct item *exchange_peek(struct exchange *x);

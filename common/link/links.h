@@ -158,6 +158,8 @@ struct links {
     struct meter meter;
     struct pool *pool;  // memory of images that leave; set before the experiment leaves; NULL: none
     struct on_card on_card;
+    atomic_bool sums_late;  // set by the main thread of a sink: it forms the checksums of images
+                            // after or before it reads them, and not while it reads them
     size_t nports;
     struct port ports[PORTS_MAX];
     size_t nlinks;

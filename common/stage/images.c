@@ -147,18 +147,18 @@ enum status images_find_on_card(struct images *m, struct error *e)
     return mapping_find_on_card(m->lease.owner, card, &m->leased_card, e);
 }
 
-void images_expect(struct images *m, uint32_t sum)
+void images_expect(struct images *m, uint32_t sum, struct crc32c_piece ahead)
 {
     m->expects = true;
+    m->reads = false;
     m->expected = sum;
-    m->sum = 0;
-    m->summed_bytes = 0;
+    m->sum = ahead.sum;
+    m->summed_bytes = ahead.bytes;
 }
 
-/* Adds the bytes that were read to the checksum, unless the caller has formed it: *sum. */
-static void was_read(void *owner, size_t bytes, const uint32_t *sum)
+/* Continues the checksum up to the first `bytes` bytes, unless the caller has formed it: *sum. */
+static void sum_up_to(struct images *m, size_t bytes, const uint32_t *sum)
 {
-    struct images *m = owner;
     if (!m->expects || bytes <= m->summed_bytes || bytes > m->lease.size)
         return;
     const char *pixels = m->lease.data;
@@ -166,9 +166,16 @@ static void was_read(void *owner, size_t bytes, const uint32_t *sum)
     m->summed_bytes = bytes;
 }
 
+static void was_read(void *owner, size_t bytes, const uint32_t *sum)
+{
+    struct images *m = owner;
+    m->reads = true;
+    sum_up_to(m, bytes, sum);
+}
+
 static bool sum_is_right(struct images *m)
 {
-    was_read(m, m->lease.size, NULL);
+    sum_up_to(m, m->lease.size, NULL);
     return !m->expects || m->sum == m->expected;
 }
 
@@ -194,6 +201,8 @@ enum images_were images_return(struct images *m)
     if (!m->lease.release)
         return IMAGES_INTACT;
     const bool right = sum_is_right(m), same = mapping_is_intact(m->lease.owner);
+    if (m->expects)
+        atomic_store(&m->links->sums_late, !m->reads);
     m->lease.release(m->lease.owner);
     m->lease = (struct part){0};
     return !same ? IMAGES_REPLACED : right ? IMAGES_INTACT : IMAGES_DAMAGED;

@@ -239,6 +239,43 @@ static void handle_events(struct runtime *rt, const struct pollfd *slots, nfds_t
         pipe_read(&rt->links, now_ns);
 }
 
+/* Returns true if the main thread would verify the checksum of a waiting frame before or after it
+ * reads the pixels.  Pixels that a stage sums up while it reads them are in the caches then. */
+static bool is_summed_late(const void *runtime, const struct item *item)
+{
+    const struct runtime *rt = runtime;
+    const struct message *m = &item->message;
+    const bool late =
+        item->network || (role_is_sink(&rt->run.role) && atomic_load(&rt->links.sums_late));
+    return late && item->route.type == MESSAGE_FRAME && !packed_is(&item->route) && !m->has_sum &&
+           m->nparts > 2 && m->parts[2].size >= POOL_WORTH_BYTES &&
+           m->ahead.bytes < m->parts[2].size;
+}
+
+/* Continues the checksum of a frame that waits while the main thread computes.  Returns false if
+ * there is no such frame. */
+static bool sum_ahead(struct runtime *rt)
+{
+    enum { PORTION_BYTES = 1 << 18 };  // the main thread waits at most for one portion: 0.05 ms
+    struct item *item = exchange_lend(&rt->links.exchange, is_summed_late, rt);
+    if (!item)
+        return false;
+    (void)message_sum_ahead(&item->message, PORTION_BYTES);
+    exchange_return(&rt->links.exchange);
+    return true;
+}
+
+/* Verifies waiting frames until an event comes, for at most `ms` milliseconds.  Returns the result
+ * of poll(). */
+static int sum_until_event(struct runtime *rt, struct pollfd *slots, nfds_t count, int ms)
+{
+    const uint64_t end_ns = clock_ns() + (uint64_t)ms * MILLISECOND;
+    int ready = 0;
+    while (!ready && clock_ns() < end_ns && sum_ahead(rt))
+        ready = poll(slots, count, 0);
+    return ready;
+}
+
 /* Waits for an event, for at most `ms` milliseconds.  Unlocks rt->turn meanwhile, so that the
  * main thread may send (turn_lend).  Returns the result of poll() with its errno. */
 static int await_event(struct runtime *rt, struct pollfd *slots, nfds_t count, int ms)
@@ -246,7 +283,8 @@ static int await_event(struct runtime *rt, struct pollfd *slots, nfds_t count, i
     rt->io_waits = true;
     rt->wait_ms = ms;
     (void)pthread_mutex_unlock(&rt->turn);
-    const int ready = poll(slots, count, ms);
+    const int summed = sum_until_event(rt, slots, count, ms);
+    const int ready = summed ? summed : poll(slots, count, ms);
     const int cause = errno;
     (void)pthread_mutex_lock(&rt->turn);
     rt->io_waits = false;

@@ -222,6 +222,7 @@ static void open_images(struct worker *w)
                        be64toh(words[1]));
         c->reads = stage->reads_only && !w->rt.run.settings.order;
     }
+    atomic_store(&ls->sums_late, stage->message != NULL);
     images_open(&w->images, ls,
                 shares ? (size_t)experiment_pixels(&w->experiment) * sizeof(float) : 0);
 }
@@ -316,7 +317,10 @@ static enum status compute(struct worker *w, struct frame *f, struct error *e)
     meter_switch(meter, ACTIVITY_OTHER, id);
     if (s == STATUS_OK && role_is_sink(&w->stage.role))
         progress_show(w, &f->image);
-    return return_pixels(w, s, e);
+    meter_switch(meter, ACTIVITY_DECODE, id);
+    s = return_pixels(w, s, e);
+    meter_switch(meter, ACTIVITY_OTHER, id);
+    return s;
 }
 
 /* Processes one frame: calls the callback `frame`, then sends the frame to the next stage.  A
@@ -400,7 +404,7 @@ static bool sum_later(struct worker *w, const struct item *item)
     if (!role_is_sink(&w->stage.role) || w->stage.message || !w->images.lease.release)
         return false;
     w->first_sum = route_sum_of_first(&item->route, &item->message);
-    images_expect(&w->images, w->first_sum);
+    images_expect(&w->images, w->first_sum, item->message.ahead);
     return true;
 }
 

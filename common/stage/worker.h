@@ -26,6 +26,7 @@ struct images {
                                  // process
     void *leased_card;           // address of these pixels on the GPU; NULL: they are not there
     bool expects;                // the checksum of these pixels must be `expected`
+    bool reads;                  // the stage has reported that it read some of these pixels
     uint32_t expected, sum;      // `sum` is the checksum of the first summed_bytes bytes
     size_t summed_bytes;
     struct links *links;  // links of the process, with its pool.  Without a pool, the heap is used
@@ -134,8 +135,9 @@ enum status images_find_on_card(struct images *m, struct error *e);
 
 /* Sets the checksum that borrowed pixels must have.  The checksum of the pixels is formed when a
  * caller asks whether they are intact, or reports that they have been read.  At that time the
- * pixels may still be in the caches of the CPU. */
-void images_expect(struct images *m, uint32_t sum);
+ * pixels may still be in the caches of the CPU.  ahead: the first bytes, if their checksum has been
+ * formed already. */
+void images_expect(struct images *m, uint32_t sum, struct crc32c_piece ahead);
 
 /* The state of borrowed pixels when they are returned: unchanged, replaced by their owner, or
  * with another checksum than expected. */

@@ -40,6 +40,17 @@ size_t message_size(const struct message *m)
     return size;
 }
 
+bool message_sum_ahead(struct message *m, size_t bytes)
+{
+    struct crc32c_piece *ahead = &m->ahead;
+    const size_t left = m->nparts > 2 && !m->has_sum ? m->parts[2].size - ahead->bytes : 0;
+    const size_t more = left < bytes ? left : bytes;
+    if (more)
+        ahead->sum = crc32c(ahead->sum, (const char *)m->parts[2].data + ahead->bytes, more);
+    ahead->bytes += more;
+    return more;
+}
+
 void message_free(struct message *m)
 {
     for (size_t i = 0; i < m->nparts; i++)
@@ -71,7 +82,8 @@ static uint32_t payload_sum(const struct message *m, uint32_t *first)
 {
     *first = m->has_sum ? m->sum : 0;
     if (m->nparts > 2 && !m->has_sum)
-        *first = crc32c(0, m->parts[2].data, m->parts[2].size);
+        *first = crc32c(m->ahead.sum, (const char *)m->parts[2].data + m->ahead.bytes,
+                        m->parts[2].size - m->ahead.bytes);
     uint32_t sum = *first;
     for (size_t i = 3; i < m->nparts; i++)
         sum = crc32c(sum, m->parts[i].data, m->parts[i].size);

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/hash.h"
 
 enum {
     MESSAGE_ROUTE_MAX = 128,         // bytes of part 0
@@ -29,7 +30,8 @@ struct message {
     struct part *parts;  // owned
     struct part chunk;   // owned: part 2 as it came, if it came packed and packed_open replaced it
     bool has_sum;
-    uint32_t sum;  // CRC-32C of part 2, if has_sum
+    uint32_t sum;               // CRC-32C of part 2, if has_sum
+    struct crc32c_piece ahead;  // the first bytes of part 2, which message_sum_ahead has summed up
 };
 
 /* Appends a part.  The message owns its memory from now on.  After an error the part has been
@@ -41,6 +43,10 @@ struct part message_take(struct message *m, size_t i);
 
 /* Returns the total size of all parts, in bytes. */
 size_t message_size(const struct message *m);
+
+/* Continues the checksum of part 2 over at most `bytes` more bytes, so that route_sum_matches has
+ * less to do.  Returns false if no byte was left. */
+bool message_sum_ahead(struct message *m, size_t bytes);
 
 /* Releases all parts and clears *m. */
 void message_free(struct message *m);

@@ -412,6 +412,15 @@ static enum status add_grains(struct background *b, const struct recipe *r, floa
     return s;
 }
 
+/* Sets to[i] to amount * from[i] for all pixels.  `to` may be `from`. */
+static void scale(const struct background *b, const float *from, double amount, float *to)
+{
+    const int64_t count = experiment_pixels(b->experiment);
+#pragma omp parallel for num_threads((int)b->o.threads) schedule(static)
+    for (int64_t i = 0; i < count; i++)
+        to[i] = (float)(amount * from[i]);
+}
+
 /* Computes the background of a frame that cannot use the common background, and stores it in
  * b->own. */
 static enum status make_background(struct background *b, const struct recipe *r, struct chance with,
@@ -428,12 +437,12 @@ static enum status make_background(struct background *b, const struct recipe *r,
         own ? own_matter(b, r, with, photons, e) : usual_background(b, r, with, &same, e);
     if (s)
         return s;
-    if (!own)
+    if (!own && grains)
         memcpy(photons, same, count * sizeof *photons);
     if (grains && (s = add_grains(b, r, photons, e)))
         return s;
-    for (size_t i = 0; i < count && amount != 1.0; i++)
-        photons[i] = (float)(amount * photons[i]);
+    if (amount != 1.0 || (!own && !grains))
+        scale(b, own || grains ? photons : same, amount, photons);
     if (b->o.flat_photons > 0 && (own || !shares_flat(b)))
         add_flat(b, photons);
     return b->o.streak_photons > 0 ? add_streak(b, x, r, photons, e) : STATUS_OK;

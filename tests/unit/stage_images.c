@@ -14,6 +14,8 @@ enum { COUNT = 40000, BYTES = 4 * COUNT };
 static const struct pool_owner OWNER = {
     .uuid = "0123456789abcdef0123456789abcdef", .run = 7, .incarnation = 1};
 
+static const struct crc32c_piece NOTHING;  // no bytes were summed up before
+
 struct side {
     struct run run;
     struct links links;
@@ -196,7 +198,7 @@ static void damaged_pixels_are_noticed(void **state)
     for (uint32_t wrong = 0; wrong < 2; wrong++) {
         open_loan(&l);
         const uint32_t sum = crc32c(0, l.image.pixels, BYTES);
-        images_expect(&l.consumer.images, sum + wrong);
+        images_expect(&l.consumer.images, sum + wrong, NOTHING);
         image_was_read(&l.got, 1);
         image_was_read(&l.got, COUNT / 3);
         image_was_read(&l.got, 7);  // again
@@ -205,7 +207,7 @@ static void damaged_pixels_are_noticed(void **state)
         assert_int_equal(images_return(&l.consumer.images), wrong ? IMAGES_DAMAGED : IMAGES_INTACT);
         close_loan(&l);
         open_loan(&l);
-        images_expect(&l.consumer.images, sum + wrong);
+        images_expect(&l.consumer.images, sum + wrong, NOTHING);
         assert_int_equal(images_return(&l.consumer.images),  // the borrower did not request it
                          wrong ? IMAGES_DAMAGED : IMAGES_INTACT);
         close_loan(&l);
@@ -220,7 +222,7 @@ static void readers_may_form_the_checksum(void **state)
     for (uint32_t wrong = 0; wrong < 2; wrong++) {
         open_loan(&l);
         const uint32_t sum = crc32c(0, l.image.pixels, BYTES);
-        images_expect(&l.consumer.images, sum);
+        images_expect(&l.consumer.images, sum, NOTHING);
         image_was_read(&l.got, 1);
         image_was_summed(&l.got, sum + wrong);
         image_was_summed(&l.got, sum + !wrong);  // all pixels are known already
@@ -228,6 +230,33 @@ static void readers_may_form_the_checksum(void **state)
         assert_int_equal(images_return(&l.consumer.images), wrong ? IMAGES_DAMAGED : IMAGES_INTACT);
         close_loan(&l);
     }
+}
+
+/* The I/O thread has summed up the first bytes, right or wrong.  Only a stage that does not report
+ * what it reads gets checksums ahead. */
+static void sums_may_begin_ahead(void **state)
+{
+    (void)state;
+    struct loan l;
+    for (uint32_t wrong = 0; wrong < 2; wrong++)
+        for (size_t bytes = 4; bytes <= BYTES; bytes += BYTES - 4) {
+            open_loan(&l);
+            const uint32_t sum = crc32c(0, l.image.pixels, BYTES);
+            const struct crc32c_piece ahead = {crc32c(0, l.image.pixels, bytes) + wrong, bytes};
+            images_expect(&l.consumer.images, sum, ahead);
+            assert_true(image_is_intact(&l.got) == !wrong);
+            assert_int_equal(images_return(&l.consumer.images),
+                             wrong ? IMAGES_DAMAGED : IMAGES_INTACT);
+            assert_true(atomic_load(&l.consumer.links.sums_late));
+            close_loan(&l);
+            open_loan(&l);
+            images_expect(&l.consumer.images, sum, ahead);
+            image_was_read(&l.got, 1);
+            assert_int_equal(images_return(&l.consumer.images),
+                             wrong ? IMAGES_DAMAGED : IMAGES_INTACT);
+            assert_false(atomic_load(&l.consumer.links.sums_late));
+            close_loan(&l);
+        }
 }
 
 static void copies_of_borrowed_pixels_are_writable(void **state)
@@ -253,6 +282,7 @@ int main(void)
         cmocka_unit_test(replaced_pixels_are_noticed),
         cmocka_unit_test(damaged_pixels_are_noticed),
         cmocka_unit_test(readers_may_form_the_checksum),
+        cmocka_unit_test(sums_may_begin_ahead),
         cmocka_unit_test(copies_of_borrowed_pixels_are_writable),
     };
     return unit_run(tests);

@@ -27,6 +27,35 @@ static void known_sums_are_used(void **state)
     message_free(&m);
 }
 
+/* The I/O thread may have summed up the first bytes.  The rest is added, and a bad byte is seen. */
+static void sums_may_begin_ahead(void **state)
+{
+    (void)state;
+    struct route r = {.type = MESSAGE_FRAME};
+    struct message m = {0};
+    uint8_t payload[] = {1, 2, 3, 4, 5};
+    for (size_t i = 0; i < 4; i++)
+        assert_int_equal(
+            message_add(&m, (struct part){.data = payload, .size = i < 2 ? 0 : 5}, NULL), 0);
+    route_seal(&r, &m);
+    for (size_t steps = 1; steps <= 3; steps++) {
+        assert_true(message_sum_ahead(&m, 2));
+        assert_true(route_sum_matches(&r, &m));
+        assert_int_equal(m.ahead.bytes, steps < 3 ? 2 * steps : 5);
+    }
+    assert_false(message_sum_ahead(&m, 2));
+    m.ahead = (struct crc32c_piece){0};
+    payload[1] = 0;
+    assert_true(message_sum_ahead(&m, 2));
+    assert_false(route_sum_matches(&r, &m));
+    payload[1] = 2;
+    payload[4] = 0;
+    m.ahead = (struct crc32c_piece){0};
+    assert_true(message_sum_ahead(&m, 2));
+    assert_false(route_sum_matches(&r, &m));
+    message_free(&m);
+}
+
 static void routes_survive_and_are_short(void **state)
 {
     (void)state;
@@ -83,6 +112,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(routes_survive_and_are_short),
         cmocka_unit_test(known_sums_are_used),
+        cmocka_unit_test(sums_may_begin_ahead),
         cmocka_unit_test(damaged_heads_are_seen),
     };
     return unit_run(tests);

@@ -27,7 +27,8 @@ HD bool photons_are_finite(const float *photons, size_t count)
 }
 
 /* Sets out[i] to a[i] + b[i], and *crc to the CRC-32C of out, which is computed while out[] is
- * in the cache. Returns false if a sum is not finite. `out` may be `a`. */
+ * in the cache. Uses the threads of program_threads for large images. Returns false if a sum is not
+ * finite. `out` may be `a`. */
 bool photons_add(const float *a, const float *b, size_t count, float *out, uint32_t *crc);
 
 /* Returns STATUS_INPUT. The error names the pixel of frame `id`, its panel and its value. */
