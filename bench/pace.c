@@ -53,6 +53,11 @@ static enum status run_round(const struct bench *b, const struct pace_case *c, s
     enum status s = run_frames(b, c, FEW, &cpu_ns[0], &wall_ns[0], e);
     if (s == STATUS_OK)
         s = run_frames(b, c, FEW + more, &cpu_ns[1], &wall_ns[1], e);
+    if (s == STATUS_OK && wall_ns[1] < 1e6 * SLEEP_MS * (double)more)
+        s = error_set(e, STATUS_FAILED,
+                      "pace: %lld frames took %.3g ms; expected at least %d ms each. Put bench-hop "
+                      "and the programs of braggpipe on PATH, as `make bench` does",
+                      (long long)more, 1e-6 * wall_ns[1], SLEEP_MS);
     if (s == STATUS_OK)
         timing_add(t, (cpu_ns[1] - cpu_ns[0]) / (double)more,
                    (wall_ns[1] - wall_ns[0]) / (double)more);
