@@ -11,6 +11,7 @@
  */
 #include <inttypes.h>
 #include <math.h>
+#include <omp.h>
 
 #include "chain.h"
 #include "workload.h"
@@ -166,10 +167,14 @@ static enum status run_frames(const struct chain *c, int64_t frames, int64_t rou
     char command[COMMAND_MAX], name[64], options[96];
     if (kind->fused) {
         chain_recipes(c->b, command, c->edge, frames, "");
-        (void)snprintf(options, sizeof options, "--fuse='background --water=%s' --fuse=noise",
+        /* A program for all stages needs a thread for each CPU core, as users have by default. */
+        const int threads = omp_get_num_procs();
+        (void)snprintf(options, sizeof options,
+                       "--threads=%d --fuse='background --water=%s' --fuse=noise", threads,
                        kind->water_um);
         chain_stage(c->b, command, "bragg-intensity", options);
-        (void)snprintf(options, sizeof options, "frame_%%04d.%s", kind->suffix);
+        (void)snprintf(options, sizeof options, "--threads=%d frame_%%04d.%s", threads,
+                       kind->suffix);
         chain_stage(c->b, command, "bragg-write", options);
     } else {
         chain_still(c->b, command, c->edge, frames, "");

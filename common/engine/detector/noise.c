@@ -184,6 +184,18 @@ static bool count_photons(const struct noise_plan *p, uint64_t seed, uint64_t id
     return true;
 }
 
+/* Converts the photons of a detector whose gain has several steps to ADU. */
+static void read_steps(const struct noise_plan *p, uint64_t seed, uint64_t id,
+                       struct noise_chunk *c, int count, struct noise_cut *cut)
+{
+    const struct noise *n = &p->noise;
+    const struct cell_frame frame = {seed, id, p->cell, p->energy_keV, n->readout_adu};
+    if (n->cells)
+        memory_cells_read(n->cells, &frame, c, count, cut);
+    else
+        gain_stages_read(n->stages, p->energy_keV, n->readout_adu, c, count, cut);
+}
+
 /* Converts the photons of the `count` pixels of *c to ADU: bad pixels, dead time and readout. */
 static void read_out(const struct noise_plan *p, uint64_t seed, uint64_t id, struct noise_chunk *c,
                      int count, const struct image *adu, struct noise_cut *cut)
@@ -194,19 +206,19 @@ static void read_out(const struct noise_plan *p, uint64_t seed, uint64_t id, str
         dead_time_count(n->dead_time, &p->missed, p->kernels, !n->poisson, seed, id, c, count);
     if (n->readout_adu > 0.0)
         p->kernels->normals(&(struct noise_key){seed, id, RNG_READOUT}, c);
-    if (n->cells)
-        memory_cells_read(n->cells,
-                          &(struct cell_frame){seed, id, p->cell, p->energy_keV, n->readout_adu}, c,
-                          count, cut);
-    else if (n->stages)
-        gain_stages_read(n->stages, p->energy_keV, n->readout_adu, c, count, cut);
+    if (n->cells || n->stages)
+        read_steps(p, seed, id, c, count, cut);
+    void *const to = (char *)adu->pixels + (size_t)c->first * pixel_size(adu->type);
+    const struct readout_scale scale = {n->gain, n->offset_adu, n->readout_adu,
+                                        floor(n->saturation_adu)};
+    if ((n->cells || n->stages) && adu->type == PIXEL_U16)
+        p->kernels->store_u16(c, to, count);
+    else if (n->cells || n->stages)
+        p->kernels->store_u32(c, to, count);
+    else if (adu->type == PIXEL_U16)
+        p->kernels->read_out_u16(c, &scale, to, count, cut);
     else
-        p->kernels->read_out(c, n->gain, n->offset_adu, n->readout_adu, floor(n->saturation_adu),
-                             count, cut);
-    if (adu->type == PIXEL_U16)
-        p->kernels->store_u16(c, (uint16_t *)adu->pixels + c->first, count);
-    else
-        p->kernels->store_u32(c, (uint32_t *)adu->pixels + c->first, count);
+        p->kernels->read_out_u32(c, &scale, to, count, cut);
 }
 
 /* Continues the checksum of the pixels `first` to `end`, part of which is in it already, if many

@@ -634,28 +634,6 @@ static void scale(struct noise_chunk *c, const float *restrict factor, int count
         c->value[i] = c->value[i] * (double)factor[i];
 }
 
-static void read_out(struct noise_chunk *c, double gain, double offset, double readout,
-                     double largest, int count, struct noise_cut *cut)
-{
-    const int n = c->blocks * NOISE_BLOCK;
-    int64_t saturated = 0, below = 0;
-    for (int i = 0; i < n; i++)  // vectorised
-        c->value[i] = c->value[i] * gain + offset;
-    if (readout > 0.0)
-        for (int i = 0; i < n; i++)  // vectorised
-            c->value[i] = c->value[i] + readout * c->deviate[i];
-    for (int i = 0; i < count; i++) {  // vectorised
-        saturated += noise_saturates(c->value[i], largest) ? 1 : 0;
-        below += noise_is_below(c->value[i]) ? 1 : 0;
-    }
-    cut->saturated += saturated;
-    cut->below += below;
-    for (int i = 0; i < n; i++) {  // vectorised
-        const double bounded = c->value[i] < largest ? c->value[i] : largest;
-        c->value[i] = poisson_floor((bounded > 0.0 ? bounded : 0.0) + 0.5);
-    }
-}
-
 static void store_f32(const struct noise_chunk *c, float *restrict to, int count)
 {
     for (int i = 0; i < count; i++)  // vectorised
@@ -683,6 +661,49 @@ static void store_u32(const struct noise_chunk *c, uint32_t *restrict to, int co
         to[i] = (uint32_t)whole_bits(c->value[i]);
 }
 
+/* Reads out into pixels of 2 bytes, or of 4 bytes if `wide`. `noisy`: readout noise is added.
+ * One pass over the values is faster than one for each operation. */
+INLINE void read_out(const struct noise_chunk *restrict c, const struct readout_scale *scale,
+                     bool noisy, bool wide, void *restrict to, int count, struct noise_cut *cut)
+{
+    const struct readout_scale s = *scale;
+    uint16_t *const narrow_to = to;
+    uint32_t *const wide_to = to;
+    int64_t saturated = 0, below = 0;
+    for (int i = 0; i < count; i++) {  // vectorised
+        const double scaled = c->value[i] * s.gain + s.offset;
+        const double adu = noisy ? scaled + s.readout * c->deviate[i] : scaled;
+        const double bounded = adu < s.largest ? adu : s.largest;
+        const uint64_t bits = whole_bits(poisson_floor((bounded > 0.0 ? bounded : 0.0) + 0.5));
+        saturated += noise_saturates(adu, s.largest) ? 1 : 0;
+        below += noise_is_below(adu) ? 1 : 0;
+        if (wide)
+            wide_to[i] = (uint32_t)bits;
+        else
+            narrow_to[i] = (uint16_t)bits;
+    }
+    cut->saturated += saturated;
+    cut->below += below;
+}
+
+static void read_out_u16(const struct noise_chunk *c, const struct readout_scale *scale,
+                         uint16_t *to, int count, struct noise_cut *cut)
+{
+    if (scale->readout > 0.0)
+        read_out(c, scale, true, false, to, count, cut);
+    else
+        read_out(c, scale, false, false, to, count, cut);
+}
+
+static void read_out_u32(const struct noise_chunk *c, const struct readout_scale *scale,
+                         uint32_t *to, int count, struct noise_cut *cut)
+{
+    if (scale->readout > 0.0)
+        read_out(c, scale, true, true, to, count, cut);
+    else
+        read_out(c, scale, false, true, to, count, cut);
+}
+
 const struct noise_kernels NAME(noise_kernels_, ISA) = {
     .load = load,
     .normals = normals,
@@ -690,7 +711,8 @@ const struct noise_kernels NAME(noise_kernels_, ISA) = {
     .vary = vary,
     .scale = scale,
     .poisson = poisson,
-    .read_out = read_out,
+    .read_out_u16 = read_out_u16,
+    .read_out_u32 = read_out_u32,
     .store_f32 = store_f32,
     .store_u16 = store_u16,
     .store_u32 = store_u32,

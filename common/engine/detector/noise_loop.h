@@ -63,6 +63,11 @@ struct noise_cut {
     int64_t saturated, below;
 };
 
+/* How counts become ADU. `largest` is whole, and at most the largest value of a pixel. */
+struct readout_scale {
+    double gain, offset, readout, largest;
+};
+
 /* The arguments are ADU before rounding. noise_saturates: they become the largest value.
  * noise_is_below: they would be negative. */
 HD bool noise_saturates(double adu, double largest_adu)
@@ -89,11 +94,13 @@ struct noise_kernels {
     void (*scale)(struct noise_chunk *c, const float *factor, int count);
     /* value[] = Poisson deviates of mean value[]. */
     void (*poisson)(const struct noise_key *key, struct noise_chunk *c);
-    /* value[] = value[] gain + offset + readout deviate[], rounded (halves up) and limited to
-     * 0..largest, which is whole and below 2^32. If readout is 0, deviate[] is not read. Adds to
-     * *cut how many of the first `count` values are then `largest`, and how many were below 0. */
-    void (*read_out)(struct noise_chunk *c, double gain, double offset, double readout,
-                     double largest, int count, struct noise_cut *cut);
+    /* to[] = value[] gain + offset + readout deviate[], rounded (halves up) and limited to
+     * 0..largest, `count` items. If readout is 0, deviate[] is not read. Adds to *cut how many
+     * items are then `largest`, and how many were below 0. */
+    void (*read_out_u16)(const struct noise_chunk *c, const struct readout_scale *s, uint16_t *to,
+                         int count, struct noise_cut *cut);
+    void (*read_out_u32)(const struct noise_chunk *c, const struct readout_scale *s, uint32_t *to,
+                         int count, struct noise_cut *cut);
     void (*store_f32)(const struct noise_chunk *c, float *to, int count);
     void (*store_u16)(const struct noise_chunk *c, uint16_t *to, int count);
     void (*store_u32)(const struct noise_chunk *c, uint32_t *to, int count);

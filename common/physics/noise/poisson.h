@@ -32,11 +32,16 @@
 
 enum { POISSON_NEAR_END = 48 };
 
-/* Returns the largest integer <= x for |x| < 2^51. */
+/* Returns the largest integer <= x for |x| < 2^51. CPUs without an instruction for it, and
+ * compilers that would call a function, get the same number from round_even. */
 HD double poisson_floor(double x)
 {
+#ifdef __SSE4_1__
+    return __builtin_floor(x);
+#else
     const double n = round_even(x);
     return n > x ? n - 1.0 : n;
+#endif
 }
 
 /* Returns ln k! less Stirling's formula, for k >= 10.  The next term of the series is below
