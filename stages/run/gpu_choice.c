@@ -27,7 +27,7 @@ static void take_cause(const char *line, char *to, size_t size)
     static const char subject[] = "--engine=cuda: ";
     const char *begin = strstr(line, subject);
     begin = begin ? begin + strlen(subject) : line;
-    (void)snprintf(to, size, "%s", begin);
+    (void)snprintf(to, size, "%.*s", (int)size - 1, begin);
     char *hint = strstr(to, ". ");
     if (hint)
         *hint = 0;
