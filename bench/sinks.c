@@ -271,14 +271,15 @@ static void pack_frames(struct sinks *s, uint8_t *out, int64_t frames)
     timing_add(&s->busiest[PACKING], cpu_ns, wall_ns);
 }
 
-/* A few frames, and more of them: the difference is what a frame costs once all runs. */
+/* Some frames, and more of them: the difference is what a frame costs once all runs.  The first run
+ * has half as many frames, so that the same thread is the busiest one in both. */
 static enum status run_sink(struct sinks *s, int contestant, int64_t more, struct error *e)
 {
     const struct contestant *c = &all[contestant];
     const double frames = (double)(more * RECORDED);
     struct run few, many;
-    enum status status = c->run(s, contestant, 1, &few, e);
-    if (status || (status = c->run(s, contestant, 1 + more, &many, e)))
+    enum status status = c->run(s, contestant, 1 + more, &few, e);
+    if (status || (status = c->run(s, contestant, 1 + 2 * more, &many, e)))
         return status;
     const struct cost *least = chain_find(&few, c->stage), *most = chain_find(&many, c->stage);
     const double wall_ns = (many.wall_ns - few.wall_ns) / frames;

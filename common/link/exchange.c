@@ -109,6 +109,14 @@ struct item *exchange_take(struct exchange *x)
     return item;
 }
 
+bool exchange_has_message(struct exchange *x)
+{
+    lock(x);
+    const bool has = x->in && (!x->ended || x->complete);
+    unlock(x);
+    return has;
+}
+
 bool exchange_give(struct exchange *x, struct item *item)
 {
     lock(x);

@@ -104,6 +104,9 @@ void exchange_close(struct exchange *x);
 /* Waits for the next message and returns it.  The caller frees it with item_free. */
 struct item *exchange_take(struct exchange *x);
 
+/* Returns true if a message waits, so that exchange_take returns soon. */
+bool exchange_has_message(struct exchange *x);
+
 /* Waits until no other message is to leave, then hands `item` to the I/O thread.  Takes ownership
  * of `item`. */
 bool exchange_give(struct exchange *x, struct item *item);

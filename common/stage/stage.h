@@ -93,7 +93,7 @@ struct stage {
     enum status (*open)(void *state, const char **operands, int noperands, struct error *e);
 
     /* Changes *self, the runtime's copy of this table, if options, files or *start decide about
-     * role, speaks, verbatim, have or due_ns. */
+     * role, speaks, verbatim, have, finish or due_ns. */
     enum status (*settle)(void *state, const struct start *start, struct stage *self,
                           struct error *e);
 
@@ -158,7 +158,7 @@ struct stage {
      *   - the source fills in *f for the frame number f->recipe.id;
      *   - a middle stage changes *f in place;
      *   - a sink makes the frame durable before it returns, because the frame is acknowledged
-     *     then.  f->image.sum is the checksum of the pixels.
+     *     then (but see `finish`).  f->image.sum is the checksum of the pixels.
      * The result may depend only on options, experiment and *f.
      *
      * Call image_allocate(&f->image, ...) for new pixels.  If the old pixels are still needed,
@@ -169,6 +169,12 @@ struct stage {
      * it has read the pixels and before it gives a file its final name.  image_is_intact also
      * compares the checksum of the pixels with the checksum that their producer formed. */
     enum status (*frame)(void *state, struct frame *f, struct error *e);
+
+    /* Sinks whose `frame` returns before the frame is durable: makes the latest frame durable.  All
+     * frames before it are durable when `frame` returns, and are acknowledged then.  Called when no
+     * other frame waits, and after the last frame.  NULL: each frame is durable when `frame`
+     * returns. */
+    enum status (*finish)(void *state, struct error *e);
 
     /* Sinks that write files: describes the files in *made.  Called after some of the frames.
      * NULL: the stage writes no files. */

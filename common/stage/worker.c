@@ -323,8 +323,35 @@ static enum status compute(struct worker *w, struct frame *f, struct error *e)
     return s;
 }
 
+/* Sink: makes the latest frame durable, if it is not, and reports that. */
+static enum status finish_late(struct worker *w, struct error *e)
+{
+    struct meter *meter = &w->rt.links.meter;
+    if (!w->late)
+        return STATUS_OK;
+    meter_switch(meter, ACTIVITY_COMPUTE, w->late_id);
+    const enum status s = w->stage.finish(w->state, e);
+    meter_switch(meter, ACTIVITY_OTHER, w->late_id);
+    w->late = false;
+    if (s == STATUS_OK)
+        exchange_durable(&w->rt.links.exchange, w->late_id);
+    return s;
+}
+
+/* Sink, when the callback `frame` has returned: reports that the frame is durable.  If the stage
+ * has a callback `finish`, reports the frame before, and notes that this frame is late. */
+static void report_durable(struct worker *w, uint64_t id)
+{
+    if (w->late)
+        exchange_durable(&w->rt.links.exchange, w->late_id);
+    w->late = w->stage.finish != NULL;
+    w->late_id = id;
+    if (!w->late)
+        exchange_durable(&w->rt.links.exchange, id);
+}
+
 /* Processes one frame: calls the callback `frame`, then sends the frame to the next stage.  A
- * sink reports that the frame is durable instead. */
+ * sink reports instead which frame is durable. */
 static enum status process(struct worker *w, struct frame *f, struct ticket t, bool *more,
                            struct error *e)
 {
@@ -335,7 +362,7 @@ static enum status process(struct worker *w, struct frame *f, struct ticket t, b
         return s;
     meter_count_frame(&w->rt.links.meter);
     if (role_is_sink(&w->stage.role)) {
-        exchange_durable(&w->rt.links.exchange, t.id);
+        report_durable(w, t.id);
         return STATUS_OK;
     }
     struct message m = {0};
@@ -460,11 +487,32 @@ static enum status receive_frame(struct worker *w, struct item *item, struct fra
 /* If a frame was issued before, waits 20 ms before it is processed.  The frame may have killed
  * another process, and may kill this process, too.  In these 20 ms the messages leave which show
  * that the frames before it were passed on, so that none of them is blamed. */
-static void let_others_leave(struct worker *w, const struct item *item)
+static enum status let_others_leave(struct worker *w, const struct item *item, struct error *e)
 {
     const uint64_t leave_ns = 20000000;
-    if (item->route.attempt)
-        (void)exchange_wait_until(&w->rt.links.exchange, clock_ns() + leave_ns);
+    if (!item->route.attempt)
+        return STATUS_OK;
+    const enum status s = finish_late(w, e);
+    (void)exchange_wait_until(&w->rt.links.exchange, clock_ns() + leave_ns);
+    return s;
+}
+
+/* Waits for the next message and returns it.  NULL: the stream has ended, or finishing the frame
+ * before failed, and *s is the error.  A frame is late only while another one waits. */
+static struct item *take_next(struct worker *w, enum status *s, struct error *e)
+{
+    struct exchange *x = &w->rt.links.exchange;
+    if (w->late && !exchange_has_message(x))
+        *s = finish_late(w, e);
+    if (*s)
+        return NULL;
+    meter_switch(&w->rt.links.meter, ACTIVITY_WAIT_IN, 0);
+    struct item *item = exchange_take(x);
+    *s = item ? let_others_leave(w, item, e) : finish_late(w, e);
+    if (!*s)
+        return item;
+    item_free(item);
+    return NULL;
 }
 
 enum status worker_run_frames(struct worker *w, struct error *e)
@@ -472,11 +520,9 @@ enum status worker_run_frames(struct worker *w, struct error *e)
     enum status s = STATUS_OK;
     struct meter *meter = &w->rt.links.meter;
     for (bool more = true; more && s == STATUS_OK;) {
-        meter_switch(meter, ACTIVITY_WAIT_IN, 0);
-        struct item *item = exchange_take(&w->rt.links.exchange);
+        struct item *item = take_next(w, &s, e);
         if (!item)
             break;
-        let_others_leave(w, item);
         const uint64_t id = item->route.frame;
         w->route = &item->route;
         struct frame f = {0};

@@ -64,6 +64,8 @@ struct worker {
     uint32_t
         first_sum;  // checksum of the first payload part of the message; formed or from its route
     const struct route *route;  // route of the current frame; NULL in a source
+    bool late;                  // sink: frame late_id is not durable yet (callback `finish`)
+    uint64_t late_id;
 };
 
 /* --- worker.c, lineage.c, progress.c --------------------------------------------------------- */

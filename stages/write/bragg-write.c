@@ -371,6 +371,8 @@ static enum status writer_settle(void *state, const struct start *start, struct 
 {
     struct writer *w = state;
     w->resume = start->resume;
+    if (!w->outputs.series)
+        self->finish = NULL;  // all files of a frame are written when `frame` returns
     if (!w->options.powder_sum)
         return STATUS_OK;
     if (start->resume)
@@ -489,6 +491,12 @@ static enum status writer_frame(void *state, struct frame *f, struct error *e)
                              : enter_named(w, &note, names, e);
 }
 
+static enum status writer_finish(void *state, struct error *e)
+{
+    struct writer *w = state;
+    return nxmx_series_settle(&w->outputs.series->series, e);
+}
+
 static void writer_made(void *state, struct made *made)
 {
     const struct writer *w = state;
@@ -563,6 +571,7 @@ static const struct stage writer = {
     .have = writer_have,
     .expect = writer_expect,
     .frame = writer_frame,
+    .finish = writer_finish,
     .made = writer_made,
     .end = writer_end,
     .close = writer_close,

@@ -6,7 +6,7 @@
  *     CALL  create (a temporary file), write (into it), sync, rename, index (open it),
  *           append (to it), keep (a frame in a spool)
  *     HOW   an errno such as ENOSPC; short: half is done, then ENOSPC; kill, before the call;
- *           killed, after it
+ *           killed, after it; hang: the call never returns (keep)
  *     CALL  experiment, frame, heartbeat, free (sent to another stage)
  *     HOW   lost: it never arrives; mute: nor do later ones; cut: all connections of this
  *           process to others of this host break before it is sent
@@ -219,6 +219,8 @@ ssize_t pwritev(int fd, const struct iovec *pieces, int count, off_t offset)
     const char *how = fault("keep");
     if (refuse(how))
         return -1;
+    while (strcmp(how, "hang") == 0)
+        (void)pause();
     const bool is_short = strcmp(how, "short") == 0;
     const bool half = is_short || strcmp(how, "killed") == 0;
     const ssize_t n = REAL(pwritev)(fd, pieces, half ? (count + 1) / 2 : count, offset);

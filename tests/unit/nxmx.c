@@ -92,6 +92,7 @@ static void make_series(const char *master, enum nxmx_compression compression)
         const struct nxmx_note note = {.id = order[i], .crc = 7 * (uint32_t)order[i]};
         assert_int_equal(nxmx_series_pack(&s, &f, NULL), STATUS_OK);
         assert_int_equal(nxmx_series_keep(&s, &f, &note, NULL), STATUS_OK);
+        assert_int_equal(nxmx_series_settle(&s, NULL), STATUS_OK);
         image_free(&f.image);
         assert_int_equal(entered, entered_then[i]);
         assert_int_equal(is_there(master, "_data_000001.h5"), i >= 3);

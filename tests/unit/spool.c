@@ -70,7 +70,8 @@ static void pieces_are_put_together(void **state)
     const struct iovec pieces[] = {{"", 0}, {"ab", 2}, {"", 0}, {"cdefg", 5}, {"", 0}};
     assert_int_equal(spool_open(&s, scratch_path("b.h5"), &one_run, NULL), STATUS_OK);
     assert_int_equal(spool_hold(&s, &gone, NULL), STATUS_OK);
-    assert_int_equal(spool_append(&s, 1, pieces, 5, false, NULL), STATUS_OK);
+    const struct spool_record whole = spool_record_of(1, pieces, 5);
+    assert_int_equal(spool_append(&s, &whole, false, NULL), STATUS_OK);
     spool_release(&s);
     assert_string_equal(record(&s, 0), "abcdefg");
     assert_int_equal(spool_peek(&s, 0, 1, part, 3, NULL), STATUS_OK);
@@ -257,6 +258,7 @@ static void keep(struct nxmx_series *s, uint64_t id, uint16_t value)
     make(&f, id, value, PIXELS);
     assert_int_equal(nxmx_series_pack(s, &f, NULL), STATUS_OK);
     assert_int_equal(nxmx_series_keep(s, &f, &note, NULL), STATUS_OK);
+    assert_int_equal(nxmx_series_settle(s, NULL), STATUS_OK);
     image_free(&f.image);
 }
 

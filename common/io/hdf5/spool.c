@@ -75,30 +75,61 @@ static bool write_at(const struct spool *s, const void *from, size_t size, uint6
     return true;
 }
 
+/* Largest number of bytes of one write, and of its pieces.  The system allocates memory for a write
+ * in blocks up to its size.  Blocks of 2 MiB may be slow to get: a virtual machine may have
+ * returned them to its host. */
+enum { WRITE_MAX = 1 << 20, WRITE_PIECES = 16 };
+
+/* Pieces that are being written: the first byte that is left is byte `done` of the first piece. */
+struct rest {
+    const struct iovec *pieces;
+    int count;
+    size_t done;
+};
+
+/* Takes the bytes for the next write into out[], at most WRITE_MAX.  Returns the number of its
+ * pieces; 0: no bytes are left. */
+static int take_pieces(struct rest *r, struct iovec out[WRITE_PIECES])
+{
+    int n = 0;
+    for (size_t room = WRITE_MAX; r->count > 0 && room > 0 && n < WRITE_PIECES;) {
+        const size_t left = r->pieces->iov_len - r->done, some = left < room ? left : room;
+        if (some)
+            out[n++] = (struct iovec){(char *)r->pieces->iov_base + r->done, some};
+        room -= some;
+        r->done += some;
+        if (r->done == r->pieces->iov_len) {
+            r->pieces++, r->count--;
+            r->done = 0;
+        }
+    }
+    return n;
+}
+
 /* Writes all pieces to the file, one after the other, from `offset` on.  Returns false if
  * writing fails. */
 static bool write_pieces(const struct spool *s, const struct iovec *pieces, int count,
                          uint64_t offset)
 {
-    while (true) {
-        for (; count > 0 && !pieces->iov_len; count--)
-            pieces++;
-        if (!count)
-            return true;
-        ssize_t n = pwritev(s->file, pieces, count, (off_t)offset);
-        if (n <= 0 && !(n < 0 && errno == EINTR))
+    struct rest rest = {pieces, count, 0};
+    struct iovec some[WRITE_PIECES];
+    for (int n; (n = take_pieces(&rest, some));) {
+        ssize_t put;
+        do
+            put = pwritev(s->file, some, n, (off_t)offset);
+        while (put < 0 && errno == EINTR);
+        if (put <= 0)
             return false;
-        offset += n > 0 ? (uint64_t)n : 0;
-        for (; count > 0 && n > 0 && (size_t)n >= pieces->iov_len; count--)
-            n -= (ssize_t)(pieces++)->iov_len;
-        if (n <= 0)
-            continue;
-        const size_t rest = pieces->iov_len - (size_t)n;  // bytes of this piece that are left
-        if (!write_at(s, (const char *)pieces->iov_base + n, rest, offset))
-            return false;
-        offset += rest;
-        pieces++, count--;
+        for (int i = 0; i < n; i++) {
+            const size_t part = (size_t)put < some[i].iov_len ? (size_t)put : some[i].iov_len;
+            put -= (ssize_t)part;
+            if (!write_at(s, (char *)some[i].iov_base + part, some[i].iov_len - part,
+                          offset + part))
+                return false;
+            offset += some[i].iov_len;
+        }
     }
+    return true;
 }
 
 static bool read_head(const struct spool *s, uint64_t offset, struct head *h)
@@ -362,21 +393,26 @@ static bool is_on_disk(const struct spool *s)
     return steady_sync(s->file) == 0 && (s->end > SPOOL_BEGIN || replace_sync_folder(s->path));
 }
 
+struct spool_record spool_record_of(uint64_t id, const struct iovec *pieces, int count)
+{
+    struct spool_record r = {.id = id, .pieces = pieces, .count = count};
+    for (int i = 0; i < count; i++) {
+        r.size += pieces[i].iov_len;
+        r.crc = crc32c(r.crc, pieces[i].iov_base, pieces[i].iov_len);
+    }
+    return r;
+}
+
 /* First removes an incomplete record of a process that died.  The head is written last, because
  * a record without a valid head does not exist. */
-enum status spool_append(struct spool *s, uint64_t id, const struct iovec *pieces, int count,
-                         bool sync, struct error *e)
+enum status spool_append(struct spool *s, const struct spool_record *r, bool sync, struct error *e)
 {
-    struct head h = {.id = id};
-    for (int i = 0; i < count; i++) {
-        h.size += pieces[i].iov_len;
-        h.crc = crc32c(h.crc, pieces[i].iov_base, pieces[i].iov_len);
-    }
+    struct head h = {.id = r->id, .size = r->size, .crc = r->crc};
     h.check = crc32c(0, &h, offsetof(struct head, check));
     errno = 0;
     if (steady_truncate(s->file, (off_t)s->end) == 0 &&
-        write_pieces(s, pieces, count, s->end + sizeof h) && write_at(s, &h, sizeof h, s->end) &&
-        (!sync || is_on_disk(s)))
+        write_pieces(s, r->pieces, r->count, s->end + sizeof h) &&
+        write_at(s, &h, sizeof h, s->end) && (!sync || is_on_disk(s)))
         return scan(s, e);
     (void)failed(s, "write", e);
     (void)!steady_truncate(s->file, (off_t)s->end);
@@ -387,6 +423,7 @@ enum status spool_add(struct spool *s, uint64_t id, void *bytes, size_t size, bo
                       struct error *e)
 {
     const struct iovec piece = {bytes, size};
+    const struct spool_record record = spool_record_of(id, &piece, 1);
     bool gone;
     enum status status = spool_hold(s, &gone, e);
     if (status)
@@ -394,7 +431,7 @@ enum status spool_add(struct spool *s, uint64_t id, void *bytes, size_t size, bo
     status = gone ? error_set(e, STATUS_FAILED,
                               "%s: another program removed the file while it was in use. Run again",
                               s->path)
-                  : spool_append(s, id, &piece, 1, sync, e);
+                  : spool_append(s, &record, sync, e);
     spool_release(s);
     return status;
 }

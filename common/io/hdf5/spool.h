@@ -70,11 +70,22 @@ enum status spool_open(struct spool *s, const char *path, const struct spool_set
 enum status spool_hold(struct spool *s, bool *gone, struct error *e);
 void spool_release(struct spool *s);
 
-/* Appends the record of a frame, which consists of `count` pieces.  The spool must be held.  On
- * return the record survives a crash of this process, and with `sync` also a power failure.
- * STATUS_FAILED: the record cannot be written; the spool is unchanged. */
-enum status spool_append(struct spool *s, uint64_t id, const struct iovec *pieces, int count,
-                         bool sync, struct error *e);
+/* A record that is ready to be appended. */
+struct spool_record {
+    uint64_t id, size;           // of the frame; bytes of all pieces
+    uint32_t crc;                // checksum of all pieces
+    const struct iovec *pieces;  // borrowed
+    int count;
+};
+
+/* Makes a record of pieces, which must stay valid and unchanged until it is appended.  Forms their
+ * checksum in the threads of program_threads. */
+struct spool_record spool_record_of(uint64_t id, const struct iovec *pieces, int count);
+
+/* Appends a record.  The spool must be held.  On return the record survives a crash of this
+ * process, and with `sync` also a power failure.  Any thread may call this, but only one at a time
+ * uses a spool.  STATUS_FAILED: the record cannot be written; the spool is unchanged. */
+enum status spool_append(struct spool *s, const struct spool_record *r, bool sync, struct error *e);
 
 /* Holds the spool, appends a record of one piece, and releases the spool.  STATUS_FAILED: the file
  * was removed, or the record cannot be written. */

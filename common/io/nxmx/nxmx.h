@@ -67,6 +67,10 @@ enum status nxmx_pack(enum nxmx_compression compression, const struct image *ima
 enum status nxmx_unpack(enum nxmx_compression compression, const struct nxmx_chunk *chunk,
                         struct image *image, struct error *e);
 
+/* Copies the packed image into `own` if it is the chunk as which the image came.  Uses the threads
+ * of program_threads. */
+void nxmx_chunk_take(struct nxmx_chunk *chunk);
+
 void nxmx_chunk_free(struct nxmx_chunk *chunk);
 
 /* Returns the CRC-32C of the images of a frame: that of the image, continued by the derivative

@@ -151,6 +151,16 @@ uint32_t nxmx_images_sum(const struct image *image, const struct planes *planes,
     return crc32c(sum, t->labels, t->nlabels * sizeof *t->labels);
 }
 
+/* Copies with a checksum, because only this copy is divided between threads. */
+void nxmx_chunk_take(struct nxmx_chunk *chunk)
+{
+    const uint8_t *from = chunk->bytes;
+    if (from == chunk->own)
+        return;
+    nxmx_chunk_reserve(chunk, chunk->length);
+    (void)crc32c_copy(chunk->own, from, chunk->length);
+}
+
 void nxmx_chunk_free(struct nxmx_chunk *chunk)
 {
     mem_free(chunk->own);

@@ -482,28 +482,67 @@ enum status nxmx_series_pack(struct nxmx_series *s, const struct frame *f, struc
     return status;
 }
 
-/* Returns true if the data file is complete with the frame that was added last: the spool has
- * all of its frames, or the spool and the existing file together have them.  In the second case,
- * a frame that either of them already had (`had`) does not complete the file. */
-static bool is_due(const struct nxmx_series *s, const struct nxmx_open_file *g, bool had)
+/* Moves the chunks of the frame that was packed last into the parcel, and those of the parcel,
+ * which is stored, to where the next frame is packed. */
+static void exchange_chunks(struct nxmx_series *s)
 {
-    return id_set_size(&g->kept) >= s->frames_per_file ||
-           (!had && id_set_size(&g->held) >= s->frames_per_file);
+    for (size_t i = 0; i < NXMX_LAYERS_MAX; i++) {
+        const struct nxmx_chunk packed = s->chunks[i];
+        s->chunks[i] = s->late.parcel.chunks[i];
+        s->late.parcel.chunks[i] = packed;
+    }
+}
+
+/* Finds the file of the record in s->late, and counts the record as one of the file. */
+static enum status address_record(struct nxmx_series *s, uint64_t file, struct error *e)
+{
+    struct nxmx_late *l = &s->late;
+    const enum status status = nxmx_open_file_find(s, file, &l->file, e);
+    if (status) {
+        l->file = NULL;
+        return status;
+    }
+    l->file->bytes += l->parcel.record.size;
+    s->spooled += l->parcel.record.size;
+    return STATUS_OK;
 }
 
 enum status nxmx_series_keep(struct nxmx_series *s, const struct frame *f,
                              const struct nxmx_note *note, struct error *e)
 {
-    struct nxmx_open_file *g;
-    enum status status = nxmx_open_file_hold(s, s->rows.frames->file, &g, e);
+    struct nxmx_late *l = &s->late;
+    enum status status = nxmx_series_settle(s, e);
     if (status)
         return status;
-    const bool had = id_set_has(&g->held, note->id);
-    status = nxmx_open_file_add(s, g, note, &f->reflections, e);
-    if (status == STATUS_OK && is_due(s, g, had))
-        return finish_file(s, g, e);
-    nxmx_open_file_release(g);
-    return status;
+    exchange_chunks(s);
+    nxmx_record_make(&l->parcel, &s->kind, note, &s->rows, &f->reflections);
+    l->sync = s->kind.sync;
+    l->per_file = s->frames_per_file;
+    status = address_record(s, s->rows.frames->file, e);
+    if (status)
+        return status;
+    id_set_add(&s->given, note->id);
+    nxmx_late_begin(l);
+    return STATUS_OK;
+}
+
+enum status nxmx_series_settle(struct nxmx_series *s, struct error *e)
+{
+    struct nxmx_late *l = &s->late;
+    if (!l->file)
+        return STATUS_OK;
+    for (nxmx_late_wait(l); !l->status && l->gone; nxmx_late_repeat(l)) {
+        const uint64_t file = l->file->file;
+        nxmx_open_file_gone(s, l->file);
+        const enum status status = address_record(s, file, e);
+        if (status)
+            return status;
+    }
+    struct nxmx_open_file *const g = l->file;
+    l->file = NULL;
+    if (l->status)
+        return error_set(e, l->status, "%s", l->error.text);
+    return l->due ? finish_file(s, g, e) : STATUS_OK;
 }
 
 /* ---- the end ----------------------------------------------------------- */
@@ -598,9 +637,9 @@ static enum status remove_former(struct nxmx_series *s, struct error *e)
 enum status nxmx_series_end(struct nxmx_series *s, struct error *e)
 {
     struct id_set files = {0};
-    while (s->nopen)
+    enum status status = nxmx_series_settle(s, e);
+    while (s->nopen && !status)
         nxmx_open_file_close(s, s->open[0]);
-    enum status status = STATUS_OK;
     template_list(&s->spools, &files);
     for (size_t i = 0; i < files.count; i++)
         for (uint64_t n = files.ranges[i].first; n <= files.ranges[i].last && !status; n++)
@@ -615,6 +654,7 @@ enum status nxmx_series_end(struct nxmx_series *s, struct error *e)
 void nxmx_series_close(struct nxmx_series *s)
 {
     struct error ignored;
+    nxmx_late_close(&s->late);
     while (s->nopen) {
         struct nxmx_open_file *g = s->open[0];
         bool last;

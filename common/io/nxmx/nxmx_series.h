@@ -23,6 +23,7 @@
 #include "base/error.h"
 #include "base/idset.h"
 #include "io/nxmx/nxmx.h"
+#include "io/nxmx/nxmx_late.h"
 #include "io/nxmx/nxmx_spool.h"
 #include "io/output/output_file.h"
 #include "model/frame.h"
@@ -68,6 +69,7 @@ struct nxmx_series {
     struct nxmx_open_file *open[NXMX_OPEN_FILES];  // owned; in the order of opening
     struct nxmx_chunk chunks[NXMX_LAYERS_MAX];     // owned: images of the frame packed last
     struct nxmx_rows rows;                         // rows of the frame packed last
+    struct nxmx_late late;                         // frame that a thread is storing
     struct id_set given;                           // frames that this process put into spools
     struct id_set written;                         // data files that this process wrote
     uint64_t spooled;               // bytes from this process in spools of unfinished files
@@ -99,11 +101,14 @@ enum status nxmx_series_visit(struct nxmx_series *s, nxmx_visit *visit, void *ow
  * STATUS_INPUT: NXmx cannot store the image.  STATUS_FAILED: any other failure. */
 enum status nxmx_series_pack(struct nxmx_series *s, const struct frame *f, struct error *e);
 
-/* Stores the frame that nxmx_series_pack compressed last.  On return the frame is in the spool of
- * its data file and survives a crash.  If the file is now complete, writes the file and the master.
- * STATUS_FAILED: any failure. */
+/* Stores the frame that nxmx_series_pack compressed last, in two steps.  nxmx_series_keep begins to
+ * store it, after it has settled the frame before.  *f may be freed afterwards.  When
+ * nxmx_series_settle has returned, the frame is in the spool of its data file and survives a crash;
+ * if the file is complete with this frame, the file and the master are written.
+ * STATUS_FAILED: any failure, also of the frame before. */
 enum status nxmx_series_keep(struct nxmx_series *s, const struct frame *f,
                              const struct nxmx_note *note, struct error *e);
+enum status nxmx_series_settle(struct nxmx_series *s, struct error *e);
 
 /* Ends the series: writes the files of all spools that no other process of the run has open.
  * STATUS_FAILED: writing failed, or a frame that this process stored is missing. */

@@ -259,7 +259,7 @@ struct head {
     struct nxmx_reflection_counts counts;
 };
 
-enum { BEFORE_IMAGES = 5, PIECES_MAX = BEFORE_IMAGES + NXMX_LAYERS_MAX + 2 };
+enum { BEFORE_IMAGES = 5 };
 
 static size_t layers_of(const struct head *h)
 {
@@ -290,20 +290,23 @@ static uint32_t sum_of(const struct iovec *pieces)
 
 /* ---- writing a record --------------------------------------------------- */
 
-/* Returns a piece of a record for spool_append.  The cast removes `const`, but nothing writes to
- * the bytes. */
+/* Returns a piece of a record.  The cast removes `const`, but nothing writes to the bytes. */
 static struct iovec piece(const void *bytes, size_t size)
 {
     return (struct iovec){(void *)(uintptr_t)bytes, size};
 }
 
-/* Appends the record of a frame to a spool, which must be held.  `rows` are those of this frame
- * only.  *bytes grows by the size of the record. */
-static enum status nxmx_record_add(struct spool *s, const struct nxmx_kind *kind,
-                                   const struct nxmx_note *note, const struct nxmx_rows *rows,
-                                   const struct nxmx_chunk *chunks,
-                                   const struct reflection_table *t, uint64_t *bytes,
-                                   struct error *e)
+/* Copies the bytes of a piece to *to, and moves *to behind them. */
+static void put_piece(uint8_t **to, struct iovec p)
+{
+    if (p.iov_len)
+        memcpy(*to, p.iov_base, p.iov_len);
+    *to += p.iov_len;
+}
+
+void nxmx_record_make(struct nxmx_parcel *p, const struct nxmx_kind *kind,
+                      const struct nxmx_note *note, const struct nxmx_rows *rows,
+                      const struct reflection_table *t)
 {
     struct head h = {.type = kind->type,
                      .labels = kind->labels,
@@ -312,24 +315,29 @@ static enum status nxmx_record_add(struct spool *s, const struct nxmx_kind *kind
                      .note = *note,
                      .frame = *rows->frames,
                      .counts = *rows->reflections};
+    const size_t layers = layers_of(&h), front = front_of(&h);
     uint64_t lengths[NXMX_LAYERS_MAX];
-    struct iovec pieces[PIECES_MAX] = {
+    for (size_t i = 0; i < layers; i++)
+        lengths[i] = p->chunks[i].length;
+    const struct iovec fronts[BEFORE_IMAGES] = {
         piece(&h, sizeof h), piece(kind->planes, kind->nplanes * sizeof *kind->planes),
         piece(rows->lattices, rows->nlattices * sizeof *rows->lattices),
         piece(rows->channels, rows->nchannels * sizeof *rows->channels),
-        piece(lengths, layers_of(&h) * sizeof *lengths)};
-    int count = BEFORE_IMAGES;
-    for (size_t i = 0; i < layers_of(&h); i++) {
-        lengths[i] = chunks[i].length;
-        pieces[count++] = piece(chunks[i].bytes, chunks[i].length);
-    }
-    h.sum = sum_of(pieces);
-    pieces[count++] = piece(t->rows, t->count * sizeof *t->rows);
-    pieces[count++] = piece(t->pixels, t->npixels * sizeof *t->pixels);
-    const enum status status = spool_append(s, note->id, pieces, count, kind->sync, e);
-    for (int i = 0; i < count && !status; i++)
-        *bytes += pieces[i].iov_len;
-    return status;
+        piece(lengths, layers * sizeof *lengths)};
+    const struct iovec table = piece(t->rows, t->count * sizeof *t->rows),
+                       pixels = piece(t->pixels, t->npixels * sizeof *t->pixels);
+    p->rest = mem_grow(p->rest, 0, front + table.iov_len + pixels.iov_len, 1, &p->room);
+    h.sum = sum_of(fronts);
+    uint8_t *to = p->rest;
+    for (int i = 0; i < BEFORE_IMAGES; i++)
+        put_piece(&to, fronts[i]);
+    put_piece(&to, table);
+    put_piece(&to, pixels);
+    p->pieces[0] = piece(p->rest, front);
+    for (size_t i = 0; i < layers; i++)
+        p->pieces[1 + i] = piece(p->chunks[i].bytes, p->chunks[i].length);
+    p->pieces[1 + layers] = piece(p->rest + front, table.iov_len + pixels.iov_len);
+    p->record = spool_record_of(note->id, p->pieces, (int)layers + 2);
 }
 
 /* ---- reading a record --------------------------------------------------- */
@@ -465,8 +473,14 @@ static enum status open_file(struct nxmx_series *s, uint64_t file, struct nxmx_o
     return note_held(s, opened, e);
 }
 
-/* Adds the frames of new records in the spool to g->kept and g->held. */
-static void note_kept(struct nxmx_open_file *g)
+enum status nxmx_open_file_find(struct nxmx_series *s, uint64_t file, struct nxmx_open_file **g,
+                                struct error *e)
+{
+    *g = find_open(s, file);
+    return *g ? STATUS_OK : open_file(s, file, g, e);
+}
+
+void nxmx_open_file_note(struct nxmx_open_file *g)
 {
     for (; g->seen < g->spool.count; g->seen++) {
         const uint64_t id = g->spool.entries[g->seen].id;
@@ -475,50 +489,35 @@ static void note_kept(struct nxmx_open_file *g)
     }
 }
 
+void nxmx_open_file_gone(struct nxmx_series *s, struct nxmx_open_file *g)
+{
+    s->spooled -= g->bytes;
+    nxmx_open_file_close(s, g);
+}
+
 /* Repeats opening if the spool is removed between opening and locking: another process may
  * complete the data file, or remove an old spool, in the meantime. */
 enum status nxmx_open_file_hold(struct nxmx_series *s, uint64_t file, struct nxmx_open_file **g,
                                 struct error *e)
 {
     bool gone = true;
-    *g = find_open(s, file);
     while (true) {
-        enum status status = *g ? STATUS_OK : open_file(s, file, g, e);
+        enum status status = nxmx_open_file_find(s, file, g, e);
         if (status == STATUS_OK)
             status = spool_hold(&(*g)->spool, &gone, e);
         if (status)
             return status;
         if (!gone) {
-            note_kept(*g);
+            nxmx_open_file_note(*g);
             return STATUS_OK;
         }
-        s->spooled -= (*g)->bytes;
-        nxmx_open_file_close(s, *g);
-        *g = NULL;
+        nxmx_open_file_gone(s, *g);
     }
 }
 
 void nxmx_open_file_release(struct nxmx_open_file *g)
 {
     spool_release(&g->spool);
-}
-
-/* ---- filling ------------------------------------------------------------ */
-
-enum status nxmx_open_file_add(struct nxmx_series *s, struct nxmx_open_file *g,
-                               const struct nxmx_note *note, const struct reflection_table *t,
-                               struct error *e)
-{
-    uint64_t bytes = 0;
-    enum status status =
-        nxmx_record_add(&g->spool, &s->kind, note, &s->rows, s->chunks, t, &bytes, e);
-    g->bytes += bytes;
-    s->spooled += bytes;
-    if (status)
-        return status;
-    id_set_add(&s->given, note->id);
-    note_kept(g);
-    return STATUS_OK;
 }
 
 /* ---- closing ------------------------------------------------------------ */

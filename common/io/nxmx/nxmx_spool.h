@@ -37,6 +37,21 @@ struct nxmx_record {
     struct nxmx_rows rows;  // of this frame only
 };
 
+/* A record that is made while the series packs the next frame: all bytes of the frame. */
+struct nxmx_parcel {
+    struct nxmx_chunk chunks[NXMX_LAYERS_MAX];  // owned: packed images
+    uint8_t *rest;                              // owned: the bytes before and after the images
+    size_t room;                                // bytes of `rest`
+    struct iovec pieces[NXMX_LAYERS_MAX + 2];
+    struct spool_record record;
+};
+
+/* Makes the record of a frame from p->chunks and copies of everything else.  `rows` are those of
+ * this frame only. */
+void nxmx_record_make(struct nxmx_parcel *p, const struct nxmx_kind *kind,
+                      const struct nxmx_note *note, const struct nxmx_rows *rows,
+                      const struct reflection_table *t);
+
 /* Reads record number i of a spool, without its images, into *k.  nxmx_rows_free(&k->rows) frees
  * it.  STATUS_FAILED: the record cannot be read or is corrupt. */
 enum status nxmx_record_look(const struct spool *s, size_t i, struct nxmx_record *k,
@@ -67,17 +82,22 @@ struct nxmx_open_file {
 enum status nxmx_spool_open(const struct nxmx_series *s, uint64_t file, struct spool *spool,
                             struct error *e);
 
-/* Opens the spool of a data file and holds it until nxmx_open_file_release, or until it is closed
- * or finished.  May close another spool to stay below NXMX_OPEN_FILES.  STATUS_FAILED: any
- * failure. */
+/* Finds the data file among the open ones, or opens its spool.  May close another spool to stay
+ * below NXMX_OPEN_FILES.  STATUS_FAILED: any failure. */
+enum status nxmx_open_file_find(struct nxmx_series *s, uint64_t file, struct nxmx_open_file **g,
+                                struct error *e);
+
+/* Adds the frames of new records in the spool to g->kept and g->held. */
+void nxmx_open_file_note(struct nxmx_open_file *g);
+
+/* Closes a spool that was removed, or has got its final name, before its lock was there. */
+void nxmx_open_file_gone(struct nxmx_series *s, struct nxmx_open_file *g);
+
+/* Finds the data file, and holds its spool until nxmx_open_file_release, or until it is closed or
+ * finished. STATUS_FAILED: any failure. */
 enum status nxmx_open_file_hold(struct nxmx_series *s, uint64_t file, struct nxmx_open_file **g,
                                 struct error *e);
 void nxmx_open_file_release(struct nxmx_open_file *g);
-
-/* Appends the frame that was packed last.  The spool must be held. */
-enum status nxmx_open_file_add(struct nxmx_series *s, struct nxmx_open_file *g,
-                               const struct nxmx_note *note, const struct reflection_table *t,
-                               struct error *e);
 
 /* Close the spool.  nxmx_open_file_close keeps it for other processes; nxmx_open_file_remove
  * removes it. */
