@@ -165,7 +165,7 @@ static double thread_cpu_ns(void)
 static enum status add_with(struct addition *a, size_t team, bool timed, struct error *e)
 {
     uint32_t crc = 0;
-    program_set_threads(TEAMS[team]);
+    program_set_threads(photons_threads(TEAMS[team], a->count));
     const uint64_t cpu = clock_cpu_ns(), wall = clock_ns();
     const double thread = thread_cpu_ns();
     for (int i = 0; i < SUMS; i++)

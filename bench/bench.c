@@ -37,7 +37,7 @@ static const struct opt OPTIONS[] = {
     {"parts", "NAME,...",
      "kernel, closed, smear, diffuse, reflections, derivatives, background, noise, stream, "
      "transport, output, sinks, cold, pipeline, score, refine, boundary, compress, workers, pace, "
-     "diagnose, python, gather (all but the last six)",
+     "diagnose, python, gather, busiest (all but the last seven)",
      OPT_TEXT, AT(parts)},
     {"peer", "PATH", "A nanoBragg-compatible program to run in the same rounds", OPT_TEXT,
      AT(peer)},
@@ -90,6 +90,7 @@ static const struct part {
     {"refine", bench_refine},
     {"smear", bench_smear},
     {"sinks", bench_sinks},
+    {"busiest", bench_busiest},
 };
 enum { NPARTS = sizeof PARTS / sizeof *PARTS };
 

@@ -154,6 +154,7 @@ enum status bench_varied(struct bench *b, struct error *e);
 enum status bench_diffuse(struct bench *b, struct error *e);
 enum status bench_smear(struct bench *b, struct error *e);
 enum status bench_sinks(struct bench *b, struct error *e);
+enum status bench_busiest(struct bench *b, struct error *e);
 enum status bench_derivatives(struct bench *b, struct error *e);
 enum status bench_refine(struct bench *b, struct error *e);
 enum status bench_compress(struct bench *b, struct error *e);

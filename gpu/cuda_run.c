@@ -191,7 +191,8 @@ static cudaError_t send_band(struct cuda *c, const struct cargo *x, const struct
 
 static void copy(char *to, const char *from, size_t bytes, int threads)
 {
-#pragma omp parallel for num_threads(threads)
+    /* Waking threads would take longer than copying one slice. */
+#pragma omp parallel for num_threads(bytes > SLICE_BYTES ? threads : 1)
     for (size_t at = 0; at < bytes; at += SLICE_BYTES)
         memcpy(to + at, from + at, bytes - at < SLICE_BYTES ? bytes - at : SLICE_BYTES);
 }

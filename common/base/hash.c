@@ -27,7 +27,7 @@ static uint32_t crc32c_portable(uint32_t crc, const void *data, size_t size)
 
 /* Returns the product of two polynomials over GF(2), modulo the polynomial of Castagnoli.  A
  * checksum is such a polynomial with reversed bits: its highest bit is the coefficient of 1. */
-static uint32_t multiply(uint32_t a, uint32_t b)
+static uint32_t multiply_portable(uint32_t a, uint32_t b)
 {
     uint32_t product = 0;
     for (uint32_t bit = UINT32_C(1) << 31; bit; bit >>= 1) {
@@ -35,37 +35,6 @@ static uint32_t multiply(uint32_t a, uint32_t b)
         b = (b >> 1) ^ (b & 1 ? 0x82f63b78 : 0);
     }
     return product;
-}
-
-/* The polynomials x^8 and x^-8.  The product of a checksum and x^8 is the checksum of the data
- * with a zero byte appended; x^-8 removes that byte. */
-static const uint32_t BYTE_MORE = 0x00800000, BYTE_LESS = 0xfde39562;
-
-static uint32_t power(uint32_t square, size_t exponent)
-{
-    uint32_t result = UINT32_C(1) << 31;
-    for (; exponent; exponent >>= 1) {
-        if (exponent & 1)
-            result = multiply(result, square);
-        square = multiply(square, square);
-    }
-    return result;
-}
-
-uint32_t crc32c_join(const struct crc32c_piece *pieces, size_t count)
-{
-    uint32_t sum = 0, factor = 0;
-    for (size_t i = 0; i < count; i++) {
-        if (!factor || pieces[i].bytes != pieces[i - 1].bytes)
-            factor = power(BYTE_MORE, pieces[i].bytes);
-        sum = multiply(factor, sum) ^ pieces[i].sum;
-    }
-    return sum;
-}
-
-uint32_t crc32c_before(uint32_t whole, struct crc32c_piece last)
-{
-    return multiply(power(BYTE_LESS, last.bytes), whole ^ last.sum);
 }
 
 #if defined(__x86_64__)
@@ -107,6 +76,15 @@ __attribute__((target("sse4.2,pclmul"))) static uint64_t shifted(uint64_t sum, u
     const __m128i product =
         _mm_clmulepi64_si128(_mm_cvtsi64_si128((int64_t)sum), _mm_cvtsi32_si128((int)power), 0);
     return (uint64_t)_mm_cvtsi128_si64(product);
+}
+
+/* Does what multiply_portable does, five times as fast.  Each of the two products has 33 factors x
+ * more than it should, which x^-66 removes. */
+__attribute__((target("sse4.2,pclmul"))) static uint32_t multiply_fast(uint32_t a, uint32_t b)
+{
+    const uint32_t less = 0x97c7a287;  // x^-66
+    const uint64_t more = _mm_crc32_u64(0, shifted(a, b));
+    return (uint32_t)_mm_crc32_u64(0, shifted(more, less));
 }
 
 /* Computes the checksum of three pieces in parallel.  The instruction takes three cycles, and
@@ -205,6 +183,11 @@ uint32_t crc32c_by(enum crc32c_way way, uint32_t crc, const void *data, size_t s
     return ways[way](crc, data, size);
 }
 
+static uint32_t multiply(enum crc32c_way way, uint32_t a, uint32_t b)
+{
+    return way >= CRC32C_STREAMS ? multiply_fast(a, b) : multiply_portable(a, b);
+}
+
 static uint32_t sum_piece(uint32_t crc, const void *data, size_t size)
 {
     enum crc32c_way way = CRC32C_FASTEST;
@@ -228,12 +211,61 @@ uint32_t crc32c_by(enum crc32c_way way, uint32_t crc, const void *data, size_t s
     return crc32c_portable(crc, data, size);
 }
 
+static uint32_t multiply(enum crc32c_way way, uint32_t a, uint32_t b)
+{
+    (void)way;
+    return multiply_portable(a, b);
+}
+
 static uint32_t sum_piece(uint32_t crc, const void *data, size_t size)
 {
     return crc32c_portable(crc, data, size);
 }
 
 #endif
+
+/* The polynomials x^8 and x^-8.  The product of a checksum and x^8 is the checksum of the data
+ * with a zero byte appended; x^-8 removes that byte. */
+static const uint32_t BYTE_MORE = 0x00800000, BYTE_LESS = 0xfde39562;
+
+static uint32_t power(enum crc32c_way way, uint32_t square, size_t exponent)
+{
+    uint32_t result = UINT32_C(1) << 31;
+    for (; exponent; exponent >>= 1) {
+        if (exponent & 1)
+            result = multiply(way, result, square);
+        square = multiply(way, square, square);
+    }
+    return result;
+}
+
+uint32_t crc32c_join_by(enum crc32c_way way, const struct crc32c_piece *pieces, size_t count)
+{
+    uint32_t sum = 0, factor = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (!factor || pieces[i].bytes != pieces[i - 1].bytes)
+            factor = power(way, BYTE_MORE, pieces[i].bytes);
+        sum = multiply(way, factor, sum) ^ pieces[i].sum;
+    }
+    return sum;
+}
+
+/* Returns the fastest way to multiply. */
+static enum crc32c_way fastest(void)
+{
+    return crc32c_has(CRC32C_STREAMS) ? CRC32C_STREAMS : CRC32C_PORTABLE;
+}
+
+uint32_t crc32c_join(const struct crc32c_piece *pieces, size_t count)
+{
+    return crc32c_join_by(fastest(), pieces, count);
+}
+
+uint32_t crc32c_before(uint32_t whole, struct crc32c_piece last)
+{
+    const enum crc32c_way way = fastest();
+    return multiply(way, power(way, BYTE_LESS, last.bytes), whole ^ last.sum);
+}
 
 enum {
     PIECES_MAX = 64,

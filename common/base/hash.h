@@ -69,8 +69,10 @@ struct crc32c_piece {
     size_t bytes;
 };
 
-/* Returns the checksum of all pieces, one after the other. */
+/* Returns the checksum of all pieces, one after the other.  crc32c_join_by does so in a given way
+ * that the CPU supports, for tests. */
 uint32_t crc32c_join(const struct crc32c_piece *pieces, size_t count);
+uint32_t crc32c_join_by(enum crc32c_way way, const struct crc32c_piece *pieces, size_t count);
 
 /* Returns the checksum of the bytes before the piece `last`; all bytes have the checksum `whole`.
  */

@@ -19,6 +19,7 @@
 #include "background_options.h"
 #include "base/alloc.h"
 #include "base/opt.h"
+#include "base/program.h"
 #include "base/rng.h"
 #include "engine/cpu/threads.h"
 #include "engine/reflections/photons.h"
@@ -206,8 +207,11 @@ static enum status background_begin(void *state, struct experiment *given, struc
         harmonic_open(&b->harmonic, x);
         moved_open(&b->harmonic_moved, &b->harmonic.x);
     }
-    const enum status s = materials_begin(&b->materials, x, e);
-    return s || b->deferred ? s : prepare_frames(b, e);
+    enum status s = materials_begin(&b->materials, x, e);
+    s = s || b->deferred ? s : prepare_frames(b, e);
+    if (!b->deferred)  // images were computed with all threads, and are only added from now on
+        program_set_threads(photons_threads((int)b->o.threads, (size_t)experiment_pixels(x)));
+    return s;
 }
 
 void background_defer(void *state)

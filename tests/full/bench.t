@@ -103,7 +103,10 @@ check 'workers of one source are counted' bench --parts=workers --iterations=1 -
 check 'a hundred of them and more' grep -q '"workers": 100, "frames_per_s": [1-9]' workers.jsonl
 check 'a pipeline is compared with its slowest stage' bench --parts=pace --sizes=64 --iterations=1 --frames=3 --out=pace.jsonl
 is 'pipelines with 1, 4 and 8 sinks are compared' "$(grep -c '"percent": [1-9]' pace.jsonl)" 6
-rm compress.jsonl workers.jsonl pace.jsonl
+check 'the busiest thread is timed' bench --parts=busiest --sizes=64 --iterations=1 --frames=3 --out=busiest.jsonl
+is 'three programs' "$(sed -n 's/.*"part": "busiest", "stage": "\([a-z-]*\)".*"busiest_ms": [0-9].*/\1/p' busiest.jsonl | tr '\n' ' ')" \
+	'bragg-intensity bragg-background bragg-noise '
+rm compress.jsonl workers.jsonl pace.jsonl busiest.jsonl
 
 is 'nothing else is left' "$(echo *)" kernel.jsonl
 

@@ -102,6 +102,47 @@ static void threads_meet_in_all_bands(void **state)
     bands_close(&b);
 }
 
+/* With a static schedule each thread gets as many portions as the others, whoever comes first. */
+static void portions_can_be_fixed(void **state)
+{
+    (void)state;
+    static const int64_t sizes[] = {0, 1, 100, 257, 4999};
+    omp_sched_t before;
+    int chunk;
+    omp_get_schedule(&before, &chunk);
+    omp_set_schedule(omp_sched_static, 0);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        for (int threads = 1; threads < 70; threads += 1 + threads / 3) {
+            struct bands b;
+            int64_t first, end, rows = 0;
+            open_bands(&b, sizes[i], threads);
+            for (int thread = threads; thread-- > 0;)
+                for (int64_t turn = 0; bands_take(&b, thread, &first, &end); turn++) {
+                    assert_int_equal(first, (thread + threads * turn) * b.at_once);
+                    assert_true(end - first == b.at_once || end == sizes[i]);
+                    rows += end - first;
+                }
+            assert_int_equal(rows, sizes[i]);
+            bands_close(&b);
+        }
+    omp_set_schedule(before, chunk);
+}
+
+/* One thread or all of them: OpenMP would end the others, and start them again. */
+static void short_loops_have_one_thread(void **state)
+{
+    (void)state;
+    for (int threads = 1; threads < 70; threads++)
+        for (double work_ns = 0; work_ns < 1e6; work_ns += 997) {
+            const int its = threads_for(threads, work_ns);
+            assert_true(its == 1 || its == threads);
+            assert_true(its <= threads_for(threads, work_ns + 1000));
+        }
+    assert_int_equal(threads_for(16, 1e4), 1);
+    assert_int_equal(threads_for(16, 1e5), 16);
+    assert_int_equal(threads_for(2, 1e4), 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -109,6 +150,8 @@ int main(void)
         cmocka_unit_test(a_thread_begins_with_its_own_band),
         cmocka_unit_test(counters_are_touched_seldom),
         cmocka_unit_test(threads_meet_in_all_bands),
+        cmocka_unit_test(portions_can_be_fixed),
+        cmocka_unit_test(short_loops_have_one_thread),
     };
     return unit_run(tests);
 }

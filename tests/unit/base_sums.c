@@ -105,6 +105,9 @@ static void crc_joins(void **state)
             pieces[n].sum = crc32c(0, bytes + from, pieces[n].bytes);
         }
         assert_int_equal(crc32c_join(pieces, n), crc32c(0, bytes, sizeof bytes));
+        for (enum crc32c_way way = CRC32C_PORTABLE; way <= CRC32C_FASTEST; way++)
+            if (crc32c_has(way))
+                assert_int_equal(crc32c_join_by(way, pieces, n), crc32c(0, bytes, sizeof bytes));
         assert_int_equal(crc32c_before(crc32c(0, bytes, sizeof bytes), pieces[n - 1]),
                          crc32c_join(pieces, n - 1));
     }

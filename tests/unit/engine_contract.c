@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "base/hash.h"
+#include "engine/cpu/threads.h"
 #include "engine/engine.h"
 #include "engine_run.h"
 #include "engine_table.h"
@@ -358,6 +359,7 @@ static void traces_agree(void **state)
 
 int main(void)
 {
+    threads_set_wake_ns(0);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_class_gives_one_image),
         cmocka_unit_test(blocks_may_be_cut_anywhere),

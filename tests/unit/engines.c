@@ -6,6 +6,7 @@
 
 #include <math.h>
 
+#include "engine/cpu/threads.h"
 #include "engine/engine.h"
 #include "engine_gate.h"
 #include "engine_run.h"
@@ -217,6 +218,7 @@ static void sources_of_a_recipe_replace_the_beam(void **state)
 
 int main(void)
 {
+    threads_set_wake_ns(0);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_gate_can_fail),
         cmocka_unit_test(engines_agree_with_the_reference),

@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "engine/cpu/threads.h"
 #include "engine_case.h"
 #include "engine_run.h"
 
@@ -209,6 +210,7 @@ static void what_it_refuses(void **state)
 
 int main(void)
 {
+    threads_set_wake_ns(0);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_pixel_loses_more),
         cmocka_unit_test(no_random_pixel_loses_more),

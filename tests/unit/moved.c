@@ -4,6 +4,7 @@
 #include "unit.h"
 
 #include "after_case.h"
+#include "engine/cpu/threads.h"
 #include "engine/derivatives/derive.h"
 #include "engine/derivatives/parameter.h"
 #include "engine_case.h"
@@ -216,6 +217,7 @@ static void what_cannot_move_is_refused(void **state)
 
 int main(void)
 {
+    threads_set_wake_ns(0);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(frames_are_those_of_a_detector_that_stands_there),
         cmocka_unit_test(what_the_card_adds_moves_too),

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "engine/cpu/threads.h"
 #include "engine/detector/noise.h"
 
 enum { EDGE = 300, PIXELS = EDGE * EDGE };
@@ -261,6 +262,7 @@ static void thirty_two_bits_hold_large_values(void **state)
 
 int main(void)
 {
+    threads_set_wake_ns(0);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_are_rounded_and_clipped),
         cmocka_unit_test(every_term_has_its_mean_and_variance),

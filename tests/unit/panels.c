@@ -6,6 +6,7 @@
 
 #include <math.h>
 
+#include "engine/cpu/threads.h"
 #include "engine_case.h"
 #include "engine_run.h"
 #include "physics/background/amorphous.h"
@@ -298,6 +299,7 @@ static void places_of_presets_do_not_overlap(void **state)
 
 int main(void)
 {
+    threads_set_wake_ns(0);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cuts_change_no_bit),
         cmocka_unit_test(cuts_may_be_cut_again),

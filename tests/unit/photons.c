@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/hash.h"
 #include "base/program.h"
+#include "engine/cpu/threads.h"
 #include "engine/reflections/photons.h"
 
 enum { COUNT = (5 << 17) + 3 };  // enough for several threads, and no whole cache line at the end
@@ -64,11 +65,24 @@ static void sums_must_be_finite(void **state)
     mem_free(sum);
 }
 
+static void small_images_need_few_threads(void **state)
+{
+    (void)state;
+    assert_int_equal(photons_threads(16, 0), 1);
+    assert_int_equal(photons_threads(16, 64 * 64), 1);
+    assert_int_equal(photons_threads(16, 512 * 512), 2);
+    assert_int_equal(photons_threads(16, 1024 * 1024), 8);
+    assert_int_equal(photons_threads(16, 4096 * 4096), 16);
+    assert_int_equal(photons_threads(1, 4096 * 4096), 1);
+}
+
 int main(void)
 {
+    threads_set_wake_ns(0);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sums_do_not_depend_on_threads),
         cmocka_unit_test(sums_must_be_finite),
+        cmocka_unit_test(small_images_need_few_threads),
     };
     return unit_run(tests);
 }

@@ -8,6 +8,7 @@
 
 #include "base/isa.h"
 #include "engine/closed/closed.h"
+#include "engine/cpu/threads.h"
 #include "engine/crystal/diffuse.h"
 #include "engine/dense/faint.h"
 #include "engine/derivatives/cpu_slopes.h"
@@ -191,6 +192,14 @@ static void choose_paths(const struct plan *plan, struct cpu_job *job, double fa
     dense_faint_open(job, plan->padded);
 }
 
+/* Returns the number of threads for the frame of a job. */
+static int threads_of(const struct plan *plan, const struct cpu_job *job)
+{
+    const double term_ns = 0.7;  // of a fast CPU
+    const double terms = job->steps * (double)job->nlattices;
+    return threads_for(plan->threads, term_ns * terms * (double)experiment_pixels(job->x));
+}
+
 /* Computes the photons of a thin image, see smear_frame.h. */
 static enum status run_thin(void *engine, const struct experiment *thin,
                             const struct recipe *recipe, float *pixels, struct error *e)
@@ -204,7 +213,7 @@ static enum status run_thin(void *engine, const struct experiment *thin,
     if (!status)
         choose_paths(plan, &job, plan->faint / (n * n * SMEAR_WEIGHTS));
     if (!status)
-        status = cpu_frame(plan->kernels, &job, plan->threads, pixels, NULL, e);
+        status = cpu_frame(plan->kernels, &job, threads_of(plan, &job), pixels, NULL, e);
     cpu_job_close(&job);
     return status;
 }
@@ -267,8 +276,8 @@ static enum status cpu_run(struct plan *plan, const struct recipe *recipe, float
         if (plan->shares)
             dense_frame_begin(plan->shares, &job);
         float *photons = footprint_begin(plan->footprint, recipe, pixels, e);
-        status = photons ? cpu_frame(plan->kernels, &job, plan->threads, photons, rows, e)
-                         : STATUS_INPUT;
+        const int threads = threads_of(plan, &job);
+        status = photons ? cpu_frame(plan->kernels, &job, threads, photons, rows, e) : STATUS_INPUT;
         if (!status)
             status = diffuse_add(plan->diffuse, recipe, plan->threads, photons, e);
         if (!status)
@@ -301,7 +310,7 @@ static bool cpu_run_parts(struct plan *plan, const struct recipe *recipe,
     if (good) {
         job.sum = sum;
         choose_paths(plan, &job, plan->faint);
-        good = cpu_frame_parts(plan->kernels, &job, plan->threads, taker, rows);
+        good = cpu_frame_parts(plan->kernels, &job, threads_of(plan, &job), taker, rows);
     }
     cpu_job_close(&job);
     return good;

@@ -53,7 +53,28 @@ enum status threads_start_of_sink(int64_t *threads, struct error *e)
     return threads_start(threads, e);
 }
 
+static double wake_ns = 6000;  // CPU time of waking one thread and of waiting for it
+
+int threads_for(int threads, double work_ns)
+{
+    return work_ns < wake_ns * (threads - 1) ? 1 : threads;
+}
+
+void threads_set_wake_ns(double ns)
+{
+    wake_ns = ns;
+}
+
 /* ---- bands of rows -------------------------------------------------------------------------- */
+
+/* Returns true if all loops are to be divided equally between the threads. */
+static bool divides_equally(void)
+{
+    omp_sched_t kind;
+    int chunk;
+    omp_get_schedule(&kind, &chunk);
+    return ((unsigned)kind & ~(unsigned)omp_sched_monotonic) == (unsigned)omp_sched_static;
+}
 
 int64_t bands_takes(const struct bands *b)
 {
@@ -65,6 +86,7 @@ void bands_open(struct bands *b, int64_t rows, int threads, int64_t of)
     const int64_t share = rows / threads / BAND_TAKES;
     const int64_t least = share < 1 ? 1 : share > BAND_ROWS ? BAND_ROWS : share;
     *b = (struct bands){.rows = rows, .at_once = (least + of - 1) / of * of, .count = threads};
+    b->fixed = divides_equally();
     b->band = mem_array((size_t)threads, sizeof *b->band);
     const int64_t takes = bands_takes(b);
     for (int i = 0; i < threads; i++) {
@@ -80,8 +102,19 @@ void bands_close(struct bands *b)
     b->band = NULL;
 }
 
+/* Assigns the next portion of a thread, if each of b->count threads gets every b->count-th one. */
+static bool take_fixed(struct bands *b, int thread, int64_t *first, int64_t *end)
+{
+    const int64_t number = thread + b->count * b->band[thread].turns++;
+    *first = number * b->at_once;
+    *end = *first + b->at_once < b->rows ? *first + b->at_once : b->rows;
+    return *first < b->rows;
+}
+
 bool bands_take(struct bands *b, int thread, int64_t *first, int64_t *end)
 {
+    if (b->fixed)
+        return take_fixed(b, thread, first, end);
     for (int i = 0; i < b->count; i++) {
         struct band *band = &b->band[(thread + i) % b->count];
         if (atomic_load_explicit(&band->next, memory_order_relaxed) >= band->end)

@@ -25,6 +25,16 @@ enum status threads_start(int64_t *threads, struct error *e);
 /* Does what threads_start does, for a sink: 0 stands for at most PROGRAM_THREADS_OF_SINK. */
 enum status threads_start_of_sink(int64_t *threads, struct error *e);
 
+/* Returns the number of threads for a loop that takes `work_ns` in one thread.  It is `threads`, or
+ * 1 if waking the other threads would take more CPU time than the loop.  It is never a number in
+ * between: OpenMP ends the threads that a loop leaves out, and starts threads again for the next
+ * loop. */
+int threads_for(int threads, double work_ns);
+
+/* Sets the CPU time of waking one thread, which threads_for assumes.  Tests set it to 0, so that
+ * short loops have all threads, too. */
+void threads_set_wake_ns(double ns);
+
 enum {
     BAND_TAKES = 16,  // smallest number of portions of a band, if it has as many rows
     BAND_ROWS = 16,   // largest number of rows in a portion, unless they must be a multiple of more
@@ -35,17 +45,21 @@ enum {
 struct band {
     atomic_int_fast64_t next;  // first row that no thread has taken; may be past the end
     int64_t end;
-    char rest[64 - 2 * sizeof(int64_t)];
+    int64_t turns;  // number of portions that the thread has asked for, if b->fixed is set
+    char rest[64 - 3 * sizeof(int64_t)];
 };
 
 struct bands {
     int64_t rows, at_once;
     int count;
+    bool fixed;         // every thread gets every count-th portion, and no bands are used
     struct band *band;  // owned
 };
 
 /* Distributes rows 0 .. rows - 1 to `threads` >= 1 bands, which begin at multiples of b->at_once, a
- * multiple of `of` >= 1.  bands_close frees *b. */
+ * multiple of `of` >= 1.  If the schedule of OpenMP is static (OMP_SCHEDULE), every thread gets
+ * every count-th portion instead.  Its CPU time is then that on a machine with a core for each
+ * thread, for the benchmarks.  bands_close frees *b. */
 void bands_open(struct bands *b, int64_t rows, int threads, int64_t of);
 void bands_close(struct bands *b);
 

@@ -1,6 +1,6 @@
 /*
- * Noise of a frame: chunks of pixels go to threads, and each passes through all effects in the
- * order of noise.h.
+ * Noise of a frame: chunks of pixels go to threads, a few at a time, and each passes through all
+ * effects in the order of noise.h.
  */
 #define FASTMATH_UNFUSED
 #include "engine/detector/noise.h"
@@ -12,6 +12,7 @@
 
 #include "base/alloc.h"
 #include "base/hash.h"
+#include "engine/cpu/threads.h"
 #include "engine/detector/noise_loop.h"
 #include "engine/detector/noise_pixel.h"
 #include "engine/detector/readout.h"
@@ -69,7 +70,10 @@ static void read_bad(const struct noise *n, uint64_t seed, uint64_t id, struct n
 
 /* ---- frames --------------------------------------------------------------------------------- */
 
-enum { SUM_BYTES = 1 << 14 };  // that are summed up at once, while they are in the cache
+enum {
+    SUM_BYTES = 1 << 14,  // that are summed up at once, while they are in the cache
+    SUM_CHUNKS = SUM_BYTES / NOISE_CHUNK / sizeof(uint16_t),
+};
 
 struct noise_plan {
     struct noise noise;
@@ -82,7 +86,9 @@ struct noise_plan {
     struct dead_time_table missed;  // where n->dead_time is set
     struct spread *spread;
     int64_t *halves;                       // of the point spread of the last frame's panels
-    struct crc32c_piece *sums;             // of what each thread reads out
+    int64_t at_once;                       // number of chunks that a thread takes together
+    size_t takes;                          // number of times that threads take chunks
+    struct crc32c_piece *sums;             // of what is read out each of these times
     atomic_int_fast64_t saturated, below;  // pixels of the parts of a frame, see struct noise_cut
 };
 
@@ -95,6 +101,24 @@ static int64_t chunks(const struct noise_plan *p)
 static int chunk_pixels(const struct noise_plan *p, int64_t first)
 {
     return p->count - first < NOISE_CHUNK ? (int)(p->count - first) : NOISE_CHUNK;
+}
+
+/* Returns the number of threads that a frame gets. */
+static int threads_of(const struct noise_plan *p)
+{
+    const double pixel_ns = 2.5;  // of a fast CPU, with Poisson noise alone
+    return threads_for(p->noise.threads, pixel_ns * (double)p->count);
+}
+
+/* Prepares the checksums of a frame.  Its chunks are always taken in the same portions. */
+static void open_sums(struct noise_plan *p)
+{
+    struct bands bands;
+    bands_open(&bands, chunks(p), threads_of(p), SUM_CHUNKS);
+    p->at_once = bands.at_once;
+    p->takes = (size_t)bands_takes(&bands);
+    p->sums = mem_array(p->takes, sizeof *p->sums);
+    bands_close(&bands);
 }
 
 static void calibrate(struct noise_plan *p)
@@ -133,7 +157,7 @@ enum status noise_create(struct noise_plan **plan, const struct noise *n,
     if (n->dead_time)
         dead_time_tabulate(n->dead_time, &p->missed);
     enum status s = spread_create(&p->spread, &n->psf, n->isa, n->threads, e);
-    p->sums = mem_array((size_t)n->threads, sizeof *p->sums);
+    open_sums(p);
     p->halves = mem_array(x->npanels, sizeof *p->halves);
     if (!s && (n->calibration > 0.0 || n->passes)) {
         p->sensitivity = mem_array((size_t)p->count, sizeof *p->sensitivity);
@@ -234,41 +258,51 @@ static void sum_up(const struct image *adu, int64_t first, int64_t end, bool las
     piece->bytes += bytes;
 }
 
+/* Exposes the chunks `first` to `end` - 1, and reads them out if there is no point spread.  Returns
+ * the first chunk with an invalid number of photons; chunks(): there is none. */
+static int64_t expose_chunks(const struct noise_plan *p, uint64_t seed, uint64_t id, float *photons,
+                             struct image *adu, int64_t first, int64_t end, struct noise_cut *cut)
+{
+    const bool reads = p->noise.psf.kind == PSF_NONE;
+    struct crc32c_piece *sum = &p->sums[first / p->at_once];
+    int64_t bad = chunks(p);
+    *sum = (struct crc32c_piece){0};
+    for (int64_t i = first; i < end; i++) {
+        struct noise_chunk c;
+        c.first = i * NOISE_CHUNK;
+        const int count = chunk_pixels(p, c.first);
+        if (!count_photons(p, seed, id, photons + c.first, count, &c))
+            bad = i < bad ? i : bad;
+        else if (!reads)
+            p->kernels->store_f32(&c, photons + c.first, count);
+        else
+            read_out(p, seed, id, &c, count, adu, cut);
+        if (reads)
+            sum_up(adu, first * NOISE_CHUNK, c.first + count, i + 1 == end, sum);
+    }
+    return bad;
+}
+
 /* Counts the photons of all chunks, and reads the chunks out if there is no point spread.
  * Returns the first chunk with an invalid number of photons; chunks(): there is none. */
 static int64_t expose(const struct noise_plan *p, uint64_t seed, uint64_t id, float *photons,
                       struct image *adu, struct noise_cut *cut)
 {
     int64_t bad = chunks(p), saturated = 0, below = 0;
-    const bool reads = p->noise.psf.kind == PSF_NONE;
-#pragma omp parallel num_threads(p->noise.threads) reduction(min : bad) \
-    reduction(+ : saturated, below)
+    struct bands bands;
+    bands_open(&bands, chunks(p), threads_of(p), SUM_CHUNKS);
+#pragma omp parallel num_threads(bands.count) reduction(min : bad) reduction(+ : saturated, below)
     {
         struct noise_cut mine = {0};
-        struct crc32c_piece piece = {0};
-        int64_t first = -1, end = 0;  // pixels of this thread, which follow one another
-#pragma omp for schedule(static)
-        for (int64_t i = 0; i < chunks(p); i++) {
-            struct noise_chunk c;
-            c.first = i * NOISE_CHUNK;
-            const int count = chunk_pixels(p, c.first);
-            first = first < 0 ? c.first : first;
-            end = c.first + count;
-            if (!count_photons(p, seed, id, photons + c.first, count, &c))
-                bad = i < bad ? i : bad;
-            else if (!reads)
-                p->kernels->store_f32(&c, photons + c.first, count);
-            else
-                read_out(p, seed, id, &c, count, adu, &mine);
-            if (reads)
-                sum_up(adu, first, end, false, &piece);
+        int64_t first, end;
+        while (bands_take(&bands, omp_get_thread_num(), &first, &end)) {
+            const int64_t its = expose_chunks(p, seed, id, photons, adu, first, end, &mine);
+            bad = its < bad ? its : bad;
         }
-        if (reads && end)
-            sum_up(adu, first, end, true, &piece);
-        p->sums[omp_get_thread_num()] = piece;
         saturated += mine.saturated;
         below += mine.below;
     }
+    bands_close(&bands);
     *cut = (struct noise_cut){saturated, below};
     return bad;
 }
@@ -335,8 +369,7 @@ static void read_spread(const struct noise_plan *p, uint64_t seed, uint64_t id,
                         const float *photons, struct image *adu, struct noise_cut *cut)
 {
     int64_t saturated = 0, below = 0;
-#pragma omp parallel for num_threads(p->noise.threads) schedule(static) \
-    reduction(+ : saturated, below)
+#pragma omp parallel for num_threads(threads_of(p)) schedule(static) reduction(+ : saturated, below)
     for (int64_t i = 0; i < chunks(p); i++) {
         struct noise_chunk c;
         struct noise_cut its = {0};
@@ -354,13 +387,12 @@ enum status noise_apply(struct noise_plan *p, uint64_t seed, uint64_t id, float 
                         struct image *adu, struct error *e)
 {
     struct noise_cut cut;
-    memset(p->sums, 0, (size_t)p->noise.threads * sizeof *p->sums);
     const int64_t bad = expose(p, seed, id, photons, adu, &cut);
     if (bad < chunks(p))
         return refuse_photons(p, id, photons, bad * NOISE_CHUNK, e);
     adu->has_sum = p->noise.psf.kind == PSF_NONE;
     if (adu->has_sum) {
-        adu->sum = crc32c_join(p->sums, (size_t)p->noise.threads);
+        adu->sum = crc32c_join(p->sums, p->takes);
     } else {
         spread(p, photons);
         read_spread(p, seed, id, photons, adu, &cut);

@@ -2,48 +2,61 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <omp.h>
 
+#include "base/alloc.h"
 #include "base/hash.h"
 #include "base/program.h"
+#include "engine/cpu/threads.h"
 
 enum {
-    SUM_BLOCK = 1024,         // pixels that are summed up while they are in the first cache
-    THREAD_PIXELS = 1 << 17,  // fewest pixels of a thread: fewer are added before it is awake
-    THREADS_MAX = 64,
-    LINE = 16,  // pixels of a cache line
+    BLOCK = 1024,         // pixels that are summed up while they are in the first cache
+    BLOCKS_AT_ONCE = 16,  // of a portion, so that few checksums are joined
+    THREAD_PIXELS = 1 << 17,
 };
+static const double PIXEL_NS = 0.5;  // time of a pixel in one thread, limited by the memory
 
-/* Does the work of photons_add for one thread. */
-static bool add_part(const float *a, const float *b, size_t count, float *out,
-                     struct crc32c_piece *piece)
+/* Adds the blocks `first` to `end` - 1. */
+static bool add_blocks(const float *a, const float *b, size_t first, size_t end, size_t count,
+                       float *out, struct crc32c_piece *piece)
 {
     int bad = 0;
-    for (size_t first = 0; first < count; first += SUM_BLOCK) {
-        const size_t end = first + SUM_BLOCK < count ? first + SUM_BLOCK : count;
-        for (size_t i = first; i < end; i++) {
+    for (size_t at = first * BLOCK; at < end * BLOCK && at < count; at += BLOCK) {
+        const size_t below = at + BLOCK < count ? at + BLOCK : count;
+        for (size_t i = at; i < below; i++) {
             out[i] = a[i] + b[i];
             bad |= photons_finite(out[i]) ? 0 : 1;
         }
-        piece->sum = crc32c(piece->sum, out + first, (end - first) * sizeof *out);
+        const size_t bytes = (below - at) * sizeof *out;
+        *piece = (struct crc32c_piece){crc32c(piece->sum, out + at, bytes), piece->bytes + bytes};
     }
-    piece->bytes = count * sizeof *out;
     return !bad;
+}
+
+int photons_threads(int threads, size_t count)
+{
+    const size_t useful = count / THREAD_PIXELS;
+    return useful < 1 ? 1 : useful < (size_t)threads ? (int)useful : threads;
 }
 
 bool photons_add(const float *a, const float *b, size_t count, float *out, uint32_t *crc)
 {
-    struct crc32c_piece pieces[THREADS_MAX] = {0};
-    const size_t useful = count / THREAD_PIXELS, most = (size_t)program_threads();
-    size_t parts = useful < most ? useful : most;
-    parts = parts < 1 ? 1 : parts > THREADS_MAX ? THREADS_MAX : parts;
+    const int threads = threads_for(program_threads(), PIXEL_NS * (double)count);
+    struct bands bands;
+    bands_open(&bands, (int64_t)((count + BLOCK - 1) / BLOCK), threads, BLOCKS_AT_ONCE);
+    const size_t takes = (size_t)bands_takes(&bands);
+    struct crc32c_piece *pieces = mem_array(takes, sizeof *pieces);
     int bad = 0;
-#pragma omp parallel for num_threads((int)parts) schedule(static) reduction(| : bad) if (parts > 1)
-    for (size_t i = 0; i < parts; i++) {
-        const size_t lines = count / LINE, first = lines * i / parts * LINE;
-        const size_t end = i + 1 == parts ? count : lines * (i + 1) / parts * LINE;
-        bad |= !add_part(a + first, b + first, end - first, out + first, &pieces[i]);
+#pragma omp parallel num_threads(bands.count) reduction(| : bad)
+    {
+        int64_t first, end;
+        while (bands_take(&bands, omp_get_thread_num(), &first, &end))
+            bad |= !add_blocks(a, b, (size_t)first, (size_t)end, count, out,
+                               &pieces[first / bands.at_once]);
     }
-    *crc = crc32c_join(pieces, parts);
+    *crc = crc32c_join(pieces, takes);
+    mem_free(pieces);
+    bands_close(&bands);
     return !bad;
 }
 

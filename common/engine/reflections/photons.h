@@ -27,9 +27,13 @@ HD bool photons_are_finite(const float *photons, size_t count)
 }
 
 /* Sets out[i] to a[i] + b[i], and *crc to the CRC-32C of out, which is computed while out[] is
- * in the cache. Uses the threads of program_threads for large images. Returns false if a sum is not
- * finite. `out` may be `a`. */
+ * in the cache. Uses the threads of program_threads, unless the images are small. Returns false if
+ * a sum is not finite. `out` may be `a`. */
 bool photons_add(const float *a, const float *b, size_t count, float *out, uint32_t *crc);
+
+/* Returns the number of threads, of `threads`, for a program that only adds images of `count`
+ * pixels. More threads are not faster, because the memory limits them, and take more CPU time. */
+int photons_threads(int threads, size_t count);
 
 /* Returns STATUS_INPUT. The error names the pixel of frame `id`, its panel and its value. */
 enum status photons_refuse(const struct experiment *x, uint64_t id, int64_t pixel, float photons,
