@@ -7,7 +7,7 @@ export XDG_RUNTIME_DIR="$tap_scratch/run"
 
 # counts OPTION...: small images on a pipe; the options of bragg-orient.
 geometry() {
-	bragg-geometry --detpixels=32 --pixel=3.2 --distance=120 --wavelength=1.0 --ncells=5 2>>upstream
+	bragg-geometry --detpixels=32 --pixel=3.2 --distance=120 --wavelength=1.0 --ncells=5 "$@" 2>>upstream
 }
 counts() {
 	geometry | bragg-orient --random "$@" 2>>upstream | bragg-intensity --threads=1 2>>upstream |
@@ -54,6 +54,23 @@ wait
 complete 'three workers, frames in any order: the same content' workers
 counts --frames=22 --window=2 | bragg-write small/s.nxs --frames-per-file=4 2>>message
 complete 'a window smaller than a file: the same content' small
+
+# The masks are compressed for the first file.  The others get a copy of the compressed bytes.
+mkdir all each
+masked() { # FOLDER OPTION...
+	masked_folder=$1
+	shift
+	geometry --roi=4,20,0,31 | bragg-orient --random --frames=3 "$@" 2>>upstream |
+		bragg-intensity --threads=1 2>>upstream |
+		bragg-noise --seed=9 --adc-offset=0 2>>upstream |
+		bragg-write "$masked_folder/s.cxi" --frames-per-file=1 --resume 2>>message
+}
+masked all
+for i in 0 1 2; do masked each --only=$i; done
+is 'masks: all files' "$(files all)" 's.cxi s.cxi.index s_data_000001.cxi s_data_000002.cxi s_data_000003.cxi '
+for i in 1 2 3; do
+	check "masks: data file $i has the same bytes, whatever the process wrote before" cmp all/s_data_00000$i.cxi each/s_data_00000$i.cxi
+done
 
 # Killed while it writes, and interrupted: what is there is complete, and the rest is added.
 mkdir killed stopped

@@ -397,13 +397,35 @@ static void put_data(struct hdf5_file *f, const char *path, hid_t type, int rank
         (void)hdf5_good(f, H5Dclose(data));
 }
 
+static const hsize_t ONLY_CHUNK[2] = {0, 0};
+
+/* Keeps the only chunk of a data set, unless the library stored it without compression. */
+static void keep_chunk(hid_t data, struct hdf5_once *once)
+{
+    hsize_t size = 0;
+    uint32_t skipped = 1;
+    if (H5Dget_chunk_storage_size(data, ONLY_CHUNK, &size) < 0 || !size)
+        return;
+    once->bytes = mem_array((size_t)size, 1);
+    once->size = (size_t)size;
+    if (H5Dread_chunk(data, H5P_DEFAULT, ONLY_CHUNK, &skipped, once->bytes) >= 0 && !skipped)
+        return;
+    mem_free(once->bytes);
+    once->bytes = NULL;
+}
+
 void hdf5_packed(struct hdf5_file *f, const char *path, hid_t type, const hsize_t dims[2],
-                 const void *values)
+                 const void *values, struct hdf5_once *once)
 {
     const hid_t packed = hdf5_creation(f);
     (void)hdf5_good(f, H5Pset_chunk(packed, 2, dims));
     (void)hdf5_good(f, H5Pset_deflate(packed, 1));
-    const hid_t data = hdf5_data(f, path, type, 2, dims, packed, values);
+    const hid_t data = hdf5_data(f, path, type, 2, dims, packed, once->bytes ? NULL : values);
+    if (data >= 0 && once->bytes)
+        (void)hdf5_good(f,
+                        H5Dwrite_chunk(data, H5P_DEFAULT, 0, ONLY_CHUNK, once->size, once->bytes));
+    else if (data >= 0)
+        keep_chunk(data, once);
     if (data >= 0)
         (void)hdf5_good(f, H5Dclose(data));
     (void)H5Pclose(packed);

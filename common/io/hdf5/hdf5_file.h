@@ -113,9 +113,16 @@ hid_t hdf5_data(struct hdf5_file *f, const char *path, hid_t type, int rank, con
                 hid_t made, const void *values);
 /* Returns a creation property list for data sets.  The caller closes it. */
 hid_t hdf5_creation(struct hdf5_file *f);
-/* Adds a table of two dimensions, compressed with deflate in a single chunk. */
+/* The bytes of a compressed table that several files contain. */
+struct hdf5_once {
+    uint8_t *bytes;  // owned, for mem_free; NULL: the table was not compressed yet
+    size_t size;
+};
+
+/* Adds a table of two dimensions, compressed with deflate in a single chunk.  Keeps its compressed
+ * bytes in *once, and stores these bytes if *once has them already.  `values` is not read then. */
 void hdf5_packed(struct hdf5_file *f, const char *path, hid_t type, const hsize_t dims[2],
-                 const void *values);
+                 const void *values, struct hdf5_once *once);
 
 /* Add an attribute to the object at `path`. */
 void hdf5_note_text(struct hdf5_file *f, const char *path, const char *name, const char *text);

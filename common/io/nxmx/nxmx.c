@@ -136,6 +136,13 @@ enum status nxmx_write_master(const char *path, const struct nxmx_kind *kind,
     return hdf5_commit(&f, e);
 }
 
+void nxmx_masks_free(struct nxmx_masks *m)
+{
+    mem_free(m->nexus.bytes);
+    mem_free(m->cxi.bytes);
+    *m = (struct nxmx_masks){0};
+}
+
 /* --- reading ------------------------------------------------------------- */
 
 struct nxmx_file {

@@ -82,6 +82,14 @@ uint32_t nxmx_images_sum(const struct image *image, const struct planes *planes,
 
 enum { NXMX_LAYERS_MAX = 2 + PLANES_MAX };
 
+/* Masks of the detector, compressed.  All files of a series contain the same ones. */
+struct nxmx_masks {
+    struct hdf5_once nexus, cxi;
+};
+
+/* Frees the masks.  *m is empty afterwards. */
+void nxmx_masks_free(struct nxmx_masks *m);
+
 /* Properties that all files of a series share. */
 struct nxmx_kind {
     const struct experiment *experiment;  // borrowed
@@ -93,11 +101,12 @@ struct nxmx_kind {
     struct nxmx_plane {
         char name[PLANE_NAME_SIZE], unit[PLANE_UNIT_SIZE];
     } planes[PLANES_MAX];
-    bool labels;     // each frame carries labels of reflections
-    double least_z;  // peaks of CXI are the reflections with more z; 0: all reflections
-    bool cxi;        // files also have the groups of CXI, see nxmx_layout.h
-    bool sync;       // wait for the disk
-    bool guarded;    // existing files are kept, see output_file.h
+    bool labels;               // each frame carries labels of reflections
+    double least_z;            // peaks of CXI are the reflections with more z; 0: all reflections
+    bool cxi;                  // files also have the groups of CXI, see nxmx_layout.h
+    bool sync;                 // wait for the disk
+    bool guarded;              // existing files are kept, see output_file.h
+    struct nxmx_masks *masks;  // borrowed; empty at first, then kept from file to file
 };
 
 /* STATUS_INPUT: NXmx cannot hold such images. */

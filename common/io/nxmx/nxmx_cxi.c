@@ -124,17 +124,17 @@ static void put_integers(struct hdf5_file *f, const struct nxmx_kind *kind,
 }
 
 /* Writes the mask: 1 for each pixel that is not used, else 0. */
-static void put_mask(struct hdf5_file *f, const struct experiment *x)
+static void put_mask(struct hdf5_file *f, const struct experiment *x, struct hdf5_once *once)
 {
     hsize_t size[2];
     nxmx_image_size(x, size);
-    uint16_t *mask = mem_array((size_t)(size[0] * size[1]), sizeof *mask);
-    for (size_t i = 0; i < x->npanels; i++) {
+    uint16_t *mask = once->bytes ? NULL : mem_array((size_t)(size[0] * size[1]), sizeof *mask);
+    for (size_t i = 0; i < x->npanels && mask; i++) {
         const struct panel *p = &x->panels[i];
         for (int64_t k = 0; k < p->fast_pixels * p->slow_pixels; k++)
             mask[p->first_pixel + k] = !panel_computes(p, k % p->fast_pixels, k / p->fast_pixels);
     }
-    hdf5_packed(f, DATA "/mask_shared", H5T_NATIVE_UINT16, size, mask);
+    hdf5_packed(f, DATA "/mask_shared", H5T_NATIVE_UINT16, size, mask, once);
     mem_free(mask);
 }
 
@@ -155,7 +155,7 @@ void nxmx_cxi_layout(struct hdf5_file *f, const struct nxmx_kind *kind,
     hdf5_link(f, DETECTOR "/data", NXMX_DATA);
     hdf5_link(f, DETECTOR "/mask_shared", DATA "/mask_shared");
     hdf5_text(f, DETECTOR "/description", "simulated");
-    put_mask(f, kind->experiment);
+    put_mask(f, kind->experiment, &kind->masks->cxi);
     put_reals(f, kind, rows);
     put_integers(f, kind, rows);
 }

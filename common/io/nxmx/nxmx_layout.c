@@ -362,23 +362,23 @@ static void put_modules(struct hdf5_file *f, const struct experiment *x,
 
 /* Writes the mask of the detector: for each pixel that is masked or outside the ROI the reasons why
  * it is not used, for any other pixel 0.  Does nothing if all pixels are used. */
-static void put_mask(struct hdf5_file *f, const struct experiment *x)
+static void put_mask(struct hdf5_file *f, const struct experiment *x, struct hdf5_once *once)
 {
     hsize_t size[2];
     bool any = false;
     for (size_t i = 0; i < x->npanels; i++)
         any |= !panel_is_whole(&x->panels[i]);
-    nxmx_image_size(x, size);
-    uint32_t *mask = any ? mem_array((size_t)(size[0] * size[1]), sizeof *mask) : NULL;
     if (!any)
         return;
-    for (size_t i = 0; i < x->npanels; i++) {
+    nxmx_image_size(x, size);
+    uint32_t *mask = once->bytes ? NULL : mem_array((size_t)(size[0] * size[1]), sizeof *mask);
+    for (size_t i = 0; i < x->npanels && mask; i++) {
         const struct panel *p = &x->panels[i];
         for (int64_t k = 0; k < p->fast_pixels * p->slow_pixels; k++)
             if (!panel_computes(p, k % p->fast_pixels, k / p->fast_pixels))
                 mask[p->first_pixel + k] = experiment_mask_word(x, p->first_pixel + k);
     }
-    hdf5_packed(f, DETECTOR "/pixel_mask", H5T_NATIVE_UINT32, size, mask);
+    hdf5_packed(f, DETECTOR "/pixel_mask", H5T_NATIVE_UINT32, size, mask, once);
     mem_free(mask);
 }
 
@@ -416,7 +416,7 @@ static void put_detector(struct hdf5_file *f, const struct nxmx_kind *kind,
     hdf5_real(f, DETECTOR "/beam_center_y", p->beam_slow_m / p->pixel_m, "pixel");
     hdf5_link(f, DETECTOR "/data", NXMX_DATA);
     put_range(f, kind->experiment, kind->type);
-    put_mask(f, kind->experiment);
+    put_mask(f, kind->experiment, &kind->masks->nexus);
     put_modules(f, kind->experiment, rows);
 }
 

@@ -407,7 +407,8 @@ enum status nxmx_series_begin(struct nxmx_series *s, const struct experiment *x,
                                  .cxi = s->cxi,
                                  .least_z = settings->least_z,
                                  .begin_s = s->begin_s,
-                                 .sync = s->sync};
+                                 .sync = s->sync,
+                                 .masks = &s->masks};
     (void)snprintf(s->kind.lineage, sizeof s->kind.lineage, "%.16s", settings->lineage);
     (void)snprintf(s->spool_lineage, sizeof s->spool_lineage, "%.16s %s", settings->lineage,
                    nxmx_compression_name(s->compression));
@@ -666,6 +667,7 @@ void nxmx_series_close(struct nxmx_series *s)
     for (size_t i = 0; i < NXMX_LAYERS_MAX; i++)
         nxmx_chunk_free(&s->chunks[i]);
     nxmx_rows_free(&s->rows);
+    nxmx_masks_free(&s->masks);
     id_set_clear(&s->given);
     id_set_clear(&s->written);
     nxmx_existing_clear(&s->existing);

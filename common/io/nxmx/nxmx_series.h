@@ -63,6 +63,7 @@ struct nxmx_series {
     struct nxmx_settings settings;
     char spool_lineage[24];        // lineage of the frames, and their compression
     struct experiment experiment;  // its arrays are borrowed
+    struct nxmx_masks masks;       // owned
     struct nxmx_kind kind;         // set by nxmx_series_begin, except for the members on images
     bool typed;                    // the members of `kind` on images are set, by the first frame
     size_t nopen;
