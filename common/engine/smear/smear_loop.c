@@ -1,9 +1,9 @@
 #include "engine/smear/smear_loop.h"
 
+#include <limits.h>
 #include <string.h>
 
 #include "engine/cpu/lanes.h"
-#include "physics/detector/smear.h"
 
 /* ---- squares of subpixels ------------------------------------------------------------------- */
 
@@ -72,27 +72,45 @@ LANES_INLINE void sum_squares(const struct smear_squares *s, const int n)
     sum_across(s, n);
 }
 
-/* Adds sums of columns to squares, or begins the squares. */
-static void add_across(const float *restrict phase, int64_t columns, int begins, float *restrict to)
+/* Sums `n` rows of `columns` items, of which each begins `stride` items after the one before, and
+ * goes on with `more` rows that begin at `then`. */
+LANES_INLINE void sum_rows(const float *from, int64_t n, const float *then, int64_t more,
+                           int64_t stride, int64_t columns, float *to)
 {
-    if (begins)
-        memset(to, 0, (size_t)columns * sizeof *to);
-    for (int64_t c = 0; c < columns; c++)  // vectorised
-        to[c] += phase[c];
+    const int64_t end = columns - LANES;
+    for (int64_t c = 0; c < columns && end < 0; c++) {
+        to[c] = 0.0f;
+        for (int64_t k = 0; k < n; k++)
+            to[c] += from[k * stride + c];
+        for (int64_t k = 0; k < more; k++)
+            to[c] += then[k * stride + c];
+    }
+    /* the last vector can begin among the items of the one before */
+    for (int64_t c = 0; c < columns && end >= 0; c += LANES) {
+        const int64_t at = c < end ? c : end;
+        floats sum = floats_of(0.0f);
+        for (int64_t k = 0; k < n; k++)
+            sum += floats_load(from + k * stride + at);
+        for (int64_t k = 0; k < more; k++)
+            sum += floats_load(then + k * stride + at);
+        floats_store(to + at, sum);
+    }
 }
 
-/* Does the same for any oversample. */
+/* Does the same as sum_squares for any oversample. */
 static void sum_any(const struct smear_squares *s)
 {
-    const int64_t n = s->oversample, columns = s->columns + 1;
-    sum_down(s, columns * n);
+    const int64_t n = s->oversample, columns = s->columns + 1, width = columns * n;
+    if (s->rows == n && s->begin == 0 && s->end == width)
+        sum_rows(s->from, n, s->from, 0, s->stride, width, s->down);
+    else
+        sum_down(s, width);
     for (int64_t k = 0; k < n; k++)
         for (int64_t c = 0; c < columns; c++)
             s->phase[k * columns + c] = s->down[c * n + k];
     for (int64_t first = 0; first < n; first++)
-        for (int64_t k = first; k < first + n; k++)
-            add_across(s->phase + k % n * columns + k / n, s->columns, k == first,
-                       s->to + first * s->columns);
+        sum_rows(s->phase + first * columns, n - first, s->phase + 1, first, columns, s->columns,
+                 s->to + first * s->columns);
 }
 
 static void squares(const struct smear_squares *s)
@@ -117,6 +135,84 @@ static void squares(const struct smear_squares *s)
         sum_any(s);
         break;
     }
+}
+
+/* ---- taps ----------------------------------------------------------------------------------- */
+
+enum { HALF = LANES / 2 };  // doubles of a vector
+
+/* A row of the weights of a kernel. */
+struct weights {
+    int first, end;      // along fast; both INT_MAX: there are none
+    const double *item;  // of `first`
+};
+
+static struct weights weights_of(const struct smear_kernel *k, int slow)
+{
+    const int j = slow - k->slow;
+    if (j < 0 || j >= k->rows)
+        return (struct weights){INT_MAX, INT_MAX, NULL};
+    const struct smear_span *row = k->row + j;
+    return (struct weights){row->fast, row->fast + row[1].begin - row->begin,
+                            k->weight + row->begin};
+}
+
+/* Returns the weights of the subpixels from `fast` on. */
+LANES_INLINE doubles weights_from(const struct weights *w, int fast)
+{
+    if (fast + HALF <= w->first || fast >= w->end)
+        return doubles_of(0.0);
+    doubles lane;
+    for (int i = 0; i < HALF; i++)
+        lane[i] = i;
+    const doubles first = doubles_of(w->first - fast), end = doubles_of(w->end - fast);
+    const doubles item = doubles_load(w->item + fast - w->first);
+    return (doubles)((long_words)item & (long_words)(lane >= first) & (long_words)(lane < end));
+}
+
+/* Adds the taps of a row of subpixels to those that are listed.  Returns their number. */
+static size_t add_taps(const struct smear_taps *t, int slow, size_t count)
+{
+    struct weights around[4];
+    int first = INT_MAX, end = INT_MIN;
+    for (int k = 0; k < 4; k++) {
+        const struct weights *w = &around[k];
+        around[k] = weights_of(t->around[k], slow);
+        if (w->first < w->end) {
+            first = w->first < first ? w->first : first;
+            end = w->end > end ? w->end : end;
+        }
+    }
+    const int64_t row = (slow - t->top) * t->stride;
+    for (int fast = first; fast < end; fast += HALF) {
+        doubles w[4];
+        for (int k = 0; k < 4; k++)
+            w[k] = weights_from(&around[k], fast);
+        const doubles all[4] = {w[0], w[2] - w[0], w[1], w[3] - w[1]};
+        for (int k = 0; k < 4; k++)
+            memcpy(t->weight[k] + count, &all[k], sizeof all[k]);
+        long_words place;
+        memcpy(&place, t->column + (fast - t->left), sizeof place);
+        place += (uint64_t)row;
+        memcpy(t->place + count, &place, sizeof place);
+        count += (size_t)(end - fast < HALF ? end - fast : HALF);
+    }
+    return count;
+}
+
+static size_t taps(const struct smear_taps *t)
+{
+    int first = INT_MAX, end = INT_MIN;
+    size_t count = 0;
+    for (int k = 0; k < 4; k++) {
+        const struct smear_kernel *kernel = t->around[k];
+        const int after = kernel->slow + kernel->rows;
+        first = kernel->slow < first ? kernel->slow : first;
+        end = after > end ? after : end;
+    }
+    for (int slow = first; slow < end; slow++)
+        count = add_taps(t, slow, count);
+    return count;
 }
 
 /* ---- pixels --------------------------------------------------------------------------------- */
@@ -170,5 +266,6 @@ static void row(const struct smear_row *r, int pixels, float *photons)
 
 const struct smear_loops NAME(smear_loops_, ISA) = {
     .squares = squares,
+    .taps = taps,
     .row = row,
 };
