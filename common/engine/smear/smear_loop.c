@@ -72,28 +72,42 @@ LANES_INLINE void sum_squares(const struct smear_squares *s, const int n)
     sum_across(s, n);
 }
 
-/* Sums `n` rows of `columns` items, of which each begins `stride` items after the one before, and
- * goes on with `more` rows that begin at `then`. */
-LANES_INLINE void sum_rows(const float *from, int64_t n, const float *then, int64_t more,
-                           int64_t stride, int64_t columns, float *to)
+/* Rows of items, of which each begins `stride` items after the one before. */
+struct item_rows {
+    const float *from, *then;  // first `n` rows from here on, then `more` rows from there on
+    int64_t n, more, stride;
+};
+
+/* Sums items `at` and after it of all rows, in some vectors. */
+LANES_INLINE void sum_items(const struct item_rows *r, int64_t at, const int vectors, float *to)
 {
-    const int64_t end = columns - LANES;
-    for (int64_t c = 0; c < columns && end < 0; c++) {
+    floats sum[4];
+    for (int v = 0; v < vectors; v++)
+        sum[v] = floats_of(0.0f);
+    for (int64_t k = 0; k < r->n; k++)
+        for (int v = 0; v < vectors; v++)
+            sum[v] += floats_load(r->from + k * r->stride + at + v * LANES);
+    for (int64_t k = 0; k < r->more; k++)
+        for (int v = 0; v < vectors; v++)
+            sum[v] += floats_load(r->then + k * r->stride + at + v * LANES);
+    for (int v = 0; v < vectors; v++)
+        floats_store(to + at + v * LANES, sum[v]);
+}
+
+/* Sums the rows: `columns` items.  The last vector can begin among the items of the one before. */
+static void sum_rows(const struct item_rows *r, int64_t columns, float *to)
+{
+    int64_t c = 0;
+    for (; c + 4 * LANES <= columns; c += 4 * LANES)
+        sum_items(r, c, 4, to);
+    for (; c < columns && columns >= LANES; c += LANES)
+        sum_items(r, c + LANES <= columns ? c : columns - LANES, 1, to);
+    for (; c < columns; c++) {
         to[c] = 0.0f;
-        for (int64_t k = 0; k < n; k++)
-            to[c] += from[k * stride + c];
-        for (int64_t k = 0; k < more; k++)
-            to[c] += then[k * stride + c];
-    }
-    /* the last vector can begin among the items of the one before */
-    for (int64_t c = 0; c < columns && end >= 0; c += LANES) {
-        const int64_t at = c < end ? c : end;
-        floats sum = floats_of(0.0f);
-        for (int64_t k = 0; k < n; k++)
-            sum += floats_load(from + k * stride + at);
-        for (int64_t k = 0; k < more; k++)
-            sum += floats_load(then + k * stride + at);
-        floats_store(to + at, sum);
+        for (int64_t k = 0; k < r->n; k++)
+            to[c] += r->from[k * r->stride + c];
+        for (int64_t k = 0; k < r->more; k++)
+            to[c] += r->then[k * r->stride + c];
     }
 }
 
@@ -102,15 +116,20 @@ static void sum_any(const struct smear_squares *s)
 {
     const int64_t n = s->oversample, columns = s->columns + 1, width = columns * n;
     if (s->rows == n && s->begin == 0 && s->end == width)
-        sum_rows(s->from, n, s->from, 0, s->stride, width, s->down);
+        sum_rows(&(struct item_rows){.from = s->from, .n = n, .stride = s->stride}, width, s->down);
     else
         sum_down(s, width);
     for (int64_t k = 0; k < n; k++)
         for (int64_t c = 0; c < columns; c++)
             s->phase[k * columns + c] = s->down[c * n + k];
-    for (int64_t first = 0; first < n; first++)
-        sum_rows(s->phase + first * columns, n - first, s->phase + 1, first, columns, s->columns,
-                 s->to + first * s->columns);
+    for (int64_t first = 0; first < n; first++) {
+        const struct item_rows r = {.from = s->phase + first * columns,
+                                    .then = s->phase + 1,
+                                    .n = n - first,
+                                    .more = first,
+                                    .stride = columns};
+        sum_rows(&r, s->columns, s->to + first * s->columns);
+    }
 }
 
 static void squares(const struct smear_squares *s)
@@ -231,41 +250,65 @@ static void set_weights(const struct smear_row *r)
     }
 }
 
-/* Sums all taps for the pixels of `vectors` vectors, which stay in registers. */
-LANES_INLINE void sum_taps(const struct smear_row *r, const int vectors, float *photons)
+/* Sums all taps for the pixels of `rows` rows of `vectors` vectors, which stay in registers.  The
+ * rows have the same places. */
+LANES_INLINE void sum_taps(const struct smear_row *const r[2], const int rows, const int vectors,
+                           float *const photons[2])
 {
-    floats sum[SMEAR_NODE / LANES], pixel[SMEAR_NODE / LANES];
+    floats sum[2][SMEAR_NODE / LANES], pixel[SMEAR_NODE / LANES];
     for (int v = 0; v < vectors; v++) {
-        sum[v] = floats_of(0.0f);
+        for (int j = 0; j < rows; j++)
+            sum[j][v] = floats_of(0.0f);
         for (int i = 0; i < LANES; i++)
             pixel[v][i] = (float)(v * LANES + i);
     }
-    for (size_t i = 0; i < r->taps; i++) {
-        const float *from = r->sums + r->place[i];
-        const floats weight = floats_of(r->weight[i]), slope = floats_of(r->slope[i]);
+    const size_t taps = r[0]->taps;
+    const int64_t *place = r[0]->place;
+    for (size_t i = 0; i < taps; i++)
+        for (int j = 0; j < rows; j++) {
+            const float *from = r[j]->sums + place[i];
+            const floats weight = floats_of(r[j]->weight[i]), slope = floats_of(r[j]->slope[i]);
+            for (int v = 0; v < vectors; v++)
+                sum[j][v] += (weight + slope * pixel[v]) * floats_load(from + v * LANES);
+        }
+    for (int j = 0; j < rows; j++)
         for (int v = 0; v < vectors; v++)
-            sum[v] += (weight + slope * pixel[v]) * floats_load(from + v * LANES);
-    }
-    for (int v = 0; v < vectors; v++)
-        floats_store(photons + v * LANES, sum[v]);
+            floats_store(photons[j] + v * LANES, sum[j][v]);
 }
 
 static void row(const struct smear_row *r, int pixels, float *photons)
 {
+    const struct smear_row *const rows[2] = {r};
+    float *const to[2] = {photons};
     set_weights(r);
     const int vectors = (pixels + LANES - 1) / LANES;
     if (vectors <= 1)
-        sum_taps(r, 1, photons);
+        sum_taps(rows, 1, 1, to);
     else if (vectors <= 2)
-        sum_taps(r, 2, photons);
+        sum_taps(rows, 1, 2, to);
     else if (vectors <= SMEAR_NODE / LANES / 2)
-        sum_taps(r, SMEAR_NODE / LANES / 2, photons);
+        sum_taps(rows, 1, SMEAR_NODE / LANES / 2, to);
     else
-        sum_taps(r, SMEAR_NODE / LANES, photons);
+        sum_taps(rows, 1, SMEAR_NODE / LANES, to);
+}
+
+/* The sums of one vector wait for each other, those of two rows do not. */
+static void two_rows(const struct smear_row r[2], int pixels, float *const photons[2])
+{
+    const struct smear_row *const rows[2] = {&r[0], &r[1]};
+    if (pixels > LANES) {
+        row(&r[0], pixels, photons[0]);
+        row(&r[1], pixels, photons[1]);
+        return;
+    }
+    set_weights(&r[0]);
+    set_weights(&r[1]);
+    sum_taps(rows, 2, 1, photons);
 }
 
 const struct smear_loops NAME(smear_loops_, ISA) = {
     .squares = squares,
     .taps = taps,
     .row = row,
+    .two_rows = two_rows,
 };

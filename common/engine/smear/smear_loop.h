@@ -57,6 +57,9 @@ struct smear_loops {
     /* Computes `pixels` pixels, of SMEAR_NODE at most, into photons[SMEAR_NODE].  Reads and stores
      * SMEAR_ROOM more. */
     void (*row)(const struct smear_row *r, int pixels, float *photons);
+    /* Does the same for two rows of a cell, with the same members but `sums`, `down`, `weight` and
+     * `slope`. */
+    void (*two_rows)(const struct smear_row r[2], int pixels, float *const photons[2]);
 };
 
 enum { SMEAR_ROOM = 16 };

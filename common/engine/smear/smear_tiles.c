@@ -42,7 +42,7 @@ struct room {
     float *sum;                       // owned: [sums]
     float *down;                      // owned: [2][width]
     double *weight;                   // owned: [4][taps]
-    float *line;                      // owned: [2][taps]
+    float *line;                      // owned: [4][taps]
     int64_t *place;                   // owned: [taps]
     int64_t *column;                  // owned: [fasts]
     struct smear_nodes nodes[2];      // rows of nodes of the tile
@@ -99,7 +99,7 @@ static void enlarge_taps(struct room *r, const struct tile *t)
         mem_free(r->line);
         mem_free(r->place);
         r->weight = mem_room(4 * taps * sizeof *r->weight);
-        r->line = mem_room(2 * taps * sizeof *r->line);
+        r->line = mem_room(4 * taps * sizeof *r->line);
         r->place = mem_room(taps * sizeof *r->place);
         r->taps = taps;
     }
@@ -142,7 +142,7 @@ static void place_columns(const struct pass *p, const struct tile *t, struct roo
     }
 }
 
-/* Lists the taps of a cell between four kernels.  Returns their row, without `sums` and `down`. */
+/* Lists the taps of a cell between four kernels.  Returns what rows of its pixels share. */
 static struct smear_row list_taps(const struct pass *p, const struct tile *t,
                                   const struct smear_kernel *above,
                                   const struct smear_kernel *below, const struct room *room)
@@ -162,9 +162,7 @@ static struct smear_row list_taps(const struct pass *p, const struct tile *t,
                               .right = {taps.weight[2], taps.weight[3]},
                               .place = room->place,
                               .across = v->part[0] * step,
-                              .step = step,
-                              .weight = room->line,
-                              .slope = room->line + room->taps};
+                              .step = step};
 }
 
 /* Stores the photons of a row of a cell from pixel `from` on.  Next to narrow spots, the sum of a
@@ -179,26 +177,38 @@ static void store_row(const struct pass *p, const struct tile *t, int64_t slow, 
     const uint8_t *mask = panel->mask ? panel->mask + pixel : NULL;
     float *restrict to = p->to.pixels + (panel->first_pixel + pixel - p->to.first);
     photons += begin - from;
-    for (int64_t i = 0; i < count; i++)
-        to[i] = (p->adds ? to[i] : 0.0f) + photons[i];
-    for (int64_t i = 0; i < count && !p->is_signed; i++)
-        to[i] = to[i] > 0.0f ? to[i] : 0.0f;
+    const bool adds = p->adds, is_signed = p->is_signed;
+    for (int64_t i = 0; i < count; i++) {
+        const float sum = (adds ? to[i] : 0.0f) + photons[i];
+        to[i] = is_signed || sum > 0.0f ? sum : 0.0f;
+    }
     for (int64_t i = 0; i < count && mask; i++)
         to[i] = mask[i] ? to[i] : 0.0f;
 }
 
 /* Computes the pixels of a cell, whose first pixel is from[0], from[1]. */
 static void smear_cell(const struct pass *p, const struct tile *t, const int64_t from[2],
-                       struct smear_row *row, const struct room *room)
+                       const struct smear_row *like, const struct room *room)
 {
     const struct smear *v = &p->band->view;
     const int64_t n = v->oversample, end = smaller(t->end[1], from[1] + v->node);
-    for (int64_t slow = larger(t->begin[1], from[1]); slow < end; slow++) {
-        float photons[SMEAR_NODE + SMEAR_ROOM];
-        row->down = ((double)(slow - from[1]) + v->part[1]) * row->step;
-        row->sums = room->sum + (slow - t->begin[1]) * n * n * t->columns + from[0] - t->left;
-        p->loops->row(row, v->node, photons);
-        store_row(p, t, slow, from[0], photons);
+    float photons[2][SMEAR_NODE + SMEAR_ROOM], *const to[2] = {photons[0], photons[1]};
+    for (int64_t slow = larger(t->begin[1], from[1]), rows; slow < end; slow += rows) {
+        struct smear_row row[2] = {*like, *like};
+        rows = smaller(2, end - slow);
+        for (int64_t i = 0; i < rows; i++) {
+            const int64_t sums = (slow + i - t->begin[1]) * n * n * t->columns;
+            row[i].down = ((double)(slow + i - from[1]) + v->part[1]) * like->step;
+            row[i].sums = room->sum + sums + from[0] - t->left;
+            row[i].weight = room->line + (size_t)i * 2 * room->taps;
+            row[i].slope = row[i].weight + room->taps;
+        }
+        if (rows == 2)
+            p->loops->two_rows(row, v->node, to);
+        else
+            p->loops->row(row, v->node, to[0]);
+        for (int64_t i = 0; i < rows; i++)
+            store_row(p, t, slow + i, from[0], photons[i]);
     }
 }
 
@@ -223,7 +233,7 @@ static void smear_cells(const struct pass *p, const struct tile *t, struct room 
         for (int64_t i = 0; i < t->count[0]; i++) {
             const int64_t from[2] = {p->grid.origin[0] + (t->first[0] + i) * node,
                                      p->grid.origin[1] + (t->first[1] + j) * node};
-            struct smear_row row = list_taps(p, t, above + i, below + i, room);
+            const struct smear_row row = list_taps(p, t, above + i, below + i, room);
             smear_cell(p, t, from, &row, room);
         }
         above = below;
