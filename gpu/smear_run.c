@@ -41,12 +41,11 @@ struct gpu_smeared {
 static void describe_band(const struct experiment *x, const struct smear_band *from, int64_t cell,
                           struct gpu_smear_band *to)
 {
-    struct smear_cells cells;
-    smear_cells_place(&cells, from);
+    const struct smear_grid grid = smear_grid_of(from);
     *to = (struct gpu_smear_band){.offset = from->offset,
                                   .cell = cell,
-                                  .columns = cells.count[0],
-                                  .rows = cells.count[1],
+                                  .columns = grid.count[0],
+                                  .rows = grid.count[1],
                                   .oversample = from->view.oversample,
                                   .node = from->view.node,
                                   .panel = (int32_t)gpu_panel_rank(x, from->panel)};
@@ -55,7 +54,7 @@ static void describe_band(const struct experiment *x, const struct smear_band *f
         to->end[axis] = from->end[axis];
         to->first[axis] = from->first[axis];
         to->size[axis] = from->size[axis];
-        to->origin[axis] = cells.origin[axis];
+        to->origin[axis] = grid.origin[axis];
         to->part[axis] = from->view.part[axis];
     }
 }
@@ -68,7 +67,7 @@ static void pack_group(struct gpu_pack *pack, const struct smear_cells *cells, s
     size_t count = 0;
     void *memory[2];
     for (size_t i = 0; i < g->bands->count; i++)
-        count += cells[i].begin[cells[i].count[0] * cells[i].count[1]];
+        count += cells[i].begin[cells[i].grid.count[0] * cells[i].grid.count[1]];
     g->there.bands = gpu_pack_add(pack, g->here, g->bands->count, sizeof *g->here);
     g->there.begin = gpu_pack_room(pack, (all + 1) * sizeof *g->there.begin, &memory[0]);
     g->there.taps = gpu_pack_room(pack, count * sizeof *g->there.taps, &memory[1]);
@@ -76,7 +75,7 @@ static void pack_group(struct gpu_pack *pack, const struct smear_cells *cells, s
     struct smear_tap *taps = memory[1];
     count = 0;
     for (size_t i = 0; begin && i < g->bands->count; i++) {
-        const size_t number = (size_t)(cells[i].count[0] * cells[i].count[1]);
+        const size_t number = (size_t)(cells[i].grid.count[0] * cells[i].grid.count[1]);
         for (size_t k = 0; k <= number; k++)
             begin[(size_t)g->here[i].cell + k] = count + cells[i].begin[k];
         memcpy(taps + count, cells[i].taps, cells[i].begin[number] * sizeof *taps);
@@ -90,7 +89,7 @@ static enum status upload_taps(struct plan *p, struct group *g, struct error *e)
     struct smear_cells *cells = mem_array(g->bands->count, sizeof *cells);
     struct gpu_pack pack = {0};
     for (size_t i = 0; i < g->bands->count; i++)
-        smear_cells_open(&cells[i], &g->bands->band[i], NULL, p->threads);
+        smear_cells_open(&cells[i], &g->bands->band[i], p->threads);
     pack_group(&pack, cells, g);
     enum status s = gpu_reserve(p, pack.bytes, &g->memory, e);
     if (!s) {

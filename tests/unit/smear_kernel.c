@@ -2,6 +2,7 @@
 #include "unit.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/vec.h"
 #include "near.h"
@@ -52,21 +53,21 @@ static void a_kernel_has_the_photons_and_the_place_of_the_ray(void **state)
     const struct experiment x = {.sampling = {.oversample = OVERSAMPLE, .smears = true}};
     struct smear s;
     struct error e = {0};
-    double weight[100 * 100];
+    static double weight[100 * 100];
+    struct smear_span rows[100];
     assert_int_equal(smear_open(&s, &x, &p, &e), STATUS_OK);
     assert_near(s.foot[0], 30.0 * OVERSAMPLE, 1e-9);
     assert_near(s.foot[1], 10.0 * OVERSAMPLE, 1e-9);
     for (double at = -800.0; at < 4000.0; at += 777.7) {
         const double place[2] = {at, 0.5 * at + 100.0};
-        struct smear_kernel k = {.weight = weight};
-        smear_kernel(&s, place, &k);
+        struct smear_kernel k = {.row = rows, .weight = weight};
+        smear_kernel(&s, place, isa_best(), &k);
         double sum = 0.0, mean[2] = {0.0, 0.0};
-        for (int j = 0; j < k.count[1]; j++)
-            for (int i = 0; i < k.count[0]; i++) {
-                const double w = weight[j * k.count[0] + i];
-                sum += w;
-                mean[0] += w * (k.first[0] + i);
-                mean[1] += w * (k.first[1] + j);
+        for (int j = 0; j < k.rows; j++)
+            for (int i = rows[j].begin; i < rows[j + 1].begin; i++) {
+                sum += weight[i];
+                mean[0] += weight[i] * (rows[j].fast + i - rows[j].begin);
+                mean[1] += weight[i] * (k.slow + j);
             }
         const double edge_m = 1e-4 / OVERSAMPLE;
         const double ray[2] = {(place[0] - s.foot[0]) * edge_m, (place[1] - s.foot[1]) * edge_m};
@@ -75,6 +76,25 @@ static void a_kernel_has_the_photons_and_the_place_of_the_ray(void **state)
         for (int axis = 0; axis < 2; axis++)
             assert_near(mean[axis] / sum, -deep / photons * ray[axis] / edge_m, 2e-3);
     }
+}
+
+/* A kernel and its memory. */
+struct held {
+    int slow, rows;
+    struct smear_span row[100];
+    double weight[2000];
+};
+
+static void hold(struct held *h, const struct smear *s, const double at[2], enum isa isa)
+{
+    memset(h, 0, sizeof *h);
+    struct smear_kernel k = {.row = h->row, .weight = h->weight};
+    const struct smear_room room = smear_room(s, at, at, false);
+    assert_true(room.rows <= 100 && room.weights <= 2000);
+    smear_kernel(s, at, isa, &k);
+    assert_true((size_t)k.rows < room.rows && (size_t)h->row[k.rows].begin <= room.weights);
+    h->slow = k.slow;
+    h->rows = k.rows;
 }
 
 static void a_kernel_does_not_depend_on_the_description(void **state)
@@ -106,19 +126,40 @@ static void a_kernel_does_not_depend_on_the_description(void **state)
                 assert_true(other.part[axis] >= 0.0 && other.part[axis] < 1.0);
                 assert_int_equal(other.base[axis], s.base[axis] + places[i][axis]);
             }
-            static double weights[2][100 * 100];
-            struct smear_kernel a = {.weight = weights[0]}, b = {.weight = weights[1]};
             for (int64_t node = -5; node < 40; node += 4) {
                 const double at[2] = {smear_node_place(&s, 0, node), smear_node_place(&s, 1, 9)};
                 const double there[2] = {smear_node_place(&other, 0, node),
                                          smear_node_place(&other, 1, 9)};
-                smear_kernel(&s, at, &a);
-                smear_kernel(&other, there, &b);
-                assert_memory_equal(a.first, b.first, sizeof a.first);
-                assert_memory_equal(a.count, b.count, sizeof a.count);
-                assert_memory_equal(a.weight, b.weight,
-                                    (size_t)(a.count[0] * a.count[1]) * sizeof *a.weight);
+                struct held a, b;
+                hold(&a, &s, at, isa_best());
+                hold(&b, &other, there, isa_best());
+                assert_memory_equal(&a, &b, sizeof a);
             }
+        }
+    }
+}
+
+static void a_kernel_has_the_same_bits_with_any_instruction_set(void **state)
+{
+    (void)state;
+    const struct experiment x = {.sampling = {.oversample = OVERSAMPLE, .smears = true}};
+    for (int k = 0; k < 200; k++) {
+        struct panel p = sensor();
+        struct smear s;
+        struct held wanted;
+        p.distance_m = p.origin_m[2] = p.grid_m[2] = k % 2 ? 0.1 : 0.04;
+        p.absorption_1_m = k % 7 ? 4208 : 1e7;
+        p.point_pixel = k % 5 == 0;
+        p.thickness_m = k % 11 ? 450e-6 : 0.0;
+        assert_int_equal(smear_open(&s, &x, &p, NULL), STATUS_OK);
+        const double at[2] = {31.7 * k - 200.0, 3000.0 - 17.3 * k};
+        hold(&wanted, &s, at, ISA_BASELINE);
+        for (enum isa isa = 0; isa < ISA_COUNT; isa++) {
+            struct held got;
+            if (!isa_present(isa))
+                continue;
+            hold(&got, &s, at, isa);
+            assert_memory_equal(&got, &wanted, sizeof got);
         }
     }
 }
@@ -128,6 +169,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_kernel_has_the_photons_and_the_place_of_the_ray),
         cmocka_unit_test(a_kernel_does_not_depend_on_the_description),
+        cmocka_unit_test(a_kernel_has_the_same_bits_with_any_instruction_set),
     };
     return unit_run(tests);
 }

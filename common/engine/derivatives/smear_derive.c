@@ -131,13 +131,13 @@ static void smear_planes(const struct pass *pass, const struct smear_bands *band
     const size_t pixels = (size_t)bands->subpixels;
     for (size_t i = 0; i < bands->count; i++) {
         const struct smear_band *b = &bands->band[i];
-        struct smear_cells cells;
-        smear_cells_open(&cells, b, NULL, pass->threads);
-        smear_band_add(b, &cells, planes, false, pass->threads, image_of(pass, 0));
+        struct smear_kernels kernels;
+        smear_kernels_open(&kernels, b, pass->threads);
+        smear_band_add(b, &kernels, planes, false, pass->threads, image_of(pass, 0));
         for (size_t k = 0; k < pass->thin.count; k++)
-            smear_band_add(b, &cells, planes + (1 + k) * pixels, true, pass->threads,
+            smear_band_add(b, &kernels, planes + (1 + k) * pixels, true, pass->threads,
                            image_of(pass, 1 + pass->place[k]));
-        smear_cells_close(&cells);
+        smear_kernels_close(&kernels);
         for (size_t k = 0; k < pass->set->count; k++)
             add_change(pass, b, k, planes);
     }

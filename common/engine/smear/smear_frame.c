@@ -7,7 +7,7 @@
 #include "engine/engine.h"
 #include "engine/reflections/photons.h"
 #include "engine/smear/smear_bands.h"
-#include "engine/smear/smear_cells.h"
+#include "engine/smear/smear_nodes.h"
 #include "engine/smear/smear_tiles.h"
 
 enum {
@@ -16,15 +16,14 @@ enum {
 };
 _Static_assert(PART % ENGINE_PART == 0, "parts begin at multiples of ENGINE_PART");
 
-/* Cells are kept for the next frame if all of them need at most this memory. */
+/* Kernels are kept for the next frame if all of them need at most this memory. */
 static const size_t KEPT_BYTES = (size_t)1 << 28;
 
-/* The cells of a band of the last frame. */
+/* The kernels of a band of the last frame. */
 struct kept {
     struct smear_band band;
-    double absorption_1_m;  // of its panel
-    struct smear_cells cells;
-    size_t bytes;  // 0: there are no cells
+    double absorption_1_m;         // of its panel
+    struct smear_kernels kernels;  // bytes is 0: there are none
 };
 
 /* The pixels of a frame that were computed and are not yet given to a taker. */
@@ -78,7 +77,7 @@ void smear_frame_destroy(struct smear_frame **s)
 {
     if (*s) {
         for (size_t i = 0; i < (*s)->nkept; i++)
-            smear_cells_close(&(*s)->kept[i].cells);
+            smear_kernels_close(&(*s)->kept[i].kernels);
         mem_free((*s)->kept);
         mem_free((*s)->thin);
         mem_free((*s)->window.pixels);
@@ -88,43 +87,38 @@ void smear_frame_destroy(struct smear_frame **s)
     *s = NULL;
 }
 
-/* ---- cells ---------------------------------------------------------------------------------- */
+/* ---- kernels -------------------------------------------------------------------------------- */
 
-/* Returns true if these are the cells of a band.  Their structs have no padding. */
-static bool are_cells_of(const struct kept *k, const struct smear_band *b)
+/* Returns true if these are the kernels of a band.  Their structs have no padding. */
+static bool are_kernels_of(const struct kept *k, const struct smear_band *b)
 {
     _Static_assert(sizeof(struct smear) == 14 * 8, "padding");
     _Static_assert(sizeof(struct smear_band) == sizeof(struct smear) + 10 * 8, "padding");
-    return k->bytes && !memcmp(&k->band, b, sizeof *b) &&
+    return k->kernels.bytes && !memcmp(&k->band, b, sizeof *b) &&
            k->absorption_1_m == b->panel->absorption_1_m;
 }
 
-static void drop_cells(struct smear_frame *s, struct kept *k)
-{
-    s->kept_bytes -= k->bytes;
-    k->bytes = 0;
-    smear_cells_close(&k->cells);
-}
-
-/* Returns the cells of band number `number` of a frame: those of the last frame, if the panel has
- * not moved. */
-static struct kept *find_cells(struct smear_frame *s, size_t number, const struct smear_band *b)
+/* Returns the kernels of band number `number` of a frame: those of the last frame, if the panel has
+ * not moved.  NULL: they need too much memory. */
+static const struct smear_kernels *find_kernels(struct smear_frame *s, size_t number,
+                                                const struct smear_band *b)
 {
     while (s->nkept <= number) {
         s->kept = mem_grow(s->kept, s->nkept, 1, sizeof *s->kept, &s->capacity);
         s->kept[s->nkept++] = (struct kept){0};
     }
     struct kept *k = &s->kept[number];
-    if (are_cells_of(k, b))
-        return k;
-    drop_cells(s, k);
+    if (are_kernels_of(k, b))
+        return &k->kernels;
+    s->kept_bytes -= k->kernels.bytes;
+    smear_kernels_close(&k->kernels);
+    if (s->kept_bytes + smear_kernels_bytes(b) > KEPT_BYTES)
+        return NULL;
     k->band = *b;
     k->absorption_1_m = b->panel->absorption_1_m;
-    smear_cells_open(&k->cells, b, NULL, s->threads);
-    const size_t cells = (size_t)(k->cells.count[0] * k->cells.count[1]);
-    k->bytes = sizeof *k->cells.taps * (k->cells.begin[cells] + 1);
-    s->kept_bytes += k->bytes;
-    return k;
+    smear_kernels_open(&k->kernels, b, s->threads);
+    s->kept_bytes += k->kernels.bytes;
+    return &k->kernels;
 }
 
 /* ---- a taker -------------------------------------------------------------------------------- */
@@ -179,7 +173,7 @@ static bool is_whole(const struct smear_band *b)
 
 /* Smears a band into the window, and gives to the taker what is complete. */
 static enum status smear_to_taker(struct pass *f, const struct smear_band *b,
-                                  const struct smear_cells *cells)
+                                  const struct smear_kernels *kernels)
 {
     struct smear_frame *s = f->s;
     struct window *w = &s->window;
@@ -187,7 +181,7 @@ static enum status smear_to_taker(struct pass *f, const struct smear_band *b,
     const int64_t begin = p->first_pixel + (b->begin[1] - p->grid_slow) * p->fast_pixels;
     const int64_t end = p->first_pixel + (b->end[1] - p->grid_slow) * p->fast_pixels;
     extend_window(w, is_whole(b) ? begin : end, end);
-    smear_band_add(b, cells, s->thin, false, s->threads,
+    smear_band_add(b, kernels, s->thin, false, s->threads,
                    (struct smear_target){w->pixels, w->first});
     return give_pixels(f, (w->end - w->first) / ENGINE_PART * ENGINE_PART) ? STATUS_OK
                                                                            : STATUS_INPUT;
@@ -199,15 +193,13 @@ static enum status smear_to_taker(struct pass *f, const struct smear_band *b,
 static enum status run_band(struct pass *f, const struct smear_band *b)
 {
     struct smear_frame *s = f->s;
-    struct kept *k = find_cells(s, f->band++, b);
+    const struct smear_kernels *kernels = find_kernels(s, f->band++, b);
     enum status status = STATUS_OK;
     if (f->taker)
-        status = smear_to_taker(f, b, &k->cells);
+        status = smear_to_taker(f, b, kernels);
     else
-        smear_band_add(b, &k->cells, s->thin, false, s->threads,
+        smear_band_add(b, kernels, s->thin, false, s->threads,
                        (struct smear_target){.pixels = f->pixels});
-    if (s->kept_bytes > KEPT_BYTES)
-        drop_cells(s, k);
     if (f->rows)
         atomic_fetch_add_explicit(f->rows, (uint_fast64_t)(b->end[1] - b->begin[1]),
                                   memory_order_relaxed);

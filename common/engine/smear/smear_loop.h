@@ -1,7 +1,8 @@
 /*
  * The loops of a smeared sensor, compiled once per instruction set.  First the subpixels of a thin
- * image are summed, then the sums to pixels.  No multiplication is fused with an addition, so that
- * all instruction sets and the GPU (gpu/smear.h) give the same bytes.
+ * image are summed, then the weights of a cell are listed, then the sums are added to pixels.  No
+ * multiplication is fused with an addition, so that all instruction sets and the GPU (gpu/smear.h)
+ * give the same bytes.
  */
 #ifndef BRAGG_ENGINE_SMEAR_LOOP_H
 #define BRAGG_ENGINE_SMEAR_LOOP_H
@@ -10,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/isa.h"
+#include "physics/detector/smear.h"
 
 /* A row of a thin image and the rows below it, which are summed to squares of subpixels. */
 struct smear_squares {
@@ -22,6 +24,18 @@ struct smear_squares {
     float *down;         // room for (columns + 1) * oversample sums
     float *phase;        // likewise
     float *to;           // [oversample][columns]: squares that begin at subpixels 0, 1, ...
+};
+
+/* The taps of a cell: subpixels along slow and then along fast to which one of the kernels around
+ * gives a weight.  Loops store up to SMEAR_ROOM more items of `weight` and `place`, and read as
+ * many of `column`.  The weights of kernels have the surroundings of SMEAR_NODES_PAD. */
+struct smear_taps {
+    const struct smear_kernel *around[4];  // as in smear_tap.weight
+    int top, left;                         // subpixels along slow and fast, relative to a pixel
+    int64_t stride;                        // place of a tap at slow top + 1, if that at `top` is 0
+    const int64_t *column;                 // places of taps along fast: of `left` and after it
+    double *weight[4];  // at the left nodes, and how much larger below; likewise at the right
+    int64_t *place;
 };
 
 /* A row of pixels of a cell.  Tap number i adds sums[place[i]] to the first pixel, and the sums
@@ -38,9 +52,14 @@ struct smear_row {
 
 struct smear_loops {
     void (*squares)(const struct smear_squares *s);
+    /* Lists the taps of a cell.  Returns their number. */
+    size_t (*taps)(const struct smear_taps *t);
     /* Computes `pixels` pixels, of SMEAR_NODE at most, into photons[SMEAR_NODE].  Reads and stores
      * SMEAR_ROOM more. */
     void (*row)(const struct smear_row *r, int pixels, float *photons);
+    /* Does the same for two rows of a cell, with the same members but `sums`, `down`, `weight` and
+     * `slope`. */
+    void (*two_rows)(const struct smear_row r[2], int pixels, float *const photons[2]);
 };
 
 enum { SMEAR_ROOM = 16 };

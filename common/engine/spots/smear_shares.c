@@ -195,9 +195,9 @@ static void smear_pixel(const struct patch *p, int64_t fast, int64_t slow, struc
     const struct smear_cells *c = p->cells;
     const struct smear *v = &p->band->view;
     const int64_t n = v->oversample, node = v->node;
-    const int64_t right = fast - c->origin[0], below = slow - c->origin[1];
+    const int64_t right = fast - c->grid.origin[0], below = slow - c->grid.origin[1];
     const int64_t column = right / node, row = below / node;
-    const size_t cell = (size_t)(row * c->count[0] + column);
+    const size_t cell = (size_t)(row * c->grid.count[0] + column);
     const double step = 1.0 / (double)node;
     const double down = ((double)(below - row * node) + v->part[1]) * step;
     const int64_t from[2] = {fast * n - p->first[0], slow * n - p->first[1]};
@@ -274,7 +274,7 @@ static void smear_shares(const struct pass *pass, const struct smear_band *b,
     struct sorted t = {0};
     struct smear_cells cells;
     sort_shares(&t, b, lists);
-    smear_cells_open(&cells, b, NULL, pass->threads);
+    smear_cells_open(&cells, b, pass->threads);
     struct share_list *found = shares_open(t.count + 1), *rows = rows_of(pass, p);
 #pragma omp parallel for schedule(dynamic) num_threads(pass->threads)
     for (size_t i = 0; i < t.count; i++)

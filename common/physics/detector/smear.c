@@ -1,11 +1,11 @@
 #include "physics/detector/smear.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/units.h"
 #include "base/vec.h"
 #include "physics/detector/pixel.h"
+#include "physics/detector/smear_kernel.h"
 
 /* Deeper than this many attenuation depths, 1e-11 of the photons are left. */
 static const double STOPPED = 25.0;
@@ -125,9 +125,27 @@ static double moves(const struct smear *s, int axis, double at)
     return fabs(at - smear_front(s, axis, at));
 }
 
-int smear_room(const struct smear *s, int axis, double low, double high)
+void smear_reach(const struct smear *s, int axis, double at, int *first, int *end)
 {
-    return (int)fmax(moves(s, axis, low), moves(s, axis, high)) + 5;
+    const double moved = s->deepest * (at - s->foot[axis]);
+    *first = (moved > 0.0 ? (int)floor(-moved) : 0) - 1;
+    *end = *first + (int)fabs(moved) + 5;
+}
+
+/* A row of weights has four subpixels, and one more for each that the ray moves along fast while it
+ * is within two rows.  So all rows together have at most four for each row and for each column. */
+struct smear_room smear_room(const struct smear *s, const double low[2], const double high[2],
+                             bool changes)
+{
+    size_t most[2];
+    for (int axis = 0; axis < 2; axis++) {
+        const double farthest = fmax(moves(s, axis, low[axis]), moves(s, axis, high[axis]));
+        most[axis] = (size_t)farthest + (changes ? 7 : 5);
+    }
+    return (struct smear_room){
+        .rows = most[1] + 1,
+        .weights = changes ? most[0] * most[1] : 4 * (most[0] + most[1]),
+    };
 }
 
 /* Returns the distance between nodes, so that the kernels of neighbouring nodes end at most half a
@@ -202,130 +220,34 @@ enum status smear_open(struct smear *s, const struct experiment *x, const struct
                      most, (int)(p - x->panels), SMEAR_WIDEST);
 }
 
-/* The ray to a place in front of a panel: how far it is from the foot of the normal, and how far it
- * moves in the sensor, in subpixels. */
-struct ray {
-    double from_foot[2], end[2];
-};
+/* ---- kernels -------------------------------------------------------------------------------- */
 
-static struct ray ray_to(const struct smear *s, const double at[2])
+static smear_kernel_loop *loop_of(enum isa isa)
 {
-    struct ray r;
-    for (int axis = 0; axis < 2; axis++) {
-        r.from_foot[axis] = at[axis] - s->foot[axis];
-        r.end[axis] = s->deepest * r.from_foot[axis];
-    }
-    return r;
+    static smear_kernel_loop *const all[ISA_COUNT] = ISA_TABLE(smear_kernel_loop_);
+    return all[isa];
 }
 
-/* Returns the number of parts into which the sensor is divided for a ray. */
-static int parts_of(const struct ray *r)
+/* Returns the number of parts into which the sensor is divided for the ray to a place. */
+static int parts_of(const struct smear *s, const double at[2])
 {
-    const double farthest = fmax(fabs(r->end[0]), fabs(r->end[1]));
-    return (int)fmax(SMEAR_PARTS_LEAST, ceil(SMEAR_PARTS_STEP * farthest));
+    double farthest = 0.0;
+    for (int axis = 0; axis < 2; axis++)
+        farthest = fmax(farthest, fabs(s->deepest * (at[axis] - s->foot[axis])));
+    const double parts = fmax(SMEAR_PARTS_LEAST, ceil(SMEAR_PARTS_STEP * farthest));
+    return (int)fmin(parts, SMEAR_PARTS_MOST);
 }
 
-/* Sets the rectangle of subpixels from which two rays come that move by `one` and by `other`, and
- * clears it. */
-static void clear_kernel(struct smear_kernel *k, const double one[2], const double other[2])
+void smear_kernel(const struct smear *s, const double at[2], enum isa isa, struct smear_kernel *k)
 {
-    for (int axis = 0; axis < 2; axis++) {
-        const int first[2] = {(one[axis] > 0.0 ? (int)floor(-one[axis]) : 0) - 1,
-                              (other[axis] > 0.0 ? (int)floor(-other[axis]) : 0) - 1};
-        const int end[2] = {first[0] + (int)fabs(one[axis]) + 5,
-                            first[1] + (int)fabs(other[axis]) + 5};
-        k->first[axis] = first[0] < first[1] ? first[0] : first[1];
-        k->count[axis] = (end[0] > end[1] ? end[0] : end[1]) - k->first[axis];
-    }
-    memset(k->weight, 0, (size_t)k->count[0] * (size_t)k->count[1] * sizeof *k->weight);
-}
-
-/* Sets the weights of four subpixels, from one before the subpixel to two after it, for a point at
- * `part` of the way to the next one: Lagrange's of the third order.  Weights that are not negative
- * would widen the spots. */
-static void set_cubic(double part, double weight[4])
-{
-    const double before = part + 1.0, after = part - 1.0, last = part - 2.0;
-    weight[0] = part * after * last * (-1.0 / 6.0);
-    weight[1] = before * after * last * 0.5;
-    weight[2] = before * part * last * -0.5;
-    weight[3] = before * part * after * (1.0 / 6.0);
-}
-
-/* Adds a weight at `by` subpixels before the place, divided between the subpixels around. */
-static void add_weight(struct smear_kernel *k, const double by[2], double weight)
-{
-    int at[2];
-    double part[2][4];
-    for (int axis = 0; axis < 2; axis++) {
-        const double whole = floor(-by[axis]);
-        at[axis] = (int)whole - 1 - k->first[axis];
-        set_cubic(-by[axis] - whole, part[axis]);
-    }
-    double *to = k->weight + at[1] * k->count[0] + at[0];
-    for (int j = 0; j < 4; j++, to += k->count[0])
-        for (int i = 0; i < 4; i++)
-            to[i] += weight * part[1][j] * part[0][i];
-}
-
-/* Returns the cosine of the angle between the normal and the ray to a place at a depth. */
-static double cosine_of(const struct smear *s, const double from_foot_m[2], double depth_m)
-{
-    const double fast = from_foot_m[0], slow = from_foot_m[1], away = s->distance_m + depth_m;
-    const double leaning = fast * s->lean[0] + slow * s->lean[1];
-    const double square =
-        fast * fast + slow * slow + away * away + 2.0 * (fast * slow * s->skew + leaning * away);
-    return (leaning + away) / sqrt(square);
-}
-
-/* Returns the solid angle of a pixel at a depth, relative to that at the front of its ray. */
-static double solid_angle_ratio(const struct smear *s, double depth_m)
-{
-    const double nearer = s->distance_m / (s->distance_m + depth_m);
-    return nearer * nearer * (s->panel->point_pixel ? 1.0 : nearer);
-}
-
-/* Adds the kernel of a ray, times `factor`. */
-static void add_kernel(const struct smear *s, const struct ray *r, int parts, double factor,
-                       struct smear_kernel *k)
-{
-    const double edge_m = s->panel->pixel_m / s->oversample;
-    const double from_foot_m[2] = {r->from_foot[0] * edge_m, r->from_foot[1] * edge_m};
-    const double area =
-        factor * (s->panel->point_pixel ? 1.0 / ((double)s->oversample * s->oversample) : 1.0);
-    if (!(s->thickness_m > 0.0)) {
-        add_weight(k, (double[2]){0.0, 0.0}, area);
-        return;
-    }
-    const double part_m = s->thickness_m / parts;
-    for (int i = 0; i < parts; i++) {
-        const double cosine = cosine_of(s, from_foot_m, (i + 0.5) * part_m);
-        const double x = fmin(part_m * s->panel->absorption_1_m / cosine, 600.0);
-        if (x * i > 600.0)
-            break;
-        const double left = portable_exp(-x), stopped = portable_exp(-x * i) * (1.0 - left);
-        const double share = x < 1e-3 ? 0.5 - x / 12.0 : 1.0 / x - left / (1.0 - left);
-        const double depth_m = (i + share) * part_m;
-        const double moved = depth_m / (s->distance_m + depth_m);
-        const double by[2] = {moved * r->from_foot[0], moved * r->from_foot[1]};
-        add_weight(k, by, area * stopped * solid_angle_ratio(s, depth_m));
-    }
-}
-
-void smear_kernel(const struct smear *s, const double at[2], struct smear_kernel *k)
-{
-    const struct ray r = ray_to(s, at);
-    clear_kernel(k, r.end, r.end);
-    add_kernel(s, &r, parts_of(&r), 1.0, k);
+    const struct smear_kernel_ray ray = {s, 1.0};
+    loop_of(isa)(&ray, 1, at, parts_of(s, at), k);
 }
 
 void smear_kernel_change(const struct smear *s, const struct smear_change *change,
-                         const double at[2], struct smear_kernel *k)
+                         const double at[2], enum isa isa, struct smear_kernel *k)
 {
-    const struct ray here = ray_to(s, at);
-    const struct ray before = ray_to(&change->before, at), after = ray_to(&change->after, at);
-    const int parts = parts_of(&here);
-    clear_kernel(k, before.end, after.end);
-    add_kernel(&change->before, &before, parts, -change->factor, k);
-    add_kernel(&change->after, &after, parts, change->factor, k);
+    const struct smear_kernel_ray rays[2] = {{&change->before, -change->factor},
+                                             {&change->after, change->factor}};
+    loop_of(isa)(rays, 2, at, parts_of(s, at), k);
 }

@@ -11,6 +11,7 @@
 #define BRAGG_PHYSICS_SMEAR_H
 
 #include "base/error.h"
+#include "base/isa.h"
 #include "model/experiment.h"
 #include "physics/request.h"
 
@@ -40,12 +41,18 @@ struct smear {
     double deepest;      // thickness_m / (distance_m + thickness_m)
 };
 
+/* A row of the weights of a kernel. */
+struct smear_span {
+    int fast;   // its first subpixel: the number of subpixels away along fast
+    int begin;  // index of its first weight
+};
+
 /* The weights with which subpixels of the thin image are summed to one subpixel of the thick image.
- * weight[j][i] is the weight of the subpixel that is first[0] + i subpixels away along fast and
- * first[1] + j along slow. */
+ * They are those near the ray, in rows of subpixels.  Row number j is slow + j subpixels away. */
 struct smear_kernel {
-    int first[2], count[2];  // along fast and slow
-    double *weight;          // [count[1]][count[0]], in memory of the caller
+    int slow, rows;
+    struct smear_span *row;  // [rows + 1], in memory of the caller; the last one ends the weights
+    double *weight;          // likewise
 };
 
 /* Checks a request for a smeared sensor and the panels *x that were made of it.  STATUS_INPUT: the
@@ -115,12 +122,15 @@ static inline double smear_front(const struct smear *s, int axis, double at)
     return at - s->deepest * (at - s->foot[axis]);
 }
 
-/* Computes the kernel at a place.  k->weight must have room for smear_room weights along each axis,
- * where the place is between `low` and `high` of smear_room.  The sum of the
- * weights is the fraction of photons that stop in the sensor, times the ratio of the solid angles
- * of a pixel at the depth where they stop and at the front; it has the same bits on all machines.
- */
-void smear_kernel(const struct smear *s, const double at[2], struct smear_kernel *k);
+/* Sets the subpixels from which the ray to a place comes along axis 0 or 1, relative to the place:
+ * from *first to *end - 1. */
+void smear_reach(const struct smear *s, int axis, double at, int *first, int *end);
+
+/* Computes the kernel at a place.  k->row and k->weight must have the room of smear_room.  The sum
+ * of the weights is the fraction of photons that stop in the sensor, times the ratio of the solid
+ * angles of a pixel at the depth where they stop and at the front; it has the same bits on all
+ * machines and with any instruction set that this CPU has. */
+void smear_kernel(const struct smear *s, const double at[2], enum isa isa, struct smear_kernel *k);
 
 /* A change of a panel: the same panel a little before and after it. */
 struct smear_change {
@@ -129,14 +139,19 @@ struct smear_change {
 };
 
 /* Computes how the kernel of smear_kernel changes: the weights after the change less those before,
- * times the factor.  k->weight must have room for two more weights along each axis than smear_room
- * returns.  Both kernels divide the sensor into as many parts as that of *s does, and both
+ * times the factor.  Both kernels divide the sensor into as many parts as that of *s does, and both
  * changed panels are so near to *s that rays move by less than a subpixel more. */
 void smear_kernel_change(const struct smear *s, const struct smear_change *change,
-                         const double at[2], struct smear_kernel *k);
+                         const double at[2], enum isa isa, struct smear_kernel *k);
 
-/* Returns the largest number of weights, along axis 0 or 1, of a kernel at a place between `low`
- * and `high`. */
-int smear_room(const struct smear *s, int axis, double low, double high);
+/* The largest sizes of kernels. */
+struct smear_room {
+    size_t rows, weights;  // items of smear_kernel.row and of smear_kernel.weight
+};
+
+/* Returns the room for the kernels at all places between `low` and `high`.  changes: those of
+ * smear_kernel_change. */
+struct smear_room smear_room(const struct smear *s, const double low[2], const double high[2],
+                             bool changes);
 
 #endif
