@@ -172,7 +172,7 @@ static struct weights weights_of(const struct smear_kernel *k, int slow)
     if (j < 0 || j >= k->rows)
         return (struct weights){INT_MAX, INT_MAX, NULL};
     const struct smear_span *row = k->row + j;
-    return (struct weights){row->fast, row->fast + row[1].begin - row->begin,
+    return (struct weights){row->fast, row->fast + (row[1].begin - row->begin),
                             k->weight + row->begin};
 }
 
