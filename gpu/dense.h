@@ -17,6 +17,7 @@
 #include "base/portable_math.h"
 #include "engine/dense/dense_row.h"
 #include "gpu/frame.h"
+#include "gpu/team.h"
 
 /*
  * The dense form on the GPU: quotients, the terms of a block, and their sum for one pixel.
@@ -52,45 +53,6 @@ HD float gpu_quotient(float a, float b)
  * The terms, which the threads of a block prepare together, and their sum for one pixel.  The
  * caller is gpu/dense.h.
  */
-
-/* GPU_ROLLED before a loop: the compiler does not unroll the loop, because the unrolled loop
- * would need more registers. */
-#ifdef __CUDA_ARCH__
-#define GPU_ROLLED _Pragma("unroll 1")
-#else
-#define GPU_ROLLED
-#endif
-
-/* ---- threads of a block ------------------------------------------------------------ */
-
-struct gpu_team {
-    int thread, threads;  // index of this thread, 0 to threads - 1; number of threads
-};
-
-/* Barrier: returns when all threads of the block have called it. */
-INLINE void gpu_team_wait(struct gpu_team team)
-{
-#ifdef __CUDA_ARCH__
-    (void)team;
-    __syncthreads();
-#elif !defined(__CUDACC__)
-    if (team.threads > 1) {
-#pragma omp barrier
-    }
-#endif
-}
-
-/* Returns the same value in all threads: true if `mine` is true in at least one thread.  On the CPU
- * with several threads it is always true. */
-INLINE bool gpu_team_any(struct gpu_team team, bool mine)
-{
-#ifdef __CUDA_ARCH__
-    (void)team;
-    return __syncthreads_or(mine);
-#else
-    return mine || team.threads > 1;
-#endif
-}
 
 /* ---- what a block shares ------------------------------------------------------------ */
 

@@ -115,8 +115,9 @@ struct gpu_device {
     enum status (*closed)(void *context, const struct gpu_closed *frame,
                           const struct gpu_closed_batch *batch, float *to, struct error *e);
 
-    /* Computes the pixels of bands from their thin images, and returns when they are there.  here[]
-     * is a copy of smear->bands in host memory.  Adds the time to *ms. */
+    /* Computes the pixels of bands from their thin images.  here[] is a copy of smear->bands in
+     * host memory.  Returns when the pixels are there, and adds the time to *ms.  If `ms` is NULL,
+     * only a run of the same context waits for them. */
     enum status (*smear)(void *context, const struct gpu_smear *smear, size_t nbands,
                          const struct gpu_smear_band *here, double *ms, struct error *e);
 

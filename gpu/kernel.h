@@ -50,9 +50,20 @@ struct gpu_smear_band {
     int64_t origin[2];      // first pixel of the first cell, along fast and slow
     int64_t columns, rows;  // of cells
     int64_t cell;           // number of the first cell among those of all bands
-    double part[2];         // of struct smear, as are the next two
-    int32_t oversample, node;
+    int64_t sums, across;   // index of the first sum, and number of sums of one phase of a row
+    int64_t tap_sums;    // index of the sum of tap 0, 0 for the pixel in the column of the origin
+                         // and in row 0 of the plane
+    int64_t pixel_sums;  // sums from one row of pixels to the next
+    double part[2];      // of struct smear, as is the next one
+    int32_t oversample;
+    int32_t shift;  // cells are 2^shift pixels wide and high
     int32_t panel;  // index in the panels of a frame
+};
+
+/* A struct smear_tap: its weights, and the place of its sum relative to that of tap 0, 0. */
+struct gpu_smear_tap {
+    double weight[4];
+    int32_t at;
 };
 
 /* Bands that are computed together. */
@@ -60,9 +71,9 @@ struct gpu_smear {
     const struct gpu_panel *panels;  // of the frame
     const struct gpu_smear_band *bands;
     const uint64_t *begin;  // [cells + 1]: index in taps[] of the first tap of each cell
-    const struct smear_tap *taps;
+    const struct gpu_smear_tap *taps;
     const float *thin;  // thin images
-    float *sums;        // sums of oversample x oversample subpixels, one for each subpixel
+    float *sums;        // sums of oversample x oversample subpixels, see gpu/smear.h
     float *photons;     // the photons of the frame
 };
 
@@ -159,8 +170,8 @@ SIZE_IS(gpu_closed_spot, 168);
 SIZE_IS(gpu_closed_place, 12);
 SIZE_IS(gpu_closed, 320);
 SIZE_IS(gpu_closed_batch, 24);
-SIZE_IS(smear_tap, 40);
-SIZE_IS(gpu_smear_band, 144);
+SIZE_IS(gpu_smear_tap, 40);
+SIZE_IS(gpu_smear_band, 176);
 SIZE_IS(gpu_smear, 56);
 #undef SIZE_IS
 

@@ -33,22 +33,48 @@ struct gpu_smeared {
     struct group *groups;  // owned
     float *photons;        // GPU memory: the photons of the frame
     float *sums;           // GPU memory: sums of subpixels
-    int64_t subpixels;     // of `sums`
+    int64_t nsums;         // number of items of sums[]
 };
 
 /* ---- groups ---------------------------------------------------------------------------------- */
 
+/* Returns the sums of one phase of a row of a band, see gpu/smear.h. */
+static int64_t sums_across(const struct smear_band *b)
+{
+    return (b->size[0] + b->view.oversample - 1) / b->view.oversample;
+}
+
+/* Returns the sums of a band. */
+static int64_t sums_of(const struct smear_band *b)
+{
+    return sums_across(b) * b->view.oversample * b->size[1];
+}
+
+static int32_t power_of_two(int node)
+{
+    int32_t power = 0;
+    while (1 << power < node)
+        power++;
+    return power;
+}
+
+/* cell, sums: the numbers of cells and of sums of the bands before. */
 static void describe_band(const struct experiment *x, const struct smear_band *from, int64_t cell,
-                          struct gpu_smear_band *to)
+                          int64_t sums, struct gpu_smear_band *to)
 {
     const struct smear_grid grid = smear_grid_of(from);
     *to = (struct gpu_smear_band){.offset = from->offset,
                                   .cell = cell,
                                   .columns = grid.count[0],
                                   .rows = grid.count[1],
+                                  .sums = sums,
+                                  .across = sums_across(from),
                                   .oversample = from->view.oversample,
-                                  .node = from->view.node,
+                                  .shift = power_of_two(from->view.node),
                                   .panel = (int32_t)gpu_panel_rank(x, from->panel)};
+    const int64_t n = to->oversample, first = grid.origin[0] * n - from->first[0];
+    to->pixel_sums = n * n * to->across;
+    to->tap_sums = sums - from->first[1] * n * to->across + floor_div(first, n);
     for (int axis = 0; axis < 2; axis++) {
         to->begin[axis] = from->begin[axis];
         to->end[axis] = from->end[axis];
@@ -57,6 +83,15 @@ static void describe_band(const struct experiment *x, const struct smear_band *f
         to->origin[axis] = grid.origin[axis];
         to->part[axis] = from->view.part[axis];
     }
+}
+
+/* Returns the place of a tap, see struct gpu_smear_tap. */
+static int32_t place_of(const struct gpu_smear_band *b, const struct smear_tap *tap)
+{
+    const int64_t n = b->oversample, first = b->origin[0] * n - b->first[0];
+    const int64_t zero = floor_div(first, n), column = first - zero * n + tap->fast;
+    const int64_t right = floor_div(column, n), phase = column - right * n;
+    return (int32_t)((tap->slow * n + phase) * b->across + right);
 }
 
 /* Packs the bands and the taps of their cells: cells[] has one item per band. */
@@ -72,13 +107,17 @@ static void pack_group(struct gpu_pack *pack, const struct smear_cells *cells, s
     g->there.begin = gpu_pack_room(pack, (all + 1) * sizeof *g->there.begin, &memory[0]);
     g->there.taps = gpu_pack_room(pack, count * sizeof *g->there.taps, &memory[1]);
     uint64_t *begin = memory[0];
-    struct smear_tap *taps = memory[1];
+    struct gpu_smear_tap *taps = memory[1];
     count = 0;
     for (size_t i = 0; begin && i < g->bands->count; i++) {
         const size_t number = (size_t)(cells[i].grid.count[0] * cells[i].grid.count[1]);
         for (size_t k = 0; k <= number; k++)
             begin[(size_t)g->here[i].cell + k] = count + cells[i].begin[k];
-        memcpy(taps + count, cells[i].taps, cells[i].begin[number] * sizeof *taps);
+        for (size_t k = 0; k < cells[i].begin[number]; k++) {
+            const struct smear_tap *tap = &cells[i].taps[k];
+            taps[count + k].at = place_of(&g->here[i], tap);
+            memcpy(taps[count + k].weight, tap->weight, sizeof tap->weight);
+        }
         count += cells[i].begin[number];
     }
 }
@@ -114,12 +153,13 @@ static enum status add_group(void *context, const struct smear_bands *bands, str
     struct group *g = &s->groups[s->count++];
     *g = (struct group){.bands = mem_copy(bands, 1, sizeof *bands),
                         .here = mem_array(bands->count, sizeof *g->here)};
-    int64_t cell = 0;
+    int64_t cell = 0, sums = 0;
     for (size_t i = 0; i < bands->count; i++) {
-        describe_band(p->experiment, &g->bands->band[i], cell, &g->here[i]);
+        describe_band(p->experiment, &g->bands->band[i], cell, sums, &g->here[i]);
         cell += g->here[i].columns * g->here[i].rows;
+        sums += sums_of(&bands->band[i]);
     }
-    s->subpixels = larger(s->subpixels, bands->subpixels);
+    s->nsums = larger(s->nsums, sums);
     const struct experiment thin = smear_bands_thin(g->bands, p->experiment);
     const enum status status = s->plans->create(&g->thin, p->device, &thin, &s->options, e);
     return status ? status : upload_taps(p, g, e);
@@ -140,7 +180,7 @@ static void drop_groups(struct plan *p)
     s->groups = NULL;
     s->sums = NULL;
     s->count = s->capacity = 0;
-    s->subpixels = 0;
+    s->nsums = 0;
     s->made = false;
 }
 
@@ -164,7 +204,7 @@ static enum status make_groups(struct plan *p, struct error *e)
     mem_free(bands);
     void *sums = NULL;
     if (!status && s->count)
-        status = gpu_reserve(p, (size_t)s->subpixels * sizeof *s->sums, &sums, e);
+        status = gpu_reserve(p, (size_t)s->nsums * sizeof *s->sums, &sums, e);
     s->sums = sums;
     s->made = !status;
     return status;
@@ -217,8 +257,10 @@ static enum status run_group(struct plan *p, struct group *g, const struct recip
     g->there.thin = g->thin->out[OUT_PHOTONS];
     g->there.sums = s->sums;
     g->there.photons = s->photons;
+    const bool waits = p->timed || s->count > 1;  // the next group may get the same memory
     if (!status)
-        status = p->device->smear(p->context, &g->there, g->bands->count, g->here, &ms, e);
+        status = p->device->smear(p->context, &g->there, g->bands->count, g->here,
+                                  waits ? &ms : NULL, e);
     add_times(&p->times, &g->thin->times, ms);
     if (s->count > 1)
         gpu_drop_out(g->thin);

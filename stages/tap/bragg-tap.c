@@ -16,6 +16,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/units.h"
+#include "engine/cpu/threads.h"
 #include "stage/stage.h"
 #include "wire/recording.h"
 
@@ -27,6 +28,7 @@ struct tap {
     const char *record;
     bool overwrite, fsync, print, count;
     int hold;
+    int64_t threads;
     /* state */
     char group[GROUP_TEXT];
     struct recorder recorder;
@@ -59,6 +61,8 @@ static const struct opt options[] = {
     {"hold", "auto|yes|no",
      "Whether the run waits for this tap; auto: if the tap records or ends a pipe", OPT_CHOICE,
      AT(hold), .choices = "auto|yes|no"},
+    {"threads", "N", "Threads of this process, 1 to 1024 (number of CPU cores, at most 16)",
+     OPT_INT, AT(threads), .min = 1, .max = 1024},
     {0},
 };
 
@@ -69,9 +73,8 @@ static enum status tap_open(void *state, const char **operands, int noperands, s
     (void)noperands;
     if (!t->record && !t->count)
         t->print = true;
-    if (!t->record)
-        return STATUS_OK;
-    return target_check(t->record, e);
+    const enum status s = t->record ? target_check(t->record, e) : STATUS_OK;
+    return s ? s : threads_start_of_sink(&t->threads, e);
 }
 
 static enum recorder_mode mode(const struct tap *t)

@@ -34,7 +34,7 @@ unspilled() {
 # below, where kernels are counted.
 for arch in $([ "${CUDA_ARCHS-}" != all ] || nvcc --list-gpu-arch | sed 's/compute_/sm_/'); do
 	[ "${arch#sm_}" -ge 75 ] && [ "$arch" != sm_90 ] || continue
-	names='kernel dense_kernel after_kernel'
+	names='kernel dense_kernel after_kernel smear_kernel'
 	[ "$arch" = sm_120 ] && names="$names closed_kernel shares_kernel slopes_kernel slopes_double_kernel"
 	for name in $names; do
 		check "$name for $arch" kernel "$arch" $name
@@ -71,6 +71,8 @@ check 'slots of reflections' counted shares_kernel --nested
 unspilled sm_90 shares_kernel
 check 'slots of counts' counted after_kernel
 unspilled sm_90 after_kernel
+check 'slots of smeared sensors' counted smear_kernel --taps
+unspilled sm_90 smear_kernel
 note "$(tr '\n\t' '  ' <slots)"
 # within KERNEL STEP PIXEL BLOCK OTHERS REGISTERS
 within() {
@@ -86,12 +88,17 @@ while IFS=$tab read -r kernel pixels step pixel block others registers what; do
 	check "$what: slots of gpu/slots.tsv" within "$kernel" "$step" "$pixel" "$block" "$others" "$registers"
 	check "$what: blocks of $pixels pixels" test "$pixels" = "$(case $kernel in ILb1*) echo 1024 ;; *) echo 128 ;; esac)"
 done <held
-is 'the table holds 24 kernels' "$(wc -l <held)" 24
+is 'the table holds 26 kernels' "$(wc -l <held)" 26
 
 # What is forecast from them: the numbers of bench/kernels.md, and what wants an explanation.
 "$top/scripts/gpu-forecast" >forecast
 sed -n 's/^| \(kernel\|recipe\)[^|]*|[^|]*| \([^|]*\) ms |.*/\2/p' forecast >ranges
 is 'six forecasts are made' "$(wc -l <ranges)" 6
+while read -r range; do
+	check "bench/kernels.md says $range" grep -qwF -e "$range" "$top/bench/kernels.md"
+done <ranges
+sed -n 's/^| Eiger[^|]*|[^|]*| \([^|]*\) frames.s |.*/\1/p' forecast >ranges
+is 'two of frames of an Eiger' "$(wc -l <ranges)" 2
 while read -r range; do
 	check "bench/kernels.md says $range" grep -qwF -e "$range" "$top/bench/kernels.md"
 done <ranges
@@ -153,10 +160,11 @@ fused_alone() {
 check 'no multiply-add of its own' fused_alone
 unfused() {
 	# shellcheck disable=SC2086 # flags are words
-	nvcc $flags -I"$top/common" -I"$top" -D_GNU_SOURCE -arch=sm_80 -ptx "$top/gpu/after_kernel.cu" -o after.ptx &&
-		grep -q 'mul.*f64' after.ptx && ! grep -q 'fma' after.ptx
+	nvcc $flags -I"$top/common" -I"$top" -D_GNU_SOURCE -arch=sm_80 -ptx "$top/gpu/$1_kernel.cu" -o unfused.ptx &&
+		grep -q 'mul.*f64' unfused.ptx && ! grep -q 'fma' unfused.ptx
 }
-check 'no multiply-add is fused after photons' unfused
+check 'no multiply-add is fused after photons' unfused after
+check 'nor in smeared sensors' unfused smear
 
 # What is installed has kernels for all cards; a kernel that spills is told of, and no build with WERROR=1.
 architectures() {
@@ -228,7 +236,7 @@ unpinned() {
 check 'no time of pixels that are not pinned' unpinned
 is 'parts of its results' "$(sed -n 's/^{"part": "\([^"]*\)".*/\1/p' results | sort -u | tr '\n' ',')" \
 	'agreement,background and noise,bytes,card,closed form,closed form timed,derivatives,first frame,from photons on,handed on,peak,planes,reflections,stream,table of reflections,times,'
-is 'values that are not measured are marked' "$(grep -c 'not measured |$' out)" 8
+is 'values that are not measured are marked' "$(grep -c 'not measured |$' out)" 10
 limited() {
 	! LIMIT=3 ENGINECHECK=$standin RESULTS="$tap_scratch/limited" "$top/scripts/gpu-check" >out 2>err &&
 		grep -q '^gpu-check: failed:.* times 4096 (left out),' err

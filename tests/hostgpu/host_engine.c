@@ -109,16 +109,21 @@ void gpu_host_closed(const struct gpu_closed *frame, const struct gpu_closed_bat
 
 void gpu_host_smear(const struct gpu_smear *smear, const struct gpu_smear_band *b, int threads)
 {
+    const struct gpu_team alone = {0, 1};
+    const int width = gpu_smear_width(b->oversample);
+    const int64_t deep = (b->end[1] - b->begin[1] + GPU_SMEAR_DEEP - 1) / GPU_SMEAR_DEEP;
 #pragma omp parallel for num_threads(threads)
-    for (int64_t row = 0; row < b->size[1]; row++)
-        for (int64_t block = 0; block * GPU_THREADS < b->size[0]; block++)
-            for (int thread = 0; thread < GPU_THREADS; thread++)
-                gpu_smear_sum_thread(smear, b, row, block, thread);
+    for (int64_t rows = 0; rows < (b->size[1] + GPU_SMEAR_ROWS - 1) / GPU_SMEAR_ROWS; rows++) {
+        struct gpu_smear_columns room;
+        for (int64_t block = 0; block * width < b->size[0]; block++)
+            gpu_smear_sum_block(smear, b, rows, block, alone, &room);
+    }
 #pragma omp parallel for num_threads(threads)
-    for (int64_t row = 0; row < b->end[1] - b->begin[1]; row++)
-        for (int64_t block = 0; block * GPU_THREADS < b->end[0] - b->begin[0]; block++)
-            for (int thread = 0; thread < GPU_THREADS; thread++)
-                gpu_smear_pixel_thread(smear, b, row, block, thread);
+    for (int64_t rows = 0; rows < deep; rows++) {
+        struct gpu_smear_taps taps;
+        for (int warp = 0; warp * GPU_LANES < b->end[0] - b->origin[0]; warp++)
+            gpu_smear_warp(smear, b, rows, warp, gpu_lanes_of(0), &taps);
+    }
 }
 
 size_t gpu_host_memory = SIZE_MAX;
@@ -354,7 +359,8 @@ static enum status host_smear(void *context, const struct gpu_smear *smear, size
     (void)e;
     for (size_t i = 0; i < nbands; i++)
         gpu_host_smear(smear, &smear->bands[i], h->threads);
-    lap(&start, ms);
+    if (ms)
+        lap(&start, ms);
     return STATUS_OK;
 }
 

@@ -531,6 +531,34 @@ static void the_gpu_smears_alike(void **state)
     }
 }
 
+/* Cells of 1 to 32 pixels, panels of many blocks and warps, and more subpixels than a block sums
+ * together.  The number of 3 has a loop of its own. */
+static void the_gpu_sums_any_number_of_subpixels(void **state)
+{
+    (void)state;
+    static const struct {
+        int oversample, pixels;
+        double pixel_mm;
+    } sizes[] = {{1, 150, 0.1}, {2, 70, 0.1}, {3, 150, 0.05},
+                 {4, 60, 0.1},  {64, 5, 0.8}, {66, 5, 0.8}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        struct engine_case c = case_of(&scenes[0], true);
+        struct experiment x;
+        struct recipe r;
+        struct error e = {0};
+        char name[32];
+        c.oversample = sizes[i].oversample;
+        c.pixels = sizes[i].pixels;
+        c.pixel_mm = sizes[i].pixel_mm;
+        (void)snprintf(name, sizeof name, "%d x %d subpixels", c.oversample, c.oversample);
+        if (case_build(&c, &x, &r, &e))
+            fail_msg("%s: %s", name, e.text);
+        check_gpu(name, &x, &r, true);
+        recipe_free(&r);
+        experiment_free(&x);
+    }
+}
+
 /* If GPU memory is short, the thin image is computed in several parts, or an error says so. */
 static void a_small_gpu_smears_in_parts(void **state)
 {
@@ -661,6 +689,7 @@ int main(void)
         cmocka_unit_test(derivatives_by_the_detector_are_differences),
         cmocka_unit_test(all_engines_have_the_same_derivatives),
         cmocka_unit_test(the_gpu_smears_alike),
+        cmocka_unit_test(the_gpu_sums_any_number_of_subpixels),
         cmocka_unit_test(a_small_gpu_smears_in_parts),
         cmocka_unit_test(a_wide_band_is_computed_in_layers),
         cmocka_unit_test(what_the_smear_cannot_do_is_refused),
