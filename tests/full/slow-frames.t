@@ -13,6 +13,7 @@ about='bragg-intensity takes about [0-9.]* s a frame, [0-9:]* for all 3 frames\.
 
 # ended FILE PATTERN: runs it in a session of its own, until it says so; then ends it
 ended() {
+	: >errors  # here: the other process may open it after the first look into it
 	setsid env --default-signal=INT,QUIT sh -c "$1" >out 2>errors &
 	group=$!
 	soon grep -q "$2" errors
@@ -35,6 +36,7 @@ ended "exec bragg-run --workdir=slow slow.yaml" "$about"
 is 'slow frames: as much of bragg-run without a terminal' "$(grep -c "^orient| bragg-orient: $about" errors)" 1
 
 # --- Ctrl-C without a terminal: what the run waits for is said, and a second one does not wait
+: >errors
 setsid env --default-signal=INT sh -c 'trap : INT; bragg-run --workdir=twice slow.yaml; echo $? >status' >out 2>errors &
 group=$!
 soon grep -q "$about" errors
@@ -90,10 +92,12 @@ bragg-geometry --quiet --detpixels=400 --pixel=0.2 --ncells=10 | bragg-orient --
 END
 script -qec 'sh four.sh' /dev/null </dev/null >said
 is 'slow frames: the percentage of a frame does not fall' "$(tr '\r' '\n' <said | sed -n 's/.*bragg-write: frame \([0-9]*\) of 4.*, \([0-9]*\) % of the next.*/\1 \2/p' |
-	awk '$1 in last && $2 < last[$1] { falls++ } { last[$1] = $2 } END { print falls + 0, (NR > 4) }')" '0 1'
+	awk '$1 in last && $2 < last[$1] { falls++ } { last[$1] = $2 } END { print falls + 0, (NR > 2) }')" '0 1'
 
-# what is there after a second Ctrl-C: images of an unfinished data file, and no master
-echo "bragg-geometry --detector=pilatus-300k --distance=100 --energy=12400 --ncells=8 | bragg-orient --frames=100000 --random |
+# what is there after a second Ctrl-C: images of an unfinished data file, and no master.  Frames take so
+# long that those under way are not finished before the second one.
+echo "bragg-geometry --detector=pilatus-300k --distance=100 --energy=12400 --ncells=8 |
+	bragg-orient --frames=100000 --random --mosaic=1 --mosaic-domains=50 |
 	bragg-intensity --threads=1 | bragg-write --frames-per-file=10000 half.nxs" >half.sh
 interrupt half.sh test -s half_data_000001.h5.part
 is 'Ctrl-C twice: the files that are there' "$(lines | sed -n 's/^bragg-write: [0-9.]* [kMG]*B in \(.*\)/\1/p')" \
