@@ -74,8 +74,13 @@ is 'an invalid weight' "$? $(cat said)" "2 bragg-run: --remote: malformed share 
 
 # Threads without work sleep, so that other stages have the processors; whoever sets OpenMP decides.
 policy() { # PROGRAM [NAME=VALUE]: what its threads were told
-	[ "$1" = bragg-background ] && policy_water=--water=1 || policy_water=
-	env -u OMP_WAIT_POLICY ${2:+"$2"} "$1" $policy_water --in=ipc://"$tap_scratch"/nobody --out=ipc://"$tap_scratch"/none --start-timeout=20 >/dev/null 2>&1 &
+	case $1 in
+	bragg-background) policy_options="--water=1 --out=ipc://$tap_scratch/none" ;;
+	bragg-tap) policy_options=--count ;;
+	*) policy_options=--out=ipc://$tap_scratch/none ;;
+	esac
+	# shellcheck disable=SC2086 # options
+	env -u OMP_WAIT_POLICY ${2:+"$2"} "$1" $policy_options --in=ipc://"$tap_scratch"/nobody --start-timeout=20 >/dev/null 2>&1 &
 	policy_pid=$!
 	soon sh -c '[ "$(ls /proc/$0/task | wc -l)" -gt 2 ]' $policy_pid # it has sockets, and so has begun anew
 	policy_told=$(tr '\0' '\n' </proc/$policy_pid/environ | sed -n 's/^OMP_WAIT_POLICY=//p')
@@ -83,8 +88,8 @@ policy() { # PROGRAM [NAME=VALUE]: what its threads were told
 	wait $policy_pid
 	echo "$policy_told"
 }
-for program in bragg-intensity bragg-background bragg-noise; do
+for program in bragg-intensity bragg-background bragg-noise bragg-tap; do
 	is "threads of $program sleep" "$(policy $program)" passive
 done
-is "the user can set the wait policy of $program" "$(policy bragg-intensity OMP_WAIT_POLICY=active) $(policy bragg-intensity GOMP_SPINCOUNT=1000)" 'active '
+is 'the user can set the wait policy of bragg-intensity' "$(policy bragg-intensity OMP_WAIT_POLICY=active) $(policy bragg-intensity GOMP_SPINCOUNT=1000)" 'active '
 finish
