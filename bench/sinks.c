@@ -350,6 +350,10 @@ static enum status run_eiger(struct bench *b, int which, size_t size, struct err
         size_t count;
     } EIGERS[] = {{"eiger2-4m", 2068 * 2162}, {"eiger2-16m", 4148 * 4362}};
     struct sinks s = {.b = b, .count = EIGERS[which].count, .size = size};
+    char name[DETECTOR_NAME];
+    (void)snprintf(name, sizeof name, "%s, %zu bits", EIGERS[which].name, 8 * size);
+    if (!bench_wants(b, name))
+        return STATUS_OK;
     (void)snprintf(s.detector, sizeof s.detector, "%s", EIGERS[which].name);
     (void)snprintf(s.geometry, sizeof s.geometry, "--layers=1 --detector=%s", s.detector);
     return run_frames(&s, e);
