@@ -181,9 +181,17 @@ static int run_parsed(struct worker *w)
     return status;
 }
 
+/* Returns true if the table of a stage has an option. */
+static bool has_option(const struct stage *stage, const char *name)
+{
+    return stage->options && opt_find(stage->options, name, strlen(name));
+}
+
 int stage_main(const struct stage *stage, int argc, char **argv)
 {
     struct error e = {0};
+    if (has_option(stage, "threads"))
+        program_sleeps(argv);
     program_open(stage->role.name);
     (void)signal(SIGPIPE, SIG_IGN);
     (void)signal(SIGXFSZ, SIG_IGN);  // then a too large file is an error of write()

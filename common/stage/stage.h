@@ -244,7 +244,8 @@ enum status fused_stage_frame(struct fused_stage *g, struct frame *f, struct err
 /* Closes the fused stage and frees what *g holds. */
 void fused_stage_close(struct fused_stage *g);
 
-/* Runs the stage as a program.  Returns its exit status. */
+/* Runs the stage as a program.  Returns its exit status.  A stage with an option named "threads"
+ * calls program_sleeps first. */
 int stage_main(const struct stage *stage, int argc, char **argv);
 
 /* The options that the runtime adds to every stage, and the checks of their values. */

@@ -18,7 +18,6 @@
 #include "base/alloc.h"
 #include "base/files.h"
 #include "base/opt.h"
-#include "base/program.h"
 #include "base/units.h"
 #include "base/vec.h"
 #include "engine/cpu/threads.h"
@@ -566,6 +565,5 @@ static const struct stage stage = {
 
 int main(int argc, char **argv)
 {
-    program_sleeps(argv);
     return stage_main(&stage, argc, argv);
 }

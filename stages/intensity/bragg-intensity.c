@@ -516,6 +516,5 @@ int main(int argc, char **argv)
 {
     if (argc == 2 && strcmp(argv[1], "--gpus") == 0)
         return list_gpus();
-    program_sleeps(argv);
     return stage_main(&stage, argc, argv);
 }

@@ -15,7 +15,6 @@
 #include "base/filetype.h"
 #include "base/hash.h"
 #include "base/log.h"
-#include "base/program.h"
 #include "engine/cpu/threads.h"
 #include "io/output/output_file.h"
 #include "refine.h"
@@ -338,7 +337,6 @@ static const struct stage stage = {
 
 int main(int argc, char **argv)
 {
-    program_sleeps(argv);
     const struct stage *is = &stage;
     for (int i = 1; i < argc; i++)
         if (strcmp(argv[i], "--pass") == 0 || strcmp(argv[i], "--part") == 0)

@@ -14,7 +14,6 @@
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/log.h"
-#include "base/program.h"
 #include "engine/cpu/threads.h"
 #include "gateway/dectris.h"
 #include "gateway/gateway.h"
@@ -533,6 +532,5 @@ static const struct stage serve = {
 
 int main(int argc, char **argv)
 {
-    program_sleeps(argv);
     return stage_main(&serve, argc, argv);
 }

@@ -15,7 +15,6 @@
 #include "base/files.h"
 #include "base/hash.h"
 #include "base/log.h"
-#include "base/program.h"
 #include "base/units.h"
 #include "engine/cpu/threads.h"
 #include "stage/stage.h"
@@ -300,6 +299,5 @@ static const struct stage stage = {
 
 int main(int argc, char **argv)
 {
-    program_sleeps(argv);
     return stage_main(&stage, argc, argv);
 }

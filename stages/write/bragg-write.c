@@ -18,7 +18,6 @@
 #include "base/history.h"
 #include "base/log.h"
 #include "base/opt.h"
-#include "base/program.h"
 #include "engine/cpu/threads.h"
 #include "io/output/frame_index.h"
 #include "io/output/output_file.h"
@@ -579,6 +578,5 @@ static const struct stage writer = {
 
 int main(int argc, char **argv)
 {
-    program_sleeps(argv);
     return stage_main(&writer, argc, argv);
 }
