@@ -177,7 +177,7 @@ CUDA_VISIBLE_DEVICES='' taskset -c 0 bragg-run --dry-run --count=write=3 plain.y
 is 'several writers share the cores' "$(grep -c 'bragg-write .*--threads=1 ' commands) $(grep -c 'write: processes 3, threads of each 1$' commands)" '3 1'
 sed 's/name: write/&\n    cpus: 40/' plain.yaml >many.yaml
 is 'one writer has at most 16 threads' "$(bragg-run --dry-run many.yaml | grep '^# write')" \
-	'# write: processes 1, threads of each 16, because more would not compress faster than detectors send'
+	'# write: processes 1, threads of each 16, because more threads would save no time'
 
 # --- a folder with a pipeline and what it reads
 mkdir 'a kit'

@@ -138,8 +138,8 @@ static int64_t most_threads(const struct pipeline_stage *s)
 {
     if (pipeline_is_program(s, "bragg-intensity"))
         return INT64_MAX;
-    const bool sink =
-        pipeline_is_program(s, "bragg-write") || pipeline_is_program(s, "bragg-serve");
+    const bool sink = pipeline_is_program(s, "bragg-write") ||
+                      pipeline_is_program(s, "bragg-serve") || pipeline_is_program(s, "bragg-tap");
     return sink ? PROGRAM_THREADS_OF_SINK : 0;
 }
 
@@ -183,8 +183,7 @@ static void print_threads(const struct pipeline_stage *s, int64_t cores, FILE *o
     if (threads)
         fprintf(out, "%s\n", threads);
     else if (cpus > most)
-        fprintf(out, "%" PRId64 ", because more would not compress faster than detectors send\n",
-                most);
+        fprintf(out, "%" PRId64 ", because more threads would save no time\n", most);
     else
         fprintf(out, "%" PRId64 ", as many as CPU cores\n", cpus);
 }
