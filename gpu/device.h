@@ -117,7 +117,7 @@ struct gpu_device {
 
     /* Computes the pixels of bands from their thin images.  here[] is a copy of smear->bands in
      * host memory.  Returns when the pixels are there, and adds the time to *ms.  If `ms` is NULL,
-     * only a run of the same context waits for them. */
+     * returns while the GPU is still computing.  The next `run` of this context waits for it. */
     enum status (*smear)(void *context, const struct gpu_smear *smear, size_t nbands,
                          const struct gpu_smear_band *here, double *ms, struct error *e);
 

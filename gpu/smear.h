@@ -1,14 +1,19 @@
 /*
- * What threads of the GPU do for a smeared sensor, after the thin image is computed
- * (engine/smear/smear_bands.h): first the sums of subpixels, then the pixels.  The same text is
- * compiled as kernels (gpu/smear_kernel.cu) and as loops for the CPU (tests/hostgpu/host_engine.c).
+ * The GPU threads that turn the thin image of a smeared sensor into the photons of its pixels.  The
+ * thin image is complete before they start (engine/smear/smear_bands.h).
  *
- * A row of sums is stored in phases: first the sums that begin at the columns 0, n, 2 n ... of the
- * thin image, then those that begin at 1, 1 + n ..., for n subpixels along the edge of a pixel.  So
- * the lanes of a warp, which compute neighbouring pixels, read neighbouring sums.
+ * The first kernel adds up squares of subpixels.  A pixel has n x n subpixels, and a square of this
+ * size begins at each subpixel.  The sums of a row are stored in n phases.  The first phase
+ * contains the sums of the squares that begin at columns 0, n, 2 n ... of the thin image, and the
+ * second one those at columns 1, 1 + n ...  Neighbouring pixels thus read neighbouring sums.
  *
- * A warp computes pixels of one cell, or of a few cells if nodes are near each other.  All of its
- * pixels have the same taps.  The lanes first compute the weights of some taps, each those of one.
+ * The second kernel computes the pixels.  A pixel is the sum of its taps: each tap is one of the
+ * sums, times a weight.  All pixels of a cell have the same taps.  A warp computes pixels of one
+ * cell, or of several cells if nodes are near each other.  Each lane first computes the weight of
+ * one tap for the whole warp.
+ *
+ * The same text is compiled as kernels (gpu/smear_kernel.cu) and as loops for the CPU
+ * (tests/hostgpu/host_engine.c).
  *
  * Operations and their order are those of engine/smear/smear_loop.c, so that the bytes are
  * the same.  No multiplication is fused with an addition.
@@ -28,8 +33,8 @@
 
 enum {
     GPU_SMEAR_ROWS = 32,    // rows of sums of a block
-    GPU_SMEAR_SHARED = 64,  // with at most this number of subpixels, columns are summed once
-    GPU_SMEAR_USUAL = 3,    // with this number of subpixels, rows are read once
+    GPU_SMEAR_SHARED = 64,  // up to this number of subpixels, threads share the sums of columns
+    GPU_SMEAR_USUAL = 3,    // for this number of subpixels, each row is read only once
     GPU_SMEAR_DEEP = 4      // rows of pixels of a warp
 };
 
@@ -39,7 +44,7 @@ struct gpu_smear_columns {
     float sum[2][GPU_THREADS];
 };
 
-/* Returns the number of columns of sums of a block: the last columns that it adds up belong to
+/* Returns the number of columns of a block in which sums begin.  Its last columns only belong to
  * sums that begin before them. */
 HD int gpu_smear_width(int oversample)
 {
@@ -94,7 +99,8 @@ INLINE float gpu_smear_down(const struct gpu_smear_column *c, const struct gpu_s
     return sum;
 }
 
-/* Does the same for the usual n, and keeps what the next row needs, too. */
+/* Does the same for GPU_SMEAR_USUAL subpixels.  Keeps the subpixels that the next row also needs.
+ */
 INLINE float gpu_smear_down_usual(struct gpu_smear_column *c, const struct gpu_smear_rows *rows)
 {
     const float last = gpu_smear_thin(c, rows, GPU_SMEAR_USUAL - 1);
@@ -155,8 +161,9 @@ INLINE void gpu_smear_sum_rows(const struct gpu_smear *s, const struct gpu_smear
         gpu_smear_sum_row(&rows, n, columns, team, room->sum[i % 2]);
 }
 
-/* Does the work of one block of the first kernel: stores the sums that begin in GPU_SMEAR_ROWS rows
- * and gpu_smear_width columns of the thin image, number `rows` and `block` of such. */
+/* Does the work of one block of the first kernel.  It stores the sums that begin in a rectangle of
+ * the thin image: GPU_SMEAR_ROWS rows, from row rows * GPU_SMEAR_ROWS on, and gpu_smear_width
+ * columns, from column block * gpu_smear_width on. */
 HD void gpu_smear_sum_block(const struct gpu_smear *s, const struct gpu_smear_band *b, int64_t rows,
                             int64_t block, struct gpu_team team, struct gpu_smear_columns *room)
 {
@@ -185,7 +192,7 @@ struct gpu_smear_taps {
 /* Some pixels of a row, which a warp computes. */
 struct gpu_smear_row {
     int right;           // first column, from the origin of the cells
-    int64_t slow;        // row of the plane
+    int64_t slow;        // row, from the corner of the plane
     int64_t first_cell;  // the cell of column 0
     double down, step;   // see smear_tap_weight
     const float *sums;   // the sum of tap 0, 0 for the column `right`
@@ -248,7 +255,7 @@ HD bool gpu_smear_holds(const struct gpu_smear_band *b, int right)
 
 /* Adds the taps of one column of cells to the photons of its pixels. */
 INLINE void gpu_smear_cell(const struct gpu_smear *s, const struct gpu_smear_band *b,
-                           const struct gpu_smear_row *r, int column, struct gpu_lanes lanes,
+                           const struct gpu_smear_row *r, int column, struct gpu_team warp,
                            struct gpu_smear_taps *taps, float *photons)
 {
     const uint64_t begin = s->begin[r->first_cell + column];
@@ -257,12 +264,12 @@ INLINE void gpu_smear_cell(const struct gpu_smear *s, const struct gpu_smear_ban
     GPU_ROLLED
     for (; left > 0; left -= GPU_LANES, tap += GPU_LANES) {
         const int count = left < GPU_LANES ? left : GPU_LANES;
-        gpu_lanes_wait();
-        for (int k = 0, i = lanes.first; k < GPU_LANES_EACH; k++, i += lanes.step)
+        gpu_warp_wait();
+        for (int k = 0, i = warp.thread; k < GPU_LANES_EACH; k++, i += warp.threads)
             if (i < count)
                 taps->tap[i] = gpu_smear_prepare(b, r, &tap[i]);
-        gpu_lanes_wait();
-        for (int k = 0, i = lanes.first; k < GPU_LANES_EACH; k++, i += lanes.step) {
+        gpu_warp_wait();
+        for (int k = 0, i = warp.thread; k < GPU_LANES_EACH; k++, i += warp.threads) {
             const int right = r->right + i;
             if (right >> b->shift == column && gpu_smear_holds(b, right))
                 photons[k] = gpu_smear_add(taps, count, r->sums + i,
@@ -272,7 +279,7 @@ INLINE void gpu_smear_cell(const struct gpu_smear *s, const struct gpu_smear_ban
 }
 
 INLINE void gpu_smear_pixels_of(const struct gpu_smear *s, const struct gpu_smear_band *b,
-                                const struct gpu_smear_row *r, struct gpu_lanes lanes,
+                                const struct gpu_smear_row *r, struct gpu_team warp,
                                 struct gpu_smear_taps *taps)
 {
     const struct panel *p = &s->panels[b->panel].panel;
@@ -280,8 +287,8 @@ INLINE void gpu_smear_pixels_of(const struct gpu_smear *s, const struct gpu_smea
     float photons[GPU_LANES_EACH] = {0.0f};
     GPU_ROLLED
     for (int column = r->right >> b->shift; column <= last && column < b->columns; column++)
-        gpu_smear_cell(s, b, r, column, lanes, taps, photons);
-    for (int k = 0, i = lanes.first; k < GPU_LANES_EACH; k++, i += lanes.step) {
+        gpu_smear_cell(s, b, r, column, warp, taps, photons);
+    for (int k = 0, i = warp.thread; k < GPU_LANES_EACH; k++, i += warp.threads) {
         const int64_t on_fast = b->origin[0] + r->right + i - p->grid_fast;
         const int64_t on_slow = r->slow - p->grid_slow;
         if (gpu_smear_holds(b, r->right + i))
@@ -290,16 +297,17 @@ INLINE void gpu_smear_pixels_of(const struct gpu_smear *s, const struct gpu_smea
     }
 }
 
-/* Does the work of one warp of the second kernel: stores the photons of pixels in GPU_SMEAR_DEEP
- * rows and GPU_LANES columns of the band, number `rows` and `warp` of such. */
+/* Does the work of one warp of the second kernel.  It stores the photons of a rectangle of pixels
+ * of the band: GPU_SMEAR_DEEP rows, from row rows * GPU_SMEAR_DEEP on, and GPU_LANES columns, from
+ * column number * GPU_LANES on, counted from the origin of the cells. */
 HD void gpu_smear_warp(const struct gpu_smear *s, const struct gpu_smear_band *b, int64_t rows,
-                       int warp, struct gpu_lanes lanes, struct gpu_smear_taps *taps)
+                       int number, struct gpu_team warp, struct gpu_smear_taps *taps)
 {
     const int64_t first = b->begin[1] + rows * GPU_SMEAR_DEEP;
     GPU_ROLLED
     for (int64_t slow = first; slow < first + GPU_SMEAR_DEEP && slow < b->end[1]; slow++) {
-        const struct gpu_smear_row r = gpu_smear_row(s, b, slow, warp * GPU_LANES);
-        gpu_smear_pixels_of(s, b, &r, lanes, taps);
+        const struct gpu_smear_row r = gpu_smear_row(s, b, slow, number * GPU_LANES);
+        gpu_smear_pixels_of(s, b, &r, warp, taps);
     }
 }
 

@@ -25,8 +25,8 @@ __global__ void __launch_bounds__(GPU_THREADS, 6)
 {
     __shared__ struct gpu_smear_taps room[WARPS];
     const int thread = (int)threadIdx.x, warp = thread / GPU_LANES;
-    gpu_smear_warp(&smear, band, blockIdx.x, (int)blockIdx.y * WARPS + warp, gpu_lanes_of(thread),
-                   &room[warp]);
+    const struct gpu_team lanes = {thread % GPU_LANES, GPU_LANES};
+    gpu_smear_warp(&smear, band, blockIdx.x, (int)blockIdx.y * WARPS + warp, lanes, &room[warp]);
 }
 
 static unsigned pieces(int64_t size, int64_t of)

@@ -1,7 +1,9 @@
 /*
- * The threads of a block, which prepare together what all of them read.  The same text is compiled
- * as CUDA, where each thread is one of a team, and for the CPU, where one thread does the work of
- * the whole team, or OpenMP has the threads.
+ * Teams of GPU threads, and their barriers.  The threads of a team prepare data together, and then
+ * all of them read these data.  A block of threads is a team, and so is a warp.
+ *
+ * The same text is also compiled for the CPU.  There one thread does the work of a whole team, or
+ * the threads of the team are those of OpenMP.
  */
 #ifndef BRAGG_GPU_TEAM_H
 #define BRAGG_GPU_TEAM_H
@@ -24,8 +26,8 @@ struct gpu_team {
     int thread, threads;  // index of this thread, 0 to threads - 1; number of threads
 };
 
-/* Number of shares of a thread, if a team of GPU_THREADS threads, on the CPU of one thread, divides
- * GPU_THREADS shares. */
+/* Number of shares of each thread, if a block divides GPU_THREADS shares.  On the CPU the block has
+ * one thread, which gets all shares. */
 #ifdef __CUDA_ARCH__
 enum { GPU_THREADS_EACH = 1 };
 #else
@@ -57,14 +59,9 @@ INLINE bool gpu_team_any(struct gpu_team team, bool mine)
 #endif
 }
 
-/* Threads that run each instruction together are the lanes of a warp.  On the GPU a thread is one
- * lane.  On the CPU one thread does the work of all lanes. */
+/* A warp is GPU_LANES threads of a block, the lanes, which run each instruction together.  It is a
+ * smaller team, whose threads divide GPU_LANES shares: GPU_LANES_EACH for each thread. */
 enum { GPU_LANES = 32 };
-
-/* The lanes of a thread: first, first + step ... below GPU_LANES, GPU_LANES_EACH of them. */
-struct gpu_lanes {
-    int first, step;
-};
 
 #ifdef __CUDA_ARCH__
 enum { GPU_LANES_EACH = 1 };
@@ -72,19 +69,8 @@ enum { GPU_LANES_EACH = 1 };
 enum { GPU_LANES_EACH = GPU_LANES };
 #endif
 
-INLINE struct gpu_lanes gpu_lanes_of(int thread)
-{
-#ifdef __CUDA_ARCH__
-    const struct gpu_lanes lanes = {thread % GPU_LANES, GPU_LANES};
-#else
-    (void)thread;
-    const struct gpu_lanes lanes = {0, 1};
-#endif
-    return lanes;
-}
-
 /* Barrier: returns when all lanes of the warp have called it. */
-INLINE void gpu_lanes_wait(void)
+INLINE void gpu_warp_wait(void)
 {
 #ifdef __CUDA_ARCH__
     __syncwarp();

@@ -122,7 +122,7 @@ void gpu_host_smear(const struct gpu_smear *smear, const struct gpu_smear_band *
     for (int64_t rows = 0; rows < deep; rows++) {
         struct gpu_smear_taps taps;
         for (int warp = 0; warp * GPU_LANES < b->end[0] - b->origin[0]; warp++)
-            gpu_smear_warp(smear, b, rows, warp, gpu_lanes_of(0), &taps);
+            gpu_smear_warp(smear, b, rows, warp, alone, &taps);
     }
 }
 
