@@ -1,8 +1,9 @@
 /*
  * Measures how much time a thick sensor takes.  One still of 20 mosaic domains and 3 x 3 subpixels
  * is computed by the loop over all terms with one layer, with five layers, and with --sensor=smear,
- * without and with --faint, in turn, on one thread.  Then the same for a detector at 30 mm, where
- * rays are oblique and spots need 11 x 11 subpixels, with one domain.  The images differ, so this
+ * without and with --faint, in turn, on one thread.  Then a still of one domain is
+ * computed with one layer, with twelve layers and with --sensor=smear, for a detector at 30 mm.
+ * There rays are oblique, and spots need 11 x 11 subpixels.  The images differ, so this
  * part does not compare them.  tests/unit/smear.c and tests/unit/faint.c prove that the images are
  * right.
  */

@@ -13,7 +13,7 @@ about='bragg-intensity takes about [0-9.]* s a frame, [0-9:]* for all 3 frames\.
 
 # ended FILE PATTERN: runs it in a session of its own, until it says so; then ends it
 ended() {
-	: >errors  # here: the other process may open it after the first look into it
+	: >errors  # otherwise `soon` could read the errors of the previous run, until the new one opens the file
 	setsid env --default-signal=INT,QUIT sh -c "$1" >out 2>errors &
 	group=$!
 	soon grep -q "$2" errors

@@ -15,7 +15,7 @@ static void open_bands(struct bands *b, int64_t rows, int threads)
     bands_open(b, rows, threads, 1);
 }
 
-/* The tests set the schedule, because the default one of LLVM's OpenMP is static. */
+/* Sets the schedule with which rows have bands.  The OpenMP of LLVM has another one by default. */
 static int set_dynamic_schedule(void **state)
 {
     (void)state;

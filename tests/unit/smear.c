@@ -531,8 +531,8 @@ static void the_gpu_smears_alike(void **state)
     }
 }
 
-/* Cells of 1 to 32 pixels, panels of many blocks and warps, and more subpixels than a block sums
- * together.  The number of 3 has a loop of its own. */
+/* The sizes have cells of 1 to 32 pixels, and panels of several blocks and warps.  The kernels have
+ * separate code for 3 x 3 subpixels, and for more than 64 x 64. */
 static void the_gpu_sums_any_number_of_subpixels(void **state)
 {
     (void)state;
