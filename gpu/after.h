@@ -11,6 +11,7 @@
 #include "engine/detector/noise_pixel.h"
 #include "engine/reflections/photons.h"
 #include "gpu/kernel.h"
+#include "gpu/team.h"
 #include "physics/background/background_pixel.h"
 
 /* Does the work of one thread, see gpu_find_place: computes the background of its pixel in
@@ -32,30 +33,63 @@ HD void gpu_background_thread(const struct gpu_frame *f, const struct background
     out[at.pixel - first_pixel] = photons;
 }
 
-/* Processes item i of the arrays, which is pixel number `pixel` of the frame: adds photons[i] and
- * background[i], and stores the sum, or converts it to counts if there is noise.  Returns the
- * verdict on this pixel. */
-HD struct gpu_verdict gpu_after_pixel(const struct gpu_after *a, int64_t i, uint32_t pixel)
+/* Returns the number of the pixel with which the first thread for these items begins, and in
+ * gpu_after_threads the number of threads, see gpu_after_thread. */
+HD int64_t gpu_after_begin(int64_t first_pixel, int64_t first)
 {
-    struct gpu_verdict v = {GPU_GOOD, 0, 0};
+    return (first_pixel + first) / 4 * 4;
+}
+HD int64_t gpu_after_threads(int64_t first_pixel, int64_t first, int64_t end)
+{
+    return (first_pixel + end - gpu_after_begin(first_pixel, first) + 3) / 4;
+}
+
+/* Processes item i of the arrays, which is pixel number `pixel` of the frame: adds photons[i] and
+ * background[i], and stores the sum, or converts it to counts if there is noise.  Adds to *v the
+ * verdict on this pixel.  `rest`: see noise_value. */
+INLINE void gpu_after_pixel(const struct gpu_after *a, int64_t i, uint32_t pixel,
+                            struct noise_four rest, struct gpu_verdict *v)
+{
     float photons = a->photons[i];
     if (a->background)
         photons = photons + a->background[i];
     const bool counts = a->type != PIXEL_F32;
     if (counts ? !noise_accepts(photons) : !photons_finite(photons)) {
-        v.bad = gpu_bad(pixel, photons);
+        const uint64_t bad = gpu_bad(pixel, photons);
+        v->bad = bad < v->bad ? bad : v->bad;
     } else if (counts) {
-        const double value = noise_value(&a->noise, pixel, photons);
+        const double value = noise_value(&a->noise, pixel, rest, photons);
         const uint32_t adu = noise_adu(&a->noise, value);
         if (a->type == PIXEL_U16)
             ((uint16_t *)a->counts)[i] = (uint16_t)adu;
         else
             ((uint32_t *)a->counts)[i] = adu;
-        v.saturated = noise_saturates(value, a->noise.largest_adu);
-        v.below = noise_is_below(value);
+        v->saturated += noise_saturates(value, a->noise.largest_adu);
+        v->below += noise_is_below(value);
     } else if (a->background || a->sum != a->photons) {
         a->sum[i] = photons;
     }
+}
+
+/* Does the work of one thread: processes pixels 4 thread to 4 thread + 3 of those from
+ * gpu_after_begin on, as far as they are items first to end - 1 of the arrays.  Item 0 is pixel
+ * number `first_pixel` of the frame.  Four pixels share a block of random numbers.  Returns the
+ * verdict on these pixels. */
+HD struct gpu_verdict gpu_after_thread(const struct gpu_after *a, int64_t first_pixel,
+                                       int64_t first, int64_t end, int64_t thread)
+{
+    const int64_t begin = gpu_after_begin(first_pixel, first) + 4 * thread - first_pixel;
+    const uint32_t pixel = (uint32_t)(begin + first_pixel);
+    struct gpu_verdict v = {GPU_GOOD, 0, 0};
+    struct noise_four rest = {0, 0};
+    if (a->type != PIXEL_F32 && a->noise.poisson) {
+        const struct noise_key key = noise_poisson_key(&a->noise);
+        rest = noise_four(&key, pixel, NOISE_REST);
+    }
+    GPU_ROLLED
+    for (int i = 0; i < 4; i++)
+        if (begin + i >= first && begin + i < end)
+            gpu_after_pixel(a, begin + i, pixel + (uint32_t)i, rest, &v);
     return v;
 }
 

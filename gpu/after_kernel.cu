@@ -18,20 +18,29 @@ __global__ void __launch_bounds__(GPU_THREADS, 4)
                           rows.first_pixel, out);
 }
 
-/* Computes one pixel per thread, in the order of memory. Each block adds up its counts of
+/* Returns the sum of numbers from 0 to 4, one of each thread of the block. */
+static __device__ int sum_of_block(int mine)
+{
+    int sum = 0;
+    for (int i = 0; i < 4; i++)
+        sum += __syncthreads_count(mine > i);
+    return sum;
+}
+
+/* Computes four pixels per thread, in the order of memory.  Each block adds up its counts of
  * clipped pixels before it adds them to *verdict. */
 __global__ void __launch_bounds__(GPU_THREADS)
     gpu_afterwards(const struct gpu_after after, int64_t first_pixel, int64_t first, int64_t end,
                    struct gpu_verdict *verdict)
 {
-    const int64_t i = first + (int64_t)blockIdx.x * GPU_THREADS + threadIdx.x;
-    struct gpu_verdict mine = {GPU_GOOD, 0, 0};
-    if (i < end)
-        mine = gpu_after_pixel(&after, i, (uint32_t)(first_pixel + i));
+    const struct gpu_verdict mine = gpu_after_thread(
+        &after, first_pixel, first, end, (int64_t)blockIdx.x * GPU_THREADS + (int)threadIdx.x);
     if (mine.bad != GPU_GOOD)
         atomicMin((unsigned long long *)&verdict->bad, (unsigned long long)mine.bad);
-    const int saturated = __syncthreads_count(mine.saturated != 0);
-    const int below = __syncthreads_count(mine.below != 0);
+    if (!__syncthreads_or(mine.saturated || mine.below))
+        return;
+    const int saturated = sum_of_block((int)mine.saturated);
+    const int below = sum_of_block((int)mine.below);
     if (threadIdx.x == 0 && saturated)
         atomicAdd((unsigned long long *)&verdict->saturated, (unsigned long long)saturated);
     if (threadIdx.x == 0 && below)
@@ -51,7 +60,8 @@ extern "C" int gpu_background_launch(const struct gpu_frame *frame,
 extern "C" int gpu_after_launch(const struct gpu_after *after, int64_t first_pixel, int64_t first,
                                 int64_t end, struct gpu_verdict *verdict, void *stream)
 {
-    const unsigned blocks = (unsigned)((end - first + GPU_THREADS - 1) / GPU_THREADS);
+    const int64_t threads = gpu_after_threads(first_pixel, first, end);
+    const unsigned blocks = end > first ? (unsigned)((threads + GPU_THREADS - 1) / GPU_THREADS) : 0;
     if (blocks)
         gpu_afterwards<<<blocks, GPU_THREADS, 0, (cudaStream_t)stream>>>(*after, first_pixel, first,
                                                                          end, verdict);

@@ -75,6 +75,7 @@ enum status cuda_card_open(struct cuda_card *c, struct error *e);
 /* The operations of struct gpu_device that cuda_run.c defines. */
 enum status cuda_run(void *context, const struct gpu_run *r, void *to, struct gpu_times *times,
                      struct gpu_verdict *verdict, struct error *e);
+enum status cuda_settle(void *context, struct gpu_verdict *verdict, struct error *e);
 enum status cuda_slopes(void *context, const struct gpu_slopes *frame,
                         const struct gpu_slopes_batch *batch, size_t room, int place,
                         const void **values, struct error *e);
@@ -82,8 +83,8 @@ enum status cuda_slopes_wait(void *context, int place, struct error *e);
 
 enum status cuda_closed(void *context, const struct gpu_closed *frame,
                         const struct gpu_closed_batch *batch, float *to, struct error *e);
-enum status cuda_smear(void *context, const struct gpu_smear *smear, size_t nbands,
-                       const struct gpu_smear_band *here, double *ms, struct error *e);
+enum status cuda_smear(void *context, const struct gpu_smear_job *job, bool pixels, double *ms,
+                       struct error *e);
 enum status cuda_shares(void *context, const struct gpu_shares *frame,
                         const struct gpu_shares_batch *all, const struct gpu_pieces *there,
                         struct gpu_pieces_here *here, struct error *e);

@@ -307,6 +307,7 @@ const struct gpu_device gpu_device_cuda = {
     .unpin = cuda_unpin,
     .reach = cuda_reach,
     .run = cuda_run,
+    .settle = cuda_settle,
     .slopes = cuda_slopes,
     .slopes_wait = cuda_slopes_wait,
     .closed = cuda_closed,

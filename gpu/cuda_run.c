@@ -57,11 +57,27 @@ static cudaError_t record_event(bool timed, cudaEvent_t event, cudaStream_t stre
     return timed ? cudaEventRecord(event, stream) : cudaSuccess;
 }
 
+/* Queues the kernels of the pixels of a smeared sensor in these rows of the frame; NULL: in all. */
+static cudaError_t smear_pixels(const struct gpu_smear_job *job, const struct gpu_rows *rows,
+                                cudaStream_t stream)
+{
+    cudaError_t code = cudaSuccess;
+    for (size_t i = 0; i < job->nbands && code == cudaSuccess; i++) {
+        const struct gpu_smear_band *b = &job->here[i];
+        struct gpu_smear_part part = {{b->begin[1], b->end[1]}};
+        if (!rows || gpu_smear_cut(b, rows, &part))
+            code = (cudaError_t)gpu_smear_pixels_launch(job->smear, i, b, &part, stream);
+    }
+    return code;
+}
+
 /* Queues the photons of a part: the kernel, or, if they are given in host memory, their copy.  If
  * the photons are the output, the kernel also checks them. */
 static cudaError_t make_photons(struct cuda *c, const struct gpu_run *r, const struct gpu_part *p,
                                 cudaStream_t stream)
 {
+    if (r->smear)
+        return smear_pixels(r->smear, &p->rows, stream);
     if (!r->given)
         return (cudaError_t)gpu_kernel_launch(r->frame, &p->rows, r->photons,
                                               gpu_is_bare(r) ? &c->verdict->bad : NULL, stream);
@@ -266,8 +282,8 @@ static cudaError_t take_times(const struct cuda *c, const struct gpu_run *r, boo
     return code;
 }
 
-/* Runs the kernels and the copies. Returns when all pixels have arrived at their destination,
- * and when the verdict has arrived in host memory. */
+/* Runs the kernels and the copies.  Returns when all pixels have arrived at their destination, and
+ * when the verdict has arrived in host memory.  x->run->later: returns when all this is queued. */
 static cudaError_t carry(struct cuda *c, const struct cargo *x)
 {
     range_begin("launches");
@@ -281,7 +297,7 @@ static cudaError_t carry(struct cuda *c, const struct cargo *x)
                                cudaMemcpyDeviceToHost, c->copies);
     if (code == cudaSuccess)
         code = cudaEventRecord(c->copied, c->copies);
-    if (code == cudaSuccess)
+    if (code == cudaSuccess && !x->run->later)
         code = cudaEventSynchronize(c->copied);
     range_end();
     return code;
@@ -316,6 +332,15 @@ enum status cuda_run(void *context, const struct gpu_run *r, void *to, struct gp
         code = take_times(c, r, x.way != STAYS, times);
     if (code != cudaSuccess)
         wait_for_all(c);
+    if (!r->later)
+        *verdict = *c->pinned_verdict;
+    return cuda_failed(code, "a frame", e);
+}
+
+enum status cuda_settle(void *context, struct gpu_verdict *verdict, struct error *e)
+{
+    struct cuda *c = context;
+    const cudaError_t code = cudaEventSynchronize(c->copied);
     *verdict = *c->pinned_verdict;
     return cuda_failed(code, "a frame", e);
 }
@@ -367,15 +392,18 @@ enum status cuda_slopes_wait(void *context, int place, struct error *e)
     return cuda_failed(code, "derivatives", e);
 }
 
-enum status cuda_smear(void *context, const struct gpu_smear *smear, size_t nbands,
-                       const struct gpu_smear_band *here, double *ms, struct error *e)
+enum status cuda_smear(void *context, const struct gpu_smear_job *job, bool pixels, double *ms,
+                       struct error *e)
 {
     struct cuda *c = context;
+    const struct cuda *before = job->after;
     const uint64_t start = clock_ns();
-    cudaError_t code = cudaSuccess;
     range_begin("smear");
-    for (size_t i = 0; i < nbands && code == cudaSuccess; i++)
-        code = (cudaError_t)gpu_smear_launch(smear, i, &here[i], c->stream);
+    cudaError_t code = cudaStreamWaitEvent(c->stream, before->copied, 0);
+    for (size_t i = 0; i < job->nbands && code == cudaSuccess; i++)
+        code = (cudaError_t)gpu_smear_sums_launch(job->smear, i, &job->here[i], c->stream);
+    if (code == cudaSuccess && pixels)
+        code = smear_pixels(job, NULL, c->stream);
     if (code == cudaSuccess && ms)
         code = cudaStreamSynchronize(c->stream);
     range_end();

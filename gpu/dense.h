@@ -309,13 +309,14 @@ INLINE struct gpu_dense_kind gpu_dense_kind(const struct gpu_frame *f,
                                             const struct gpu_panel *panels)
 {
     struct gpu_dense_kind kind = {true, f->ndense != 1 || f->water != 0.0, f->only.fine,
-                                  f->only.flat};
+                                  f->only.flat, false};
     for (int32_t i = 0; i < f->npanels; i++) {
         const struct panel *p = &panels[i].panel;
         kind.any = kind.any || dense_is_varied(&f->sampling, p, f->culled) ||
                    subpixels_of(p, f->sampling.oversample) != 1;
         kind.lone = kind.lone && gpu_is_lone(f, p);
     }
+    kind.one = kind.lone && !kind.any && f->only.nsteps == 1 && f->nsources == 1;
     return kind;
 }
 
@@ -349,6 +350,42 @@ INLINE float gpu_lone_photons(const struct gpu_frame *f, struct gpu_dense_kind k
     return sum * dense_once_at(&room->once, (float)j, rough);
 }
 
+/* What the pixels of a row share if they have one term.  Each thread keeps it in registers. */
+struct gpu_one {
+    struct quadratic half;
+    struct quadratic_f half_f;
+    struct dense_once once;
+    struct gpu_step step;
+    struct gpu_term term;
+};
+
+/* Does the same as gpu_lone_photons. */
+INLINE float gpu_one_photons(const struct gpu_frame *f, struct gpu_dense_kind kind,
+                             const struct gpu_one *o, double j)
+{
+    const double half = quadratic_at(o->half, j);
+    const float rough = rough_of_half(quadratic_f_at(o->half_f, (float)j));
+    const double inverse = inverse_of_half(half, rough);
+    const struct gpu_step *s = &o->step;
+    const float sum = gpu_dense_add(&f->only, kind, &o->term, fused(j, s->slope[0], s->start[0]),
+                                    fused(j, s->slope[1], s->start[1]),
+                                    fused(j, s->slope[2], s->start[2]), inverse, kind.flat, 0.0f);
+    const float photons = kind.flat ? sum * o->term.weight : sum;
+    return photons * dense_once_at(&o->once, (float)j, rough);
+}
+
+/* Computes the pixels of a strip that is prepared. */
+INLINE void gpu_one_strip(const struct gpu_frame *f, struct gpu_dense_kind kind,
+                          struct gpu_team team, const struct gpu_room *room, uint64_t *worst)
+{
+    const struct gpu_one one = {room->half, room->half_f, room->once, room->step[0], room->term[0]};
+    const struct gpu_strip s = room->strip;
+    double j = s.first + (double)team.thread;
+    for (int i = team.thread; i < s.count; i += team.threads, j += (double)team.threads)
+        gpu_give(&s, i, s.whole || gpu_is_lit(&s, i) ? gpu_one_photons(f, kind, &one, j) : 0.0f,
+                 worst);
+}
+
 INLINE void gpu_lone_strip(const struct gpu_frame *f, struct gpu_dense_kind kind,
                            struct gpu_team team, struct gpu_room *room, uint64_t *worst)
 {
@@ -363,6 +400,10 @@ INLINE void gpu_lone_strip(const struct gpu_frame *f, struct gpu_dense_kind kind
     gpu_team_wait(team);
     gpu_prepare_terms(f, l, all, 0, (int)l->nsteps, team, room);
     gpu_team_wait(team);
+    if (kind.one) {
+        gpu_one_strip(f, kind, team, room, worst);
+        return;
+    }
     for (int i = team.thread; i < s->count; i += team.threads, j += (double)team.threads)
         gpu_give(s, i, whole || gpu_is_lit(s, i) ? gpu_lone_photons(f, kind, room, j) : 0.0f,
                  worst);

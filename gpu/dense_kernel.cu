@@ -18,15 +18,19 @@
 #define PLAIN_BLOCKS 10
 #endif
 
-template <bool LONE, bool ANY, bool FINE, bool FLAT>
-__global__ void __launch_bounds__(GPU_THREADS, LONE  ? 10
-                                               : ANY ? 6
-                                                     : PLAIN_BLOCKS)
+/* A thread of a kernel of one term keeps more data in registers, at most 72. */
+#define ONE_BLOCKS 7
+
+template <bool LONE, bool ANY, bool FINE, bool FLAT, bool ONE>
+__global__ void __launch_bounds__(GPU_THREADS, ONE    ? ONE_BLOCKS
+                                               : LONE ? 10
+                                               : ANY  ? 6
+                                                      : PLAIN_BLOCKS)
     gpu_dense(const struct gpu_frame frame, const struct gpu_rows rows, float *out, uint64_t *worst)
 {
     __shared__ struct gpu_room room;
     __shared__ struct gpu_dense_pixel pixel[ANY ? GPU_THREADS : 1];
-    const struct gpu_dense_kind kind = {LONE, ANY, FINE, FLAT};
+    const struct gpu_dense_kind kind = {LONE, ANY, FINE, FLAT, ONE};
     const struct gpu_team team = {(int)threadIdx.x, GPU_THREADS};
     gpu_dense_block(&frame, kind, rows.first + blockIdx.x, blockIdx.y,
                     gpu_dense_pixels(kind, rows.each), team, rows.first_pixel, &room, pixel, out,
@@ -37,17 +41,18 @@ typedef void kernel(const struct gpu_frame, const struct gpu_rows, float *, uint
 
 static kernel *choose_kernel(struct gpu_dense_kind kind)
 {
-    static kernel *const lone[2][2] = {
-        {gpu_dense<true, false, false, false>, gpu_dense<true, false, false, true>},
-        {gpu_dense<true, false, true, false>, gpu_dense<true, false, true, true>},
-    };
-    static kernel *const plain[2][2] = {
-        {gpu_dense<false, false, false, false>, gpu_dense<false, false, false, true>},
-        {gpu_dense<false, false, true, false>, gpu_dense<false, false, true, true>},
-    };
+#define KERNELS(lone, one)                                                                       \
+    {                                                                                            \
+        {gpu_dense<lone, false, false, false, one>, gpu_dense<lone, false, false, true, one>},   \
+            {gpu_dense<lone, false, true, false, one>, gpu_dense<lone, false, true, true, one>}, \
+    }
+    static kernel *const one[2][2] = KERNELS(true, true);
+    static kernel *const lone[2][2] = KERNELS(true, false);
+    static kernel *const plain[2][2] = KERNELS(false, false);
+#undef KERNELS
     if (kind.any)
-        return gpu_dense<false, true, false, false>;
-    return (kind.lone ? lone : plain)[kind.fine][kind.flat];
+        return gpu_dense<false, true, false, false, false>;
+    return (kind.one ? one : kind.lone ? lone : plain)[kind.fine][kind.flat];
 }
 
 extern "C" int gpu_dense_launch(const struct gpu_frame *frame, const struct gpu_rows *rows,

@@ -14,6 +14,25 @@
 
 enum { GPU_PARTS = 8 };  // maximum number of parts
 
+/* Bands of a smeared sensor, whose thin images are on the GPU. */
+struct gpu_smear_job {
+    const struct gpu_smear *smear;
+    size_t nbands;
+    const struct gpu_smear_band *here;  // copy of smear->bands in host memory
+    void *after;                        // the context whose latest `run` makes the thin images
+};
+
+/* Sets *part to the rows of a band that are among these rows of the frame.  Returns false if there
+ * are none. */
+static inline bool gpu_smear_cut(const struct gpu_smear_band *b, const struct gpu_rows *rows,
+                                 struct gpu_smear_part *part)
+{
+    const int64_t first = rows->first - b->frame_row, end = first + rows->count;
+    part->rows[0] = first > b->begin[1] ? first : b->begin[1];
+    part->rows[1] = end < b->end[1] ? end : b->end[1];
+    return part->rows[0] < part->rows[1];
+}
+
 /* A job for the GPU: rows of a frame, what is to be computed, and the GPU memory for it.  The rows
  * are in parts, so that some parts are copied over the bus while others are computed. */
 struct gpu_run {
@@ -28,10 +47,13 @@ struct gpu_run {
                                            // NULL, on the GPU at after->photons
     const float *here;                     // photons in host memory, to be copied to photons[];
                                            // NULL: none
+    const struct gpu_smear_job *smear;     // `given`: compute them first, from sums that are on the
+                                           // GPU; NULL: the photons exist already
     const struct gpu_after *after;         // steps after the photons
     const struct background_scene *scene;  // compute after->background from this scene first;
                                            // NULL: it is already computed, or there is none
     bool apart;  // parts wait for each other, so that each kernel can be timed separately
+    bool later;  // return while the GPU is still computing; the pixels stay on the GPU
 };
 
 /* Returns the type of the output pixels, and in *from their GPU address; for all parts. */
@@ -97,9 +119,10 @@ struct gpu_device {
 
     /* Computes rows of a frame on the GPU, and copies the output pixels to to[] in host memory.
      * `to` is NULL: the pixels stay on the GPU.  Adds to *verdict and, unless `times` is NULL, to
-     * *times. */
+     * *times.  r->later: `settle` does this when the pixels are there, but for the times. */
     enum status (*run)(void *context, const struct gpu_run *r, void *to, struct gpu_times *times,
                        struct gpu_verdict *verdict, struct error *e);
+    enum status (*settle)(void *context, struct gpu_verdict *verdict, struct error *e);
 
     /* Starts to compute pixels and their derivatives on the GPU, for struct derive_batches.  Sets
      * *values to the host address at which the results will be: a copy of batch->planes or, if
@@ -115,11 +138,11 @@ struct gpu_device {
     enum status (*closed)(void *context, const struct gpu_closed *frame,
                           const struct gpu_closed_batch *batch, float *to, struct error *e);
 
-    /* Computes the pixels of bands from their thin images.  here[] is a copy of smear->bands in
-     * host memory.  Returns when the pixels are there, and adds the time to *ms.  If `ms` is NULL,
-     * returns while the GPU is still computing.  The next `run` of this context waits for it. */
-    enum status (*smear)(void *context, const struct gpu_smear *smear, size_t nbands,
-                         const struct gpu_smear_band *here, double *ms, struct error *e);
+    /* Computes the sums of bands from their thin images and, if `pixels`, their pixels.  Returns
+     * when they are there, and adds the time to *ms.  If `ms` is NULL, returns while the GPU is
+     * still computing.  The next `run` of this context waits for it. */
+    enum status (*smear)(void *context, const struct gpu_smear_job *job, bool pixels, double *ms,
+                         struct error *e);
 
     /* Computes what each reflection adds to each of any number of pixels.  Counts the results in
      * here->used.  If all pieces fit into *there, the other members of *here describe a copy of

@@ -42,13 +42,16 @@ static int64_t units_before(int64_t i, int64_t n)
     return i == 0 ? 0 : i == n ? 2 * n - 2 : 2 * i - 1;
 }
 
-/* Returns the number of pixels that each thread of a kernel computes.  It is small enough to keep
- * all multiprocessors busy. */
-static int64_t each_of(int64_t pixels)
+/* Returns the number of pixels that each thread of a kernel computes, of `pixels` in rows that are
+ * `widest` long.  It is small enough to keep all multiprocessors busy.  All blocks of a row have
+ * about as many pixels. */
+static int64_t each_of(int64_t pixels, int64_t widest)
 {
-    const int64_t threads = 1 << 18, most = 8;
-    const int64_t each = pixels / threads;
-    return each < 1 ? 1 : each > most ? most : each;
+    const int64_t threads = 1 << 18, most = 16;
+    const int64_t each = pixels / threads < most ? pixels / threads : most;
+    const int64_t block = GPU_THREADS * (each < 1 ? 1 : each),
+                  blocks = (widest + block - 1) / block;
+    return (widest + GPU_THREADS * blocks - 1) / (GPU_THREADS * blocks);
 }
 
 /* Cuts rows [row, end) into the parts of *r.  No part is too small for a launch of its own.
@@ -68,7 +71,9 @@ static void cut_parts(const struct plan *p, int64_t row, int64_t end, bool whole
         const int64_t before = pixels_before(p, from) - first_pixel;
         const int64_t behind = pixels_before(p, to) - first_pixel;
         r->part[i] = (struct gpu_part){
-            {from, to - from, first_pixel, p->widest, each_of(behind - before)}, before, behind};
+            {from, to - from, first_pixel, p->widest, each_of(behind - before, p->widest)},
+            before,
+            behind};
     }
 }
 
@@ -108,6 +113,7 @@ static void set_addresses(const struct plan *p, const struct gpu_task *t, char *
     r->photons = leaves && !counts ? leaves : p->out[OUT_PHOTONS];
     r->given = t->photons.here || t->photons.there;
     r->here = pixel_address(t->photons.here, first, sizeof *r->here);
+    r->smear = t->smear;
     after->photons = t->photons.there
                          ? pixel_address(t->photons.there, first, sizeof *after->photons)
                          : (const void *)r->photons;
@@ -126,7 +132,7 @@ static enum status gpu_run_rows(struct plan *p, const struct gpu_frame *frame,
     const bool whole = image && !t->photons.here;
     for (int64_t row = 0; row < p->rows && !status; row += p->out_rows) {
         const int64_t end = p->rows - row < p->out_rows ? p->rows : row + p->out_rows;
-        struct gpu_run r = {.frame = frame, .apart = p->apart_times};
+        struct gpu_run r = {.frame = frame, .apart = p->apart_times, .later = t->later};
         struct gpu_after after;
         cut_parts(p, row, end, whole, &r);
         gpu_after_rows(p, t->recipe, t->seed, &r, &after);
@@ -138,7 +144,7 @@ static enum status gpu_run_rows(struct plan *p, const struct gpu_frame *frame,
                            p->timed ? &p->times : NULL, &v, e);
         if (status)
             p->afterwards.has_background = false;
-        else
+        else if (!t->later)
             status = gpu_after_verdict(p, t->recipe, &v, e);
         if (!status && t->done)
             atomic_fetch_add_explicit(t->done, (uint_fast64_t)(end - row), memory_order_relaxed);
@@ -351,12 +357,16 @@ static enum status follow_photons(struct plan *p, struct gpu_task t, bool smears
     (void)moved_to(&p->moved, t.recipe);
     enum status status = gpu_move_panels(p, e);
     if (!status && smears)
-        status = gpu_smear_run(p, t.recipe, &t.photons, e);
+        status = gpu_smear_run(p, &t, e);
     if (!status)
         status = upload_sources(p, t.recipe, e);
     if (!status)
         status = gpu_open_out(p, e);
-    return status ? status : gpu_run_rows(p, &p->frame, &t, e);
+    if (!status)
+        status = gpu_run_rows(p, &p->frame, &t, e);
+    /* If photons of the thin image are not finite, those of the frame are not either. */
+    const enum status settled = smears ? gpu_smear_settle(p, t.recipe, e) : STATUS_OK;
+    return settled ? settled : status;
 }
 
 static bool is_dark(const struct plan *p, const struct gpu_task *t)

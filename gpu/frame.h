@@ -34,6 +34,7 @@ struct gpu_dense_kind {
     bool any;         // general case.  If false: one subpixel, one lattice, the same factor for all
                       // sources, and no water
     bool fine, flat;  // as in struct dense_lattice; not used if `any`
+    bool one;         // `lone`, not `any`, and the sum is one term
 };
 
 struct gpu_panel {

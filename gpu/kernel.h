@@ -48,6 +48,7 @@ int gpu_closed_launch(const struct gpu_closed *frame, const struct gpu_closed_ba
 struct gpu_smear_band {
     int64_t begin[2], end[2], first[2], size[2], offset;
     int64_t origin[2];      // first pixel of the first cell, along fast and slow
+    int64_t frame_row;      // number in the frame of row 0 of the plane
     int64_t columns, rows;  // of cells
     int64_t cell;           // number of the first cell among those of all bands
     int64_t sums, across;   // index of the first sum, and number of sums of one phase of a row
@@ -57,6 +58,7 @@ struct gpu_smear_band {
     double part[2];      // of struct smear, as is the next one
     int32_t oversample;
     int32_t shift;  // cells are 2^shift pixels wide and high
+    double step;    // 1/2^shift
     int32_t panel;  // index in the panels of a frame
 };
 
@@ -77,11 +79,21 @@ struct gpu_smear {
     float *photons;     // the photons of the frame
 };
 
-/* Starts the kernels of sums and of pixels of a band on `stream` (a cudaStream_t).  The arrays of
- * *smear are in device memory; *here is a copy of the band in host memory.  Returns a cudaError_t.
- */
-int gpu_smear_launch(const struct gpu_smear *smear, size_t band, const struct gpu_smear_band *here,
-                     void *stream);
+/* Rows rows[0] to rows[1] - 1 of a band, counted from the corner of the plane. */
+struct gpu_smear_part {
+    int64_t rows[2];
+};
+
+/* Starts the kernel of sums of a band on `stream` (a cudaStream_t).  The arrays of *smear are in
+ * device memory; *here is a copy of the band in host memory.  Returns a cudaError_t. */
+int gpu_smear_sums_launch(const struct gpu_smear *smear, size_t band,
+                          const struct gpu_smear_band *here, void *stream);
+
+/* Starts the kernel of pixels of a band, for one or more rows.  Otherwise its contract is that of
+ * gpu_smear_sums_launch. */
+int gpu_smear_pixels_launch(const struct gpu_smear *smear, size_t band,
+                            const struct gpu_smear_band *here, const struct gpu_smear_part *part,
+                            void *stream);
 
 /* ---- reflections ---- */
 
@@ -171,7 +183,8 @@ SIZE_IS(gpu_closed_place, 12);
 SIZE_IS(gpu_closed, 320);
 SIZE_IS(gpu_closed_batch, 24);
 SIZE_IS(gpu_smear_tap, 40);
-SIZE_IS(gpu_smear_band, 176);
+SIZE_IS(gpu_smear_band, 192);
+SIZE_IS(gpu_smear_part, 16);
 SIZE_IS(gpu_smear, 56);
 #undef SIZE_IS
 

@@ -145,10 +145,12 @@ struct gpu_image {
 /* A request for one frame. */
 struct gpu_task {
     const struct recipe *recipe;
-    const uint64_t *seed;        // seed of the noise; NULL: photons only
-    struct gpu_image photons;    // photons that the caller provides; both NULL: compute them
-    struct gpu_image to;         // destination of the pixels
-    atomic_uint_fast64_t *done;  // counter of finished rows; may be NULL
+    const uint64_t *seed;               // seed of the noise; NULL: photons only
+    struct gpu_image photons;           // photons that the caller provides; both NULL: compute them
+    const struct gpu_smear_job *smear;  // kernels that compute photons.there first; NULL: none
+    struct gpu_image to;                // destination of the pixels
+    bool later;                         // as in struct gpu_run
+    atomic_uint_fast64_t *done;         // counter of finished rows; may be NULL
 };
 
 /* The buffers of pixels on the GPU. */
@@ -294,11 +296,15 @@ struct gpu_thin_plans {
 enum status gpu_smear_open(struct plan *p, const struct engine_options *options,
                            const struct gpu_thin_plans *plans, struct error *e);
 
-/* Computes the photons of a frame of a smeared sensor.  *photons becomes their GPU address.  The
- * panels must be at their place in the frame, in host memory and on the GPU.  STATUS_INPUT: see
- * smear_frame_smears, or photons that are not finite. */
-enum status gpu_smear_run(struct plan *p, const struct recipe *r, struct gpu_image *photons,
-                          struct error *e);
+/* Computes the photons of a frame of a smeared sensor, t->recipe.  t->photons becomes their GPU
+ * address, and t->smear what is still to be computed.  The panels must be at their place in the
+ * frame, in host memory and on the GPU.  STATUS_INPUT: see smear_frame_smears, or photons that are
+ * not finite. */
+enum status gpu_smear_run(struct plan *p, struct gpu_task *t, struct error *e);
+
+/* Returns when the thin image of the latest gpu_smear_run is complete.  STATUS_INPUT: its photons
+ * are not finite. */
+enum status gpu_smear_settle(struct plan *p, const struct recipe *r, struct error *e);
 
 /* Derivatives and reflections of a frame of a smeared sensor, see gpu_derive and gpu_reflections.
  * The GPU computes those of thin images, the host smears them. */

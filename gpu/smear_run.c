@@ -21,6 +21,7 @@ struct group {
     struct smear_bands *bands;    // owned
     struct gpu_smear_band *here;  // owned: [bands->count]
     struct gpu_smear there;       // with GPU addresses
+    struct gpu_smear_job job;     // both of them
     void *memory;                 // GPU memory of its arrays
 };
 
@@ -30,10 +31,11 @@ struct gpu_smeared {
     double by_m[3];  // displacement of the panels for which the groups were made
     bool made;
     size_t count, capacity;
-    struct group *groups;  // owned
-    float *photons;        // GPU memory: the photons of the frame
-    float *sums;           // GPU memory: sums of subpixels
-    int64_t nsums;         // number of items of sums[]
+    struct group *groups;   // owned
+    float *photons;         // GPU memory: the photons of the frame
+    float *sums;            // GPU memory: sums of subpixels
+    int64_t nsums;          // number of items of sums[]
+    struct group *pending;  // its thin image may not be complete; NULL: all are
 };
 
 /* ---- groups ---------------------------------------------------------------------------------- */
@@ -59,7 +61,7 @@ static int32_t power_of_two(int node)
 }
 
 /* cell, sums: the numbers of cells and of sums of the bands before. */
-static void describe_band(const struct experiment *x, const struct smear_band *from, int64_t cell,
+static void describe_band(const struct plan *p, const struct smear_band *from, int64_t cell,
                           int64_t sums, struct gpu_smear_band *to)
 {
     const struct smear_grid grid = smear_grid_of(from);
@@ -71,7 +73,9 @@ static void describe_band(const struct experiment *x, const struct smear_band *f
                                   .across = sums_across(from),
                                   .oversample = from->view.oversample,
                                   .shift = power_of_two(from->view.node),
-                                  .panel = (int32_t)gpu_panel_rank(x, from->panel)};
+                                  .step = 1.0 / from->view.node,
+                                  .panel = (int32_t)gpu_panel_rank(p->experiment, from->panel)};
+    to->frame_row = p->panels[to->panel].first_row - from->panel->grid_slow;
     const int64_t n = to->oversample, first = grid.origin[0] * n - from->first[0];
     to->pixel_sums = n * n * to->across;
     to->tap_sums = sums - from->first[1] * n * to->across + floor_div(first, n);
@@ -155,7 +159,7 @@ static enum status add_group(void *context, const struct smear_bands *bands, str
                         .here = mem_array(bands->count, sizeof *g->here)};
     int64_t cell = 0, sums = 0;
     for (size_t i = 0; i < bands->count; i++) {
-        describe_band(p->experiment, &g->bands->band[i], cell, sums, &g->here[i]);
+        describe_band(p, &g->bands->band[i], cell, sums, &g->here[i]);
         cell += g->here[i].columns * g->here[i].rows;
         sums += sums_of(&bands->band[i]);
     }
@@ -233,12 +237,14 @@ static void add_times(struct gpu_times *to, const struct gpu_times *from, double
     to->photons += from->photons + smear_ms;
 }
 
-/* Computes the pixels of a group. */
+/* Computes the sums of a group and, if there are several groups, its pixels.  If there is only one,
+ * its pixels are computed in parts, so that a part is copied while the next one is computed. */
 static enum status run_group(struct plan *p, struct group *g, const struct recipe *r,
                              struct error *e)
 {
     struct gpu_smeared *s = p->smeared;
-    const struct gpu_task task = {.recipe = r};
+    const bool several = s->count > 1;  // the next group may get the same memory
+    const struct gpu_task task = {.recipe = r, .later = !p->timed && !several};
     double ms = 0.0;
     enum status status = gpu_open_out(g->thin, e);
     if (!status && g->thin->out_rows < g->thin->rows)
@@ -257,25 +263,36 @@ static enum status run_group(struct plan *p, struct group *g, const struct recip
     g->there.thin = g->thin->out[OUT_PHOTONS];
     g->there.sums = s->sums;
     g->there.photons = s->photons;
-    const bool waits = p->timed || s->count > 1;  // the next group may get the same memory
+    g->job = (struct gpu_smear_job){&g->there, g->bands->count, g->here, g->thin->context};
+    s->pending = task.later && !status ? g : NULL;
     if (!status)
-        status = p->device->smear(p->context, &g->there, g->bands->count, g->here,
-                                  waits ? &ms : NULL, e);
+        status =
+            p->device->smear(p->context, &g->job, several, p->timed || several ? &ms : NULL, e);
     add_times(&p->times, &g->thin->times, ms);
-    if (s->count > 1)
+    if (several)
         gpu_drop_out(g->thin);
     return status;
 }
 
-enum status gpu_smear_run(struct plan *p, const struct recipe *r, struct gpu_image *photons,
-                          struct error *e)
+enum status gpu_smear_run(struct plan *p, struct gpu_task *t, struct error *e)
 {
     struct gpu_smeared *s = p->smeared;
     enum status status = make_groups(p, e);
     for (size_t i = 0; i < s->count && !status; i++)
-        status = run_group(p, &s->groups[i], r, e);
-    *photons = (struct gpu_image){.there = (char *)s->photons};
+        status = run_group(p, &s->groups[i], t->recipe, e);
+    t->photons = (struct gpu_image){.there = (char *)s->photons};
+    t->smear = s->count == 1 ? &s->groups[0].job : NULL;
     return status;
+}
+
+enum status gpu_smear_settle(struct plan *p, const struct recipe *r, struct error *e)
+{
+    struct gpu_smeared *s = p->smeared;
+    struct group *g = s->pending;
+    struct gpu_verdict v = {GPU_GOOD, 0, 0};
+    s->pending = NULL;
+    enum status status = g ? p->device->settle(g->thin->context, &v, e) : STATUS_OK;
+    return status || v.bad == GPU_GOOD ? status : refuse(p, g, r, e);
 }
 
 /* ---- derivatives and reflections ------------------------------------------------------------- */

@@ -77,4 +77,17 @@ INLINE void gpu_warp_wait(void)
 #endif
 }
 
+/* Returns the value of the next lane of the warp: `mine` is the value of this lane, and all lanes
+ * call the function together.  On the CPU it is *next. */
+INLINE float gpu_lane_next(float mine, const float *next)
+{
+#ifdef __CUDA_ARCH__
+    (void)next;
+    return __shfl_down_sync(0xffffffffu, mine, 1);
+#else
+    (void)mine;
+    return *next;
+#endif
+}
+
 #endif

@@ -90,8 +90,8 @@ void gpu_host_after(const struct gpu_after *after, int64_t first_pixel, int64_t 
 {
     uint64_t bad = verdict->bad, saturated = verdict->saturated, below = verdict->below;
 #pragma omp parallel for num_threads(threads) reduction(min : bad) reduction(+ : saturated, below)
-    for (int64_t i = first; i < end; i++) {
-        const struct gpu_verdict v = gpu_after_pixel(after, i, (uint32_t)(first_pixel + i));
+    for (int64_t i = 0; i < gpu_after_threads(first_pixel, first, end); i++) {
+        const struct gpu_verdict v = gpu_after_thread(after, first_pixel, first, end, i);
         bad = v.bad < bad ? v.bad : bad;
         saturated += v.saturated;
         below += v.below;
@@ -107,22 +107,43 @@ void gpu_host_closed(const struct gpu_closed *frame, const struct gpu_closed_bat
         gpu_closed_thread(frame, batch, i);
 }
 
-void gpu_host_smear(const struct gpu_smear *smear, const struct gpu_smear_band *b, int threads)
+void gpu_host_smear_sums(const struct gpu_smear *smear, const struct gpu_smear_band *b, int threads)
 {
     const struct gpu_team alone = {0, 1};
-    const int width = gpu_smear_width(b->oversample);
-    const int64_t deep = (b->end[1] - b->begin[1] + GPU_SMEAR_DEEP - 1) / GPU_SMEAR_DEEP;
+    const bool usual = b->oversample == GPU_SMEAR_USUAL;
+    const int width = usual ? GPU_SMEAR_PIXELS * GPU_SMEAR_USUAL : gpu_smear_width(b->oversample);
 #pragma omp parallel for num_threads(threads)
-    for (int64_t rows = 0; rows < (b->size[1] + GPU_SMEAR_ROWS - 1) / GPU_SMEAR_ROWS; rows++) {
+    for (int64_t group = 0; group < (b->size[1] + GPU_SMEAR_ROWS - 1) / GPU_SMEAR_ROWS; group++) {
         struct gpu_smear_columns room;
-        for (int64_t block = 0; block * width < b->size[0]; block++)
-            gpu_smear_sum_block(smear, b, rows, block, alone, &room);
+        for (int64_t i = 0; i * width < b->size[0]; i++)
+            if (usual)
+                gpu_smear_sum_warp(smear, b, (int)group, (int)i, alone);
+            else
+                gpu_smear_sum_block(smear, b, group, i, alone, &room);
     }
+}
+
+void gpu_host_smear_pixels(const struct gpu_smear *smear, const struct gpu_smear_band *b,
+                           const struct gpu_smear_part *part, int threads)
+{
+    const struct gpu_team alone = {0, 1};
+    const int64_t first = gpu_smear_group(b, part->rows[0]);
 #pragma omp parallel for num_threads(threads)
-    for (int64_t rows = 0; rows < deep; rows++) {
+    for (int64_t i = 0; i < gpu_smear_groups(b, part); i++) {
         struct gpu_smear_taps taps;
         for (int warp = 0; warp * GPU_LANES < b->end[0] - b->origin[0]; warp++)
-            gpu_smear_warp(smear, b, rows, warp, alone, &taps);
+            gpu_smear_warp(smear, b, part, first + i, warp, alone, &taps);
+    }
+}
+
+/* Computes the pixels of a smeared sensor in these rows of the frame; NULL: in all. */
+static void smear_pixels(const struct gpu_smear_job *job, const struct gpu_rows *rows, int threads)
+{
+    for (size_t i = 0; i < job->nbands; i++) {
+        const struct gpu_smear_band *b = &job->here[i];
+        struct gpu_smear_part part = {{b->begin[1], b->end[1]}};
+        if (!rows || gpu_smear_cut(b, rows, &part))
+            gpu_host_smear_pixels(job->smear, b, &part, threads);
     }
 }
 
@@ -134,7 +155,8 @@ struct host {
     gpu_host_shares *shares;
     const char *as_cpu;
     int threads;
-    size_t used;  // bytes of memory that the stand-in for a GPU pretends to have
+    size_t used;                 // bytes of memory that the stand-in for a GPU pretends to have
+    struct gpu_verdict verdict;  // of the latest run
 };
 
 /* Number of bytes before each allocation, in which the size of the allocation is stored. */
@@ -280,6 +302,8 @@ static void run_part(const struct host *h, const struct gpu_run *r, const struct
     if (r->here)
         memcpy(r->photons + part->first, r->here + part->first,
                (size_t)(part->end - part->first) * sizeof *r->photons);
+    if (r->smear)
+        smear_pixels(r->smear, rows, h->threads);
 #pragma omp parallel for schedule(dynamic) num_threads(h->threads) reduction(min : worst)
     for (int64_t row = 0; row < (r->given ? 0 : rows->count); row++) {
         const uint64_t bad = h->row(r->frame, rows, row, r->photons);
@@ -299,7 +323,7 @@ static void run_part(const struct host *h, const struct gpu_run *r, const struct
 static enum status host_run(void *context, const struct gpu_run *r, void *to,
                             struct gpu_times *times, struct gpu_verdict *verdict, struct error *e)
 {
-    const struct host *h = context;
+    struct host *h = context;
     struct gpu_times unasked = {0};
     const void *from;
     const size_t size = pixel_size(gpu_leaving(r, &from));
@@ -314,6 +338,15 @@ static enum status host_run(void *context, const struct gpu_run *r, void *to,
             memcpy((char *)to + at, (const char *)from + at, (size_t)r->part[i].end * size - at);
         lap(&start, &times->to_host);
     }
+    h->verdict = *verdict;
+    return STATUS_OK;
+}
+
+static enum status host_settle(void *context, struct gpu_verdict *verdict, struct error *e)
+{
+    const struct host *h = context;
+    (void)e;
+    *verdict = h->verdict;
     return STATUS_OK;
 }
 
@@ -350,15 +383,16 @@ static enum status host_closed(void *context, const struct gpu_closed *frame,
     return STATUS_OK;
 }
 
-static enum status host_smear(void *context, const struct gpu_smear *smear, size_t nbands,
-                              const struct gpu_smear_band *here, double *ms, struct error *e)
+static enum status host_smear(void *context, const struct gpu_smear_job *job, bool pixels,
+                              double *ms, struct error *e)
 {
     const struct host *h = context;
     uint64_t start = clock_ns();
-    (void)here;
     (void)e;
-    for (size_t i = 0; i < nbands; i++)
-        gpu_host_smear(smear, &smear->bands[i], h->threads);
+    for (size_t i = 0; i < job->nbands; i++)
+        gpu_host_smear_sums(job->smear, &job->smear->bands[i], h->threads);
+    if (pixels)
+        smear_pixels(job, NULL, h->threads);
     if (ms)
         lap(&start, ms);
     return STATUS_OK;
@@ -402,6 +436,7 @@ static const struct gpu_device gpu_device_host = {
     .unpin = host_unpin,
     .reach = host_reach,
     .run = host_run,
+    .settle = host_settle,
     .slopes = host_slopes,
     .slopes_wait = host_slopes_wait,
     .closed = host_closed,

@@ -38,6 +38,9 @@ void gpu_host_after(const struct gpu_after *after, int64_t first_pixel, int64_t 
 
 /* Runs all threads of both kernels of a band of a smeared sensor.  The bytes are the same with any
  * instruction set. */
-void gpu_host_smear(const struct gpu_smear *smear, const struct gpu_smear_band *b, int threads);
+void gpu_host_smear_sums(const struct gpu_smear *smear, const struct gpu_smear_band *b,
+                         int threads);
+void gpu_host_smear_pixels(const struct gpu_smear *smear, const struct gpu_smear_band *b,
+                           const struct gpu_smear_part *part, int threads);
 
 #endif

@@ -91,11 +91,21 @@ int gpu_closed_launch(const struct gpu_closed *frame, const struct gpu_closed_ba
     return cudaSuccess;
 }
 
-int gpu_smear_launch(const struct gpu_smear *smear, size_t band, const struct gpu_smear_band *here,
-                     void *stream)
+int gpu_smear_sums_launch(const struct gpu_smear *smear, size_t band,
+                          const struct gpu_smear_band *here, void *stream)
 {
     (void)here;
     await_copies(stream);
-    gpu_host_smear(smear, &smear->bands[band], 2);
+    gpu_host_smear_sums(smear, &smear->bands[band], 2);
+    return cudaSuccess;
+}
+
+int gpu_smear_pixels_launch(const struct gpu_smear *smear, size_t band,
+                            const struct gpu_smear_band *here, const struct gpu_smear_part *part,
+                            void *stream)
+{
+    (void)here;
+    await_copies(stream);
+    gpu_host_smear_pixels(smear, &smear->bands[band], part, 2);
     return cudaSuccess;
 }

@@ -42,6 +42,7 @@ static const struct engine_case cases[] = {
     {.name = "layers", .cells = {5}, .layers = 4, .oversample = 2},
     {.name = "divergence and dispersion", .pixels = 64, .pixel_mm = 1.6, .cells = {20}, .table = TABLE_BOX, .divergence = 5, .wavelengths = 5},
     {.name = "weighted sources, each", .cells = {5}, .divergence = 3, .wavelengths = 2, .weights = true, .each = true},
+    {.name = "wavelengths", .cells = {10}, .wavelengths = 3, .table = TABLE_BOX},
     {.name = "mosaic", .cells = {10}, .mosaic_deg = 0.5, .domains = 25},
     {.name = "mosaic, more than fit a short sum", .pixels = 64, .pixel_mm = 1.6, .cells = {10}, .mosaic_deg = 0.5, .domains = 150},
     {.name = "phi", .cells = {10}, .phi_steps = 10},

@@ -531,6 +531,38 @@ static void the_gpu_smears_alike(void **state)
     }
 }
 
+/* The GPU computes pixels before it is known whether the thin image is finite.  The error is that
+ * of the CPU engine, and a later frame of the plan is computed. */
+static void the_gpu_refuses_what_is_not_finite(void **state)
+{
+    (void)state;
+    const struct engine_options options = {.threads = 2};
+    struct experiment x;
+    struct recipe r;
+    struct plan *plan;
+    struct error cpu = {0}, gpu = {0};
+    build(&scenes[0], true, &x, &r);
+    const size_t count = (size_t)experiment_pixels(&x);
+    float *pixels = mem_array(count, sizeof *pixels);
+    const double fluence = x.beam.fluence_ph_m2;
+    x.beam.fluence_ph_m2 = 1e80;
+    assert_int_equal(engine_cpu.create(&plan, &x, &options, &cpu), STATUS_OK);
+    assert_int_equal(engine_cpu.run(plan, &r, pixels, NULL, &cpu), STATUS_INPUT);
+    engine_cpu.destroy(&plan);
+    assert_int_equal(engine_cuda_host.create(&plan, &x, &options, &gpu), STATUS_OK);
+    for (int i = 0; i < 2; i++) {
+        gpu = (struct error){0};
+        assert_int_equal(engine_cuda_host.run(plan, &r, pixels, NULL, &gpu), STATUS_INPUT);
+        assert_string_equal(gpu.text, cpu.text);
+    }
+    engine_cuda_host.destroy(&plan);
+    x.beam.fluence_ph_m2 = fluence;
+    check_gpu("a usual fluence", &x, &r, true);
+    mem_free(pixels);
+    recipe_free(&r);
+    experiment_free(&x);
+}
+
 /* The sizes have cells of 1 to 32 pixels, and panels of several blocks and warps.  The kernels have
  * separate code for 3 x 3 subpixels, and for more than 64 x 64. */
 static void the_gpu_sums_any_number_of_subpixels(void **state)
@@ -689,6 +721,7 @@ int main(void)
         cmocka_unit_test(derivatives_by_the_detector_are_differences),
         cmocka_unit_test(all_engines_have_the_same_derivatives),
         cmocka_unit_test(the_gpu_smears_alike),
+        cmocka_unit_test(the_gpu_refuses_what_is_not_finite),
         cmocka_unit_test(the_gpu_sums_any_number_of_subpixels),
         cmocka_unit_test(a_small_gpu_smears_in_parts),
         cmocka_unit_test(a_wide_band_is_computed_in_layers),

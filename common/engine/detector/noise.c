@@ -50,7 +50,8 @@ static double own_counts(const struct noise *n, const struct noise_key *key,
     if (!n->poisson || mean <= 0.0)
         return mean;
     return b->dark < (float)POISSON_SMALL_MEAN
-               ? noise_count_small(key, pixel, mean, poisson_table())
+               ? noise_count_small(key, pixel, noise_four(key, pixel, NOISE_REST), mean,
+                                   poisson_table())
                : noise_count_large(key, pixel, mean);
 }
 

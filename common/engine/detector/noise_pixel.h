@@ -64,16 +64,27 @@ HD double noise_normal(const struct noise_key *key, uint32_t pixel)
     return at < NOISE_PAIRS ? first : second;
 }
 
-/* Returns the first 16 bits of a uniform number of a pixel, from the blocks of its octet. */
-HD uint32_t noise_bits(const struct noise_key *key, uint32_t pixel, enum noise_draw draw)
+/* The first 16 bits of the uniform numbers of pixels 4 i to 4 i + 3. */
+struct noise_four {
+    uint32_t low, high;  // of the first two pixels, and of the last two
+};
+
+/* Computes them for the four pixels that contain `pixel`, from a block of their octet. */
+HD struct noise_four noise_four(const struct noise_key *key, uint32_t pixel, enum noise_draw draw)
 {
     uint32_t word[4];
     const uint32_t at = pixel % NOISE_BLOCK;
     const uint32_t octet = pixel / NOISE_BLOCK * NOISE_OCTETS + at % NOISE_PAIRS / 4;
     noise_words(key, 2 * octet + (uint32_t)draw, 0, word);
-    const uint32_t even = at < NOISE_PAIRS ? word[0] : word[2];
-    const uint32_t odd = at < NOISE_PAIRS ? word[1] : word[3];
-    return (at / 2 % 2 ? odd : even) >> at % 2 * 16 & 0xffff;
+    const struct noise_four four = {at < NOISE_PAIRS ? word[0] : word[2],
+                                    at < NOISE_PAIRS ? word[1] : word[3]};
+    return four;
+}
+
+/* Returns the bits of one of these pixels. */
+HD uint32_t noise_bits(struct noise_four four, uint32_t pixel)
+{
+    return (pixel / 2 % 2 ? four.high : four.low) >> pixel % 2 * 16 & 0xffff;
 }
 
 /* Returns the count of the rest of a mean from the uniform number with all its digits. `bits`
@@ -108,12 +119,11 @@ HD float inverse_of_count(int32_t k)
 #endif
 }
 
-/* Draws the count for a mean below POISSON_NEAR_MEAN.  Searches in single precision with both ends
- * of the interval that contains the uniform number.  If the two counts differ, noise_rest_exactly
- * decides. */
-HD int32_t noise_count_rest(const struct noise_key *key, uint32_t pixel, float rest)
+/* Draws the count for a mean below POISSON_NEAR_MEAN from the bits for NOISE_REST.  Searches in
+ * single precision with both ends of the interval that contains the uniform number.  If the two
+ * counts differ, noise_rest_exactly decides. */
+HD int32_t noise_count_rest(const struct noise_key *key, uint32_t pixel, uint32_t bits, float rest)
 {
-    const uint32_t bits = noise_bits(key, pixel, NOISE_REST);
     const float mean = rest > SEARCH_MIN_MEAN ? rest : SEARCH_MIN_MEAN;
     const float u = (float)(int32_t)bits * 0x1p-16f;
     const float low = u - SEARCH_DOUBT;
@@ -135,18 +145,19 @@ HD int32_t noise_count_rest(const struct noise_key *key, uint32_t pixel, float r
 HD int32_t noise_count_whole(const struct noise_key *key, uint32_t pixel, uint32_t whole,
                              const struct poisson_table *table)
 {
-    const uint32_t bits = noise_bits(key, pixel, NOISE_WHOLE);
+    const uint32_t bits = noise_bits(noise_four(key, pixel, NOISE_WHOLE), pixel);
     const uint32_t at = poisson_entry(poisson_row(whole), bits), entry = (&table->entry[0][0])[at];
     return poisson_ties(entry, bits) ? noise_whole_exactly(key, pixel, bits, table, at)
                                      : (int32_t)poisson_decide(entry, bits);
 }
 
-/* Draws the count of a mean below POISSON_SMALL_MEAN. */
-HD double noise_count_small(const struct noise_key *key, uint32_t pixel, double mean,
-                            const struct poisson_table *table)
+/* Draws the count of a mean below POISSON_SMALL_MEAN.  `rest`: bits for NOISE_REST of the four
+ * pixels that contain this one. */
+HD double noise_count_small(const struct noise_key *key, uint32_t pixel, struct noise_four rest,
+                            double mean, const struct poisson_table *table)
 {
     const struct poisson_parts parts = poisson_parts((float)mean);
-    int32_t count = noise_count_rest(key, pixel, parts.rest);
+    int32_t count = noise_count_rest(key, pixel, noise_bits(rest, pixel), parts.rest);
     if (parts.whole)
         count += noise_count_whole(key, pixel, (uint32_t)parts.whole, table);
     return (double)count;
@@ -177,9 +188,16 @@ HD double noise_vary(double value, double sigma, double deviate)
     return value * (factor > 0.0 ? factor : 0.0);
 }
 
-/* Returns the ADU of a pixel before rounding and before the limits are applied. Requires
- * noise_accepts. */
-HD double noise_value(const struct noise_pixels *n, uint32_t pixel, float photons)
+HD struct noise_key noise_poisson_key(const struct noise_pixels *n)
+{
+    const struct noise_key key = {n->seed, n->frame, RNG_POISSON};
+    return key;
+}
+
+/* Returns the ADU of a pixel before rounding and before the limits are applied.  Requires
+ * noise_accepts.  `rest`: see noise_count_small; not used if n->poisson is false. */
+HD double noise_value(const struct noise_pixels *n, uint32_t pixel, struct noise_four rest,
+                      float photons)
 {
     double value = (double)photons;
     if (n->flicker > 0.0) {
@@ -191,9 +209,9 @@ HD double noise_value(const struct noise_pixels *n, uint32_t pixel, float photon
         value = value * (double)(float)noise_vary(1.0, n->calibration, noise_normal(&key, pixel));
     }
     if (n->poisson) {
-        const struct noise_key key = {n->seed, n->frame, RNG_POISSON};
+        const struct noise_key key = noise_poisson_key(n);
         value = (float)value < (float)POISSON_SMALL_MEAN
-                    ? noise_count_small(&key, pixel, value, n->table)
+                    ? noise_count_small(&key, pixel, rest, value, n->table)
                     : noise_count_large(&key, pixel, value);
     }
     value = value * n->gain + n->offset_adu;
