@@ -33,12 +33,13 @@ HD void gpu_background_thread(const struct gpu_frame *f, const struct background
     out[at.pixel - first_pixel] = photons;
 }
 
-/* Returns the number of the pixel with which the first thread for these items begins, and in
- * gpu_after_threads the number of threads, see gpu_after_thread. */
+/* Returns the number of the pixel with which the first thread begins, see gpu_after_thread. */
 HD int64_t gpu_after_begin(int64_t first_pixel, int64_t first)
 {
     return (first_pixel + first) / 4 * 4;
 }
+
+/* Returns the number of threads. */
 HD int64_t gpu_after_threads(int64_t first_pixel, int64_t first, int64_t end)
 {
     return (first_pixel + end - gpu_after_begin(first_pixel, first) + 3) / 4;

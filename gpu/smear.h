@@ -9,8 +9,8 @@
  *
  * The second kernel computes the pixels.  A pixel is the sum of its taps: each tap is one of the
  * sums, times a weight.  All pixels of a cell have the same taps.  A warp computes pixels of one
- * cell, or of several cells if nodes are near each other.  Each lane first computes the weight of
- * one tap for the whole warp.
+ * cell, or of several cells if nodes are near each other.  Each lane computes a column of up to
+ * GPU_SMEAR_DEEP pixels.  Before that, each lane prepares one tap for the whole warp.
  *
  * The same text is compiled as kernels (gpu/smear_kernel.cu) and as loops for the CPU
  * (tests/hostgpu/host_engine.c).
@@ -31,19 +31,17 @@
 /* ---- sums of 3 x 3 subpixels ---------------------------------------------------------------- */
 
 enum {
-    GPU_SMEAR_USUAL = 3,  // subpixels along each axis
-    GPU_SMEAR_PIXELS =
-        GPU_LANES - 1,   // pixels of a warp; its last lane only has subpixels for them
-    GPU_SMEAR_ROWS = 33  // rows of sums of a warp or of a block
+    GPU_SMEAR_USUAL = 3,               // subpixels along each axis
+    GPU_SMEAR_PIXELS = GPU_LANES - 1,  // of a warp; the last lane only has subpixels for them
+    GPU_SMEAR_ROWS = 33                // rows of sums of a warp or of a block
 };
 
 /* The columns of the thin image that belong to one pixel, which is that of a lane. */
 struct gpu_smear_lane {
-    int columns;                                       // those inside the image, 0 to 3
-    int32_t thin;                                      // index of the first subpixel in the
-                                                       // present row
-    int32_t sum;                                       // index of the sum that begins there
-    bool stores;                                       // the lane stores its sums
+    int columns;   // those inside the image, 0 to 3
+    int32_t thin;  // index of the first subpixel in the present row
+    int32_t sum;   // index of the sum that begins there
+    bool stores;   // the lane stores its sums
     float seen[GPU_SMEAR_USUAL - 1][GPU_SMEAR_USUAL];  // the present row and the next one
     float down[GPU_SMEAR_USUAL];                       // sums along slow
 };
@@ -86,13 +84,11 @@ HD struct gpu_smear_lane gpu_smear_lane(const struct gpu_smear_rows *rows, int r
                                         int lane)
 {
     const int pixel = number * GPU_SMEAR_PIXELS + lane, column = GPU_SMEAR_USUAL * pixel;
-    const int left = rows->thin_step - column;
-    struct gpu_smear_lane l = {.columns = left < 0                 ? 0
-                                          : left > GPU_SMEAR_USUAL ? GPU_SMEAR_USUAL
-                                                                   : left};
-    l.stores = l.columns > 0 && lane < GPU_SMEAR_PIXELS;
-    l.thin = row * rows->thin_step + column;
-    l.sum = row * rows->sum_step + pixel;
+    const int left = rows->thin_step - column, columns = left < 0 ? 0 : left;
+    struct gpu_smear_lane l = {.columns = columns < GPU_SMEAR_USUAL ? columns : GPU_SMEAR_USUAL,
+                               .thin = row * rows->thin_step + column,
+                               .sum = row * rows->sum_step + pixel,
+                               .stores = columns > 0 && lane < GPU_SMEAR_PIXELS};
     for (int i = 0; i < GPU_SMEAR_USUAL - 1; i++)
         gpu_smear_load(&l, rows, i, l.seen[i]);
     return l;
