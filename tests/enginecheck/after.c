@@ -97,7 +97,7 @@ static enum status on_card(struct pair *p, bool timed, struct error *e)
         s = error_set(e, STATUS_FAILED, "the engine leaves background or noise to others");
     if (!s)
         s = engine->pin(plan, p->image, p->count * pixel_size(p->after.type), e);
-    if (!s)
+    if (!s && timed)
         gpu_keep_times(plan, true);
     for (int i = 0; !s && (i == 0 || (timed && rounds_go_on(&p->rounds))); i++) {
         const uint64_t start = clock_ns();
@@ -183,23 +183,32 @@ static enum status check_workload(struct run *run, const struct workload *w, int
     return s;
 }
 
+static enum status check_case(struct run *run, const struct engine_case *c, size_t which,
+                              struct error *e)
+{
+    struct experiment x = {0};
+    struct recipe r = {0};
+    if (c->curved) {
+        tell_skip(run, "background and noise", c->name, "its detector is curved");
+        return STATUS_OK;
+    }
+    enum status s = case_build(c, &x, &r, e);
+    if (!s)
+        s = check_one(run, c->name, &x, &r, which, false, e);
+    recipe_free(&r);
+    experiment_free(&x);
+    return s;
+}
+
 enum status check_after(struct run *run, const int64_t *numbers, struct error *e)
 {
+    const struct engine_case in_parts = smeared_in_parts();
     const int64_t size = numbers[0];
     enum status s = STATUS_OK;
-    for (int i = 0; i < NCASES && !s; i++) {
-        struct experiment x = {0};
-        struct recipe r = {0};
-        if (cases[i].curved) {
-            tell_skip(run, "background and noise", cases[i].name, "its detector is curved");
-            continue;
-        }
-        s = case_build(&cases[i], &x, &r, e);
-        if (!s)
-            s = check_one(run, cases[i].name, &x, &r, (size_t)i % 3, false, e);
-        recipe_free(&r);
-        experiment_free(&x);
-    }
+    for (int i = 0; i < NCASES && !s; i++)
+        s = check_case(run, &cases[i], (size_t)i % 3, e);
+    if (!s)
+        s = check_case(run, &in_parts, 0, e);
     if (!s)
         run->peak = card_peak();
     return s ? s : check_workload(run, &workloads[0], size, e);

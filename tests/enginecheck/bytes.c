@@ -52,11 +52,14 @@ enum status check_bytes(struct run *run, const int64_t *numbers, struct error *e
     enum status status = STATUS_OK;
     struct sameness s = {0};
     (void)numbers;
+    const struct engine_case in_parts = smeared_in_parts();
     for (int i = 0; i < 2 * NCASES && !status; i++) {
         struct engine_options options = run->options;
         options.precision = i % 2 ? PRECISION_DOUBLE : PRECISION_MIXED;
         status = compare_case(run, &cases[i / 2], &options, &s, e);
     }
+    if (!status)
+        status = compare_case(run, &in_parts, &run->options, &s, e);
     if (status)
         return status;
     printf("%d frames, mixed and double: %d twice the same bytes, %d those of the cpu engine's "

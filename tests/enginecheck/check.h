@@ -28,6 +28,19 @@ struct run {
     double worst;             // likewise
 };
 
+/* Returns a case of a smeared sensor.  Its frames are computed in parts, each of which is copied
+ * while the next one is computed. */
+static inline struct engine_case smeared_in_parts(void)
+{
+    return (struct engine_case){.name = "smeared sensor, in parts",
+                                .cells = {10},
+                                .pixels = 800,
+                                .pixel_mm = 0.1,
+                                .oversample = 3,
+                                .twotheta_deg = 30,
+                                .smears = true};
+}
+
 /* Counts a case and prints its line: good up to `limit`.  An error that is no number is none that
  * is small. */
 void tell_case(struct run *run, const char *part, const char *name, double error, double limit);
