@@ -72,10 +72,10 @@ INLINE void gpu_after_pixel(const struct gpu_after *a, int64_t i, uint32_t pixel
     }
 }
 
-/* Does the work of one thread: processes pixels 4 thread to 4 thread + 3 of those from
- * gpu_after_begin on, as far as they are items first to end - 1 of the arrays.  Item 0 is pixel
- * number `first_pixel` of the frame.  Four pixels share a block of random numbers.  Returns the
- * verdict on these pixels. */
+/* Does the work of one thread: four pixels, which share a block of random numbers.  Pixels are
+ * counted from gpu_after_begin on, and the first pixel of this thread is number 4 thread.  Only
+ * items first to end - 1 of the arrays are processed.  Item 0 is pixel number `first_pixel` of the
+ * frame.  Returns the verdict on the pixels. */
 HD struct gpu_verdict gpu_after_thread(const struct gpu_after *a, int64_t first_pixel,
                                        int64_t first, int64_t end, int64_t thread)
 {

@@ -64,8 +64,8 @@ static cudaError_t smear_pixels(const struct gpu_smear_job *job, const struct gp
     cudaError_t code = cudaSuccess;
     for (size_t i = 0; i < job->nbands && code == cudaSuccess; i++) {
         const struct gpu_smear_band *b = &job->here[i];
-        struct gpu_smear_part part = {{b->begin[1], b->end[1]}};
-        if (!rows || gpu_smear_cut(b, rows, &part))
+        struct gpu_smear_part part;
+        if (gpu_smear_cut(b, rows, &part))
             code = (cudaError_t)gpu_smear_pixels_launch(job->smear, i, b, &part, stream);
     }
     return code;

@@ -90,15 +90,21 @@ struct gpu_dense_pixel {
     double total;
 };
 
+/* What is computed from the column of a pixel: half of its squared distance from the sample, also
+ * in single precision, and the factors that multiply the sum of its terms. */
+struct gpu_line {
+    struct quadratic half;
+    struct quadratic_f half_f;
+    struct dense_once once;
+};
+
 /* Data that the threads of a block share. */
 struct gpu_room {
     struct gpu_strip strip;
     struct gpu_step step[DENSE_TERMS];
     struct gpu_term term[DENSE_TERMS];  // the index of the source varies fastest
     struct dense_row row;
-    struct quadratic half;
-    struct quadratic_f half_f;
-    struct dense_once once;
+    struct gpu_line line;
     struct dense_layer layer;
     struct dense_cull cull;  // for the current source
     struct quadratic kahn;   // polarization for the current source
@@ -329,83 +335,69 @@ INLINE void gpu_open_row(const struct gpu_frame *f, struct gpu_dense_kind kind, 
     const struct sampling *each = &f->sampling;
     const struct panel *p = &s->panel->panel;
     room->row = dense_row(p, s->panel->nearest_column, s->slow, each->oversample, sub);
-    room->half = half_square(&room->row);
-    room->half_f = quadratic_f(room->half);
+    room->line.half = half_square(&room->row);
+    room->line.half_f = quadratic_f(room->line.half);
     if (kind.any)
         room->layer = dense_layer(p, sub.layer, 1.0, &room->row);
-    room->once = dense_once(p, f->sources, f->kahn, &room->row, !each->each_solid_angle,
-                            !f->culled && !each->each_polarization && !f->no_polarization, scale);
+    room->line.once =
+        dense_once(p, f->sources, f->kahn, &room->row, !each->each_solid_angle,
+                   !f->culled && !each->each_polarization && !f->no_polarization, scale);
 }
 
 /* ---- pixels whose photons are one short sum of one lattice ------------------------- */
 
-INLINE float gpu_lone_photons(const struct gpu_frame *f, struct gpu_dense_kind kind,
-                              const struct gpu_room *room, double j)
-{
-    const struct dense_lattice *l = kind.any ? f->dense : &f->only;
-    const double half = quadratic_at(room->half, j);
-    const float rough = rough_of_half(quadratic_f_at(room->half_f, (float)j));
-    const double inverse = inverse_of_half(half, rough);
-    const float sum = gpu_dense_sum(l, kind, room, (int)l->nsteps, (int)f->nsources, j, inverse);
-    return sum * dense_once_at(&room->once, (float)j, rough);
-}
-
-/* What the pixels of a row share if they have one term.  Each thread keeps it in registers. */
+/* The data of a row whose pixels have a single term.  Each thread copies them into registers. */
 struct gpu_one {
-    struct quadratic half;
-    struct quadratic_f half_f;
-    struct dense_once once;
+    struct gpu_strip strip;
+    struct gpu_line line;
     struct gpu_step step;
     struct gpu_term term;
 };
 
-/* Does the same as gpu_lone_photons. */
-INLINE float gpu_one_photons(const struct gpu_frame *f, struct gpu_dense_kind kind,
-                             const struct gpu_one *o, double j)
+/* Returns the same sum as gpu_dense_sum, which is one term. */
+INLINE float gpu_one_sum(const struct gpu_frame *f, struct gpu_dense_kind kind,
+                         const struct gpu_one *o, double j, double inverse)
 {
-    const double half = quadratic_at(o->half, j);
-    const float rough = rough_of_half(quadratic_f_at(o->half_f, (float)j));
-    const double inverse = inverse_of_half(half, rough);
     const struct gpu_step *s = &o->step;
     const float sum = gpu_dense_add(&f->only, kind, &o->term, fused(j, s->slope[0], s->start[0]),
                                     fused(j, s->slope[1], s->start[1]),
                                     fused(j, s->slope[2], s->start[2]), inverse, kind.flat, 0.0f);
-    const float photons = kind.flat ? sum * o->term.weight : sum;
-    return photons * dense_once_at(&o->once, (float)j, rough);
+    return kind.flat ? sum * o->term.weight : sum;
 }
 
-/* Computes the pixels of a strip that is prepared. */
-INLINE void gpu_one_strip(const struct gpu_frame *f, struct gpu_dense_kind kind,
-                          struct gpu_team team, const struct gpu_room *room, uint64_t *worst)
+/* Returns the photons of column j.  `one`: a copy of data of *room, which is read instead of *room
+ * if kind.one is true. */
+INLINE float gpu_lone_photons(const struct gpu_frame *f, struct gpu_dense_kind kind,
+                              const struct gpu_room *room, const struct gpu_one *one, double j)
 {
-    const struct gpu_one one = {room->half, room->half_f, room->once, room->step[0], room->term[0]};
-    const struct gpu_strip s = room->strip;
-    double j = s.first + (double)team.thread;
-    for (int i = team.thread; i < s.count; i += team.threads, j += (double)team.threads)
-        gpu_give(&s, i, s.whole || gpu_is_lit(&s, i) ? gpu_one_photons(f, kind, &one, j) : 0.0f,
-                 worst);
+    const struct dense_lattice *l = kind.any ? f->dense : &f->only;
+    const struct gpu_line *line = kind.one ? &one->line : &room->line;
+    const double half = quadratic_at(line->half, j);
+    const float rough = rough_of_half(quadratic_f_at(line->half_f, (float)j));
+    const double inverse = inverse_of_half(half, rough);
+    const float sum =
+        kind.one ? gpu_one_sum(f, kind, one, j, inverse)
+                 : gpu_dense_sum(l, kind, room, (int)l->nsteps, (int)f->nsources, j, inverse);
+    return sum * dense_once_at(&line->once, (float)j, rough);
 }
 
 INLINE void gpu_lone_strip(const struct gpu_frame *f, struct gpu_dense_kind kind,
                            struct gpu_team team, struct gpu_room *room, uint64_t *worst)
 {
-    const struct gpu_strip *s = &room->strip;
     const struct dense_lattice *l = kind.any ? f->dense : &f->only;
     const struct subpixel sub = {0, 0, 0};
     const struct source_range all = {0, f->nsources};
-    double j = s->first + (double)team.thread;
-    const bool whole = s->whole;
+    double j = room->strip.first + (double)team.thread;
+    const bool whole = room->strip.whole;
     if (team.thread == 0)
         gpu_open_row(f, kind, sub, l->scale, room);
     gpu_team_wait(team);
     gpu_prepare_terms(f, l, all, 0, (int)l->nsteps, team, room);
     gpu_team_wait(team);
-    if (kind.one) {
-        gpu_one_strip(f, kind, team, room, worst);
-        return;
-    }
+    const struct gpu_one one = {room->strip, room->line, room->step[0], room->term[0]};
+    const struct gpu_strip *s = kind.one ? &one.strip : &room->strip;
     for (int i = team.thread; i < s->count; i += team.threads, j += (double)team.threads)
-        gpu_give(s, i, whole || gpu_is_lit(s, i) ? gpu_lone_photons(f, kind, room, j) : 0.0f,
+        gpu_give(s, i, whole || gpu_is_lit(s, i) ? gpu_lone_photons(f, kind, room, &one, j) : 0.0f,
                  worst);
 }
 
@@ -416,8 +408,8 @@ INLINE float gpu_plain_photons(const struct gpu_frame *f, struct gpu_dense_kind 
                                struct gpu_team team, struct gpu_room *room)
 {
     const struct dense_lattice *l = &f->only;
-    const double half = quadratic_at(room->half, j);
-    const float rough = rough_of_half(quadratic_f_at(room->half_f, (float)j));
+    const double half = quadratic_at(room->line.half, j);
+    const float rough = rough_of_half(quadratic_f_at(room->line.half_f, (float)j));
     const double inverse = inverse_of_half(half, rough);
     double total = 0.0;
     for (size_t i = 0; i < f->nsources; i += DENSE_TERMS) {
@@ -433,7 +425,7 @@ INLINE float gpu_plain_photons(const struct gpu_frame *f, struct gpu_dense_kind 
             total = fused(l->scale, (double)sum, total);
         }
     }
-    return (float)(total * (double)dense_once_at(&room->once, (float)j, rough));
+    return (float)(total * (double)dense_once_at(&room->line.once, (float)j, rough));
 }
 
 /* ---- all others -------------------------------------------------------------------- */
@@ -507,11 +499,11 @@ INLINE void gpu_dense_subpixel(const struct gpu_frame *f, struct gpu_dense_kind 
     if (team.thread == 0)
         gpu_open_row(f, kind, sub, 1.0, room);
     gpu_team_wait(team);
-    const double half = quadratic_at(room->half, at->j);
-    const float rough = rough_of_half(quadratic_f_at(room->half_f, (float)at->j));
+    const double half = quadratic_at(room->line.half, at->j);
+    const float rough = rough_of_half(quadratic_f_at(room->line.half_f, (float)at->j));
     at->inverse = inverse_of_half(half, rough);
     if (first && !sub.layer)
-        at->once = dense_once_at(&room->once, (float)at->j, rough);
+        at->once = dense_once_at(&room->line.once, (float)at->j, rough);
     if (!f->absorbs && room->strip.panel->panel.thickness_m > 0.0 &&
         (each->each_thickness || first))
         at->capture = dense_capture(room->layer, at->j, at->inverse);

@@ -22,12 +22,13 @@ struct gpu_smear_job {
     void *after;                        // the context whose latest `run` makes the thin images
 };
 
-/* Sets *part to the rows of a band that are among these rows of the frame.  Returns false if there
- * are none. */
+/* Sets *part to the rows of a band that are among these rows of the frame; NULL: all rows.  Returns
+ * false if there are none. */
 static inline bool gpu_smear_cut(const struct gpu_smear_band *b, const struct gpu_rows *rows,
                                  struct gpu_smear_part *part)
 {
-    const int64_t first = rows->first - b->frame_row, end = first + rows->count;
+    const int64_t first = rows ? rows->first - b->frame_row : b->begin[1];
+    const int64_t end = rows ? first + rows->count : b->end[1];
     part->rows[0] = first > b->begin[1] ? first : b->begin[1];
     part->rows[1] = end < b->end[1] ? end : b->end[1];
     return part->rows[0] < part->rows[1];
@@ -42,14 +43,14 @@ struct gpu_run {
         struct gpu_rows rows;  // rows.first_pixel is that of part 0
         int64_t first, end;    // pixels of the part, counted from first_pixel
     } part[GPU_PARTS];
-    float *photons;                        // GPU memory for the photons of all parts
-    bool given;                            // the photons exist already: at `here`, or, if `here` is
-                                           // NULL, on the GPU at after->photons
-    const float *here;                     // photons in host memory, to be copied to photons[];
-                                           // NULL: none
-    const struct gpu_smear_job *smear;     // `given`: compute them first, from sums that are on the
-                                           // GPU; NULL: the photons exist already
-    const struct gpu_after *after;         // steps after the photons
+    float *photons;                     // GPU memory for the photons of all parts
+    bool given;                         // the photons exist already: at `here`, or, if `here` is
+                                        // NULL, on the GPU at after->photons
+    const float *here;                  // photons in host memory, to be copied to photons[];
+                                        // NULL: none
+    const struct gpu_smear_job *smear;  // if `given`: computes the photons of each part from sums
+                                        // that are on the GPU; NULL: the photons exist already
+    const struct gpu_after *after;      // steps after the photons
     const struct background_scene *scene;  // compute after->background from this scene first;
                                            // NULL: it is already computed, or there is none
     bool apart;  // parts wait for each other, so that each kernel can be timed separately
@@ -119,9 +120,11 @@ struct gpu_device {
 
     /* Computes rows of a frame on the GPU, and copies the output pixels to to[] in host memory.
      * `to` is NULL: the pixels stay on the GPU.  Adds to *verdict and, unless `times` is NULL, to
-     * *times.  r->later: `settle` does this when the pixels are there, but for the times. */
+     * *times.  r->later: returns while the GPU is still computing, and adds nothing. */
     enum status (*run)(void *context, const struct gpu_run *r, void *to, struct gpu_times *times,
                        struct gpu_verdict *verdict, struct error *e);
+
+    /* Returns when the latest `run` with r->later has finished.  Sets *verdict to its verdict. */
     enum status (*settle)(void *context, struct gpu_verdict *verdict, struct error *e);
 
     /* Starts to compute pixels and their derivatives on the GPU, for struct derive_batches.  Sets

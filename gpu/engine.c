@@ -49,8 +49,8 @@ static int64_t each_of(int64_t pixels, int64_t widest)
 {
     const int64_t threads = 1 << 18, most = 16;
     const int64_t each = pixels / threads < most ? pixels / threads : most;
-    const int64_t block = GPU_THREADS * (each < 1 ? 1 : each),
-                  blocks = (widest + block - 1) / block;
+    const int64_t block = GPU_THREADS * (each < 1 ? 1 : each);
+    const int64_t blocks = (widest + block - 1) / block;
     return (widest + GPU_THREADS * blocks - 1) / (GPU_THREADS * blocks);
 }
 
@@ -364,7 +364,8 @@ static enum status follow_photons(struct plan *p, struct gpu_task t, bool smears
         status = gpu_open_out(p, e);
     if (!status)
         status = gpu_run_rows(p, &p->frame, &t, e);
-    /* If photons of the thin image are not finite, those of the frame are not either. */
+    /* The error about a thin image that is not finite replaces the one about the frame, which it
+     * causes. */
     const enum status settled = smears ? gpu_smear_settle(p, t.recipe, e) : STATUS_OK;
     return settled ? settled : status;
 }

@@ -58,7 +58,7 @@ struct gpu_smear_band {
     double part[2];      // of struct smear, as is the next one
     int32_t oversample;
     int32_t shift;  // cells are 2^shift pixels wide and high
-    double step;    // 1/2^shift
+    double step;    // 1/2^shift, so that threads need not divide
     int32_t panel;  // index in the panels of a frame
 };
 

@@ -381,7 +381,7 @@ INLINE void gpu_smear_cell(const struct gpu_smear *s, const struct gpu_smear_ban
     }
 }
 
-/* Stores the photons of lane `lane`, as far as its pixels are in the part.  A band has no pixels
+/* Stores the photons of those pixels of lane `lane` that are in the part.  A band has no pixels
  * outside the region of interest. */
 HD void gpu_smear_store(const struct gpu_smear *s, const struct gpu_smear_band *b,
                         const struct gpu_smear_block *r, const struct gpu_smear_part *part,
@@ -413,9 +413,9 @@ HD int64_t gpu_smear_groups(const struct gpu_smear_band *b, const struct gpu_sme
     return gpu_smear_group(b, part->rows[1] - 1) - gpu_smear_group(b, part->rows[0]) + 1;
 }
 
-/* Does the work of one warp of the second kernel.  It stores the photons of the pixels of a group
- * of rows, see gpu_smear_deep, and of GPU_LANES columns from column number * GPU_LANES on, both
- * counted from the origin of the cells, as far as they are in the part. */
+/* Does the work of one warp of the second kernel.  It computes group number `group` of rows (see
+ * gpu_smear_deep), and GPU_LANES columns from column number * GPU_LANES on.  Rows and columns are
+ * counted from the origin of the cells.  Only pixels of the part are stored. */
 HD void gpu_smear_warp(const struct gpu_smear *s, const struct gpu_smear_band *b,
                        const struct gpu_smear_part *part, int64_t group, int number,
                        struct gpu_team warp, struct gpu_smear_taps *taps)

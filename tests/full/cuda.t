@@ -101,6 +101,7 @@ sed -n 's/^| Eiger[^|]*|[^|]*| \([^|]*\) frames.s |.*/\1/p' forecast >ranges
 is 'two of frames of an Eiger' "$(wc -l <ranges)" 2
 while read -r range; do
 	check "bench/kernels.md says $range" grep -qwF -e "$range" "$top/bench/kernels.md"
+	check "braggpipe-speed(7) says $range, too" grep -qwF -e "$range" "$top/stages/pages/braggpipe-speed.7"
 done <ranges
 # and what an H200 took, which is in bench/kernels.md, too
 measured=$top/bench/results/nvidia-h200.jsonl

@@ -141,8 +141,8 @@ static void smear_pixels(const struct gpu_smear_job *job, const struct gpu_rows 
 {
     for (size_t i = 0; i < job->nbands; i++) {
         const struct gpu_smear_band *b = &job->here[i];
-        struct gpu_smear_part part = {{b->begin[1], b->end[1]}};
-        if (!rows || gpu_smear_cut(b, rows, &part))
+        struct gpu_smear_part part;
+        if (gpu_smear_cut(b, rows, &part))
             gpu_host_smear_pixels(job->smear, b, &part, threads);
     }
 }

@@ -531,8 +531,8 @@ static void the_gpu_smears_alike(void **state)
     }
 }
 
-/* The GPU computes pixels before it is known whether the thin image is finite.  The error is that
- * of the CPU engine, and a later frame of the plan is computed. */
+/* The GPU computes the pixels before the host knows whether the thin image is finite.  Nevertheless
+ * the error is that of the CPU engine, each time. */
 static void the_gpu_refuses_what_is_not_finite(void **state)
 {
     (void)state;

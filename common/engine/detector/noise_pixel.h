@@ -66,10 +66,10 @@ HD double noise_normal(const struct noise_key *key, uint32_t pixel)
 
 /* The first 16 bits of the uniform numbers of pixels 4 i to 4 i + 3. */
 struct noise_four {
-    uint32_t low, high;  // of the first two pixels, and of the last two
+    uint32_t low, high;  // of pixels 4 i and 4 i + 1; of pixels 4 i + 2 and 4 i + 3
 };
 
-/* Computes them for the four pixels that contain `pixel`, from a block of their octet. */
+/* Returns these bits for the four pixels that contain `pixel`, from a block of their octet. */
 HD struct noise_four noise_four(const struct noise_key *key, uint32_t pixel, enum noise_draw draw)
 {
     uint32_t word[4];
@@ -188,6 +188,7 @@ HD double noise_vary(double value, double sigma, double deviate)
     return value * (factor > 0.0 ? factor : 0.0);
 }
 
+/* Returns the key of the random numbers for counts. */
 HD struct noise_key noise_poisson_key(const struct noise_pixels *n)
 {
     const struct noise_key key = {n->seed, n->frame, RNG_POISSON};
