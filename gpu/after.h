@@ -81,7 +81,7 @@ HD struct gpu_verdict gpu_after_thread(const struct gpu_after *a, int64_t first_
 {
     const int64_t begin = gpu_after_begin(first_pixel, first) + 4 * thread - first_pixel;
     const uint32_t pixel = (uint32_t)(begin + first_pixel);
-    struct gpu_verdict v = {GPU_GOOD, 0, 0};
+    struct gpu_verdict v = {GPU_GOOD, 0, 0, 0};
     struct noise_four rest = {0, 0};
     if (a->type != PIXEL_F32 && a->noise.poisson) {
         const struct noise_key key = noise_poisson_key(&a->noise);

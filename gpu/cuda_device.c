@@ -109,6 +109,8 @@ static void close_events(struct cuda *c)
         (void)cudaEventDestroy(c->ready);
     if (c->copied)
         (void)cudaEventDestroy(c->copied);
+    if (c->summed)
+        (void)cudaEventDestroy(c->summed);
 }
 
 static void cuda_detach(void *context)
@@ -132,6 +134,8 @@ static void cuda_detach(void *context)
 static enum status open_events(struct cuda *c, struct error *e)
 {
     cudaError_t code = cudaEventCreateWithFlags(&c->copied, cudaEventDisableTiming);
+    if (code == cudaSuccess)
+        code = cudaEventCreateWithFlags(&c->summed, cudaEventDisableTiming);
     if (code == cudaSuccess)
         code = cudaEventCreateWithFlags(&c->ready, cudaEventDisableTiming);
     for (int i = 0; i < GPU_PARTS && code == cudaSuccess; i++)
@@ -293,6 +297,7 @@ const struct gpu_device gpu_device_cuda = {
     .identity = {"cuda-2", "cuda-double"},
     .as_cpu = cuda_as_cpu,
     .part_pixels = 1 << 19,
+    .sum_bytes = 1 << 20,
     .describe = cuda_describe,
     .attach = cuda_attach,
     .detach = cuda_detach,

@@ -148,8 +148,21 @@ static cudaError_t send_part(struct cuda *c, const struct cargo *x, int i)
     return code == cudaSuccess ? record_event(x->timed, mark[MARK_COPIED], c->copies) : code;
 }
 
-/* Queues the upload of the verdict, then the kernels of all parts.  Queues the copy of each part
- * after its kernels, except for copies through the ring. */
+/* Queues the kernel of the checksum of all pixels, after the kernels of all parts.  The pixels are
+ * copied at the same time. */
+static cudaError_t sum_pixels(struct cuda *c, const struct gpu_run *r)
+{
+    const struct gpu_checksum checksum = gpu_checksum_of(r);
+    cudaError_t code = cudaSuccess;
+    for (int i = 0; i < r->nparts && code == cudaSuccess; i++)
+        code = cudaStreamWaitEvent(c->part[0], c->done[i], 0);
+    if (code == cudaSuccess)
+        code = (cudaError_t)gpu_checksum_launch(&checksum, &c->verdict->sum, c->part[0]);
+    return code == cudaSuccess ? cudaEventRecord(c->summed, c->part[0]) : code;
+}
+
+/* Queues the upload of the verdict, then the kernels of all parts, and that of the checksum. Queues
+ * the copy of each part after its kernels, except for copies through the ring. */
 static cudaError_t queue(struct cuda *c, const struct cargo *x)
 {
     const struct gpu_run *r = x->run;
@@ -162,7 +175,7 @@ static cudaError_t queue(struct cuda *c, const struct cargo *x)
         if (code == cudaSuccess && x->way != RING)
             code = send_part(c, x, i);
     }
-    return code;
+    return code == cudaSuccess && r->sums ? sum_pixels(c, r) : code;
 }
 
 /* ---- through the ring ----------------------------------------------------------------- */
@@ -292,6 +305,8 @@ static cudaError_t carry(struct cuda *c, const struct cargo *x)
     range_begin(x->way == RING ? "wait and copy" : "wait");
     if (code == cudaSuccess && x->way == RING)
         code = pass_bands(c, x);
+    if (code == cudaSuccess && x->run->sums)
+        code = cudaStreamWaitEvent(c->copies, c->summed, 0);
     if (code == cudaSuccess)
         code = cudaMemcpyAsync(c->pinned_verdict, c->verdict, sizeof *c->verdict,
                                cudaMemcpyDeviceToHost, c->copies);

@@ -55,6 +55,8 @@ struct gpu_run {
                                            // NULL: it is already computed, or there is none
     bool apart;  // parts wait for each other, so that each kernel can be timed separately
     bool later;  // return while the GPU is still computing; the pixels stay on the GPU
+    bool sums;   // form the checksum of the output pixels: the member `sum` of the verdict, which
+                 // is 0 before
 };
 
 /* Returns the type of the output pixels, and in *from their GPU address; for all parts. */
@@ -64,6 +66,12 @@ static inline enum pixel_type gpu_leaving(const struct gpu_run *r, const void **
     *from = type == PIXEL_F32 ? (const void *)r->after->sum : r->after->counts;
     return type;
 }
+
+/* Returns the output pixels of a run, whose checksum is wanted. */
+struct gpu_checksum gpu_checksum_of(const struct gpu_run *r);
+
+/* Returns the CRC-32C of `count` bytes.  `sum` is the register that gpu_checksum_launch made. */
+uint32_t gpu_checksum_finish(uint32_t sum, uint64_t count);
 
 /* Returns true if the photons are the output and no other kernel follows. This is possible only
  * in the dense form, whose kernels also check the photons (gpu_judge). */
@@ -79,6 +87,7 @@ struct gpu_device {
     const char *(*as_cpu)(void *context, enum engine_precision precision);
 
     int64_t part_pixels;  // approximate number of pixels of a part, if there are several parts
+    size_t sum_bytes;     // size of the smallest image whose checksum the GPU forms
 
     /* Describes a GPU, see gpu_describe (gpu/gpu.h). */
     enum status (*describe)(int number, int *count, char description[GPU_DESCRIPTION],

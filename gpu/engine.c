@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "engine/closed/closed.h"
 #include "engine/crystal/diffuse.h"
 #include "engine/reference/recipe_check.h"
@@ -121,24 +122,38 @@ static void set_addresses(const struct plan *p, const struct gpu_task *t, char *
     after->counts = leaves && counts ? leaves : after->counts;
 }
 
+/* Adds the checksum of a run, whose pixels follow those of the runs before, to p->sum. */
+static void add_sum(struct plan *p, const struct gpu_run *r, uint32_t sum)
+{
+    const size_t bytes = gpu_checksum_of(r).count;
+    const struct crc32c_piece pieces[] = {{.sum = p->sum},
+                                          {gpu_checksum_finish(sum, bytes), bytes}};
+    p->sum = crc32c_join(pieces, 2);
+}
+
 /* Computes all rows of a frame.  The buffers of pixels and the recipe are already on the GPU. */
 static enum status gpu_run_rows(struct plan *p, const struct gpu_frame *frame,
                                 const struct gpu_task *t, struct error *e)
 {
     enum status status = STATUS_OK;
-    struct gpu_verdict v = {GPU_GOOD, 0, 0};
+    struct gpu_verdict v = {GPU_GOOD, 0, 0, 0};
+    p->sum = 0;
     const size_t size = t->seed ? pixel_size(p->afterwards.type) : sizeof(float);
-    char *const image = t->to.there ? t->to.there : reach(p, frame, t, size);
+    const bool sums = t->sums && t->to.here &&
+                      (size_t)experiment_pixels(p->experiment) * size >= p->device->sum_bytes;
+    char *const image = t->to.there ? t->to.there : sums ? NULL : reach(p, frame, t, size);
     const bool whole = image && !t->photons.here;
     for (int64_t row = 0; row < p->rows && !status; row += p->out_rows) {
         const int64_t end = p->rows - row < p->out_rows ? p->rows : row + p->out_rows;
-        struct gpu_run r = {.frame = frame, .apart = p->apart_times, .later = t->later};
+        struct gpu_run r = {
+            .frame = frame, .apart = p->apart_times, .later = t->later, .sums = sums};
         struct gpu_after after;
         cut_parts(p, row, end, whole, &r);
         gpu_after_rows(p, t->recipe, t->seed, &r, &after);
         const int64_t first = r.part[0].rows.first_pixel;
         set_addresses(p, t, image, first, size, &r, &after);
         p->counts.tables_found += !r.given;
+        v.sum = 0;
         status =
             p->device->run(p->context, &r, image ? NULL : pixel_address(t->to.here, first, size),
                            p->timed ? &p->times : NULL, &v, e);
@@ -146,9 +161,12 @@ static enum status gpu_run_rows(struct plan *p, const struct gpu_frame *frame,
             p->afterwards.has_background = false;
         else if (!t->later)
             status = gpu_after_verdict(p, t->recipe, &v, e);
+        if (!status && sums)
+            add_sum(p, &r, v.sum);
         if (!status && t->done)
             atomic_fetch_add_explicit(t->done, (uint_fast64_t)(end - row), memory_order_relaxed);
     }
+    p->has_sum = !status && sums;
     if (!status && t->seed && p->afterwards.clipped)
         clipped_add(p->afterwards.clipped, v.saturated, v.below);
     return status;
@@ -255,6 +273,7 @@ static enum status create_plan(struct plan **plan, const struct gpu_device *devi
     p->experiment = &p->moved.x;
     p->precision = options->precision;
     p->threads = options->threads < 1 ? 1 : options->threads;
+    p->sums = options->sums;
     p->out_bytes[OUT_PHOTONS] = sizeof(float);
     moved_open(&p->moved, x);
     if (p->after)
@@ -440,13 +459,17 @@ static enum status plan_run(struct plan *p, const struct recipe *recipe, float *
                             atomic_uint_fast64_t *done, struct error *e)
 {
     bool smears;
+    p->has_sum = false;
     enum status status = recipe_check(moved_to(&p->moved, recipe), recipe, e);
     if (!status)
         status = frame_smears(p, recipe, &smears, e);
     if (status)
         return status;
     float *photons = footprint_begin(p->footprint, recipe, pixels, e);
-    const struct gpu_task task = {.recipe = recipe, .to.here = (char *)photons, .done = done};
+    const struct gpu_task task = {.recipe = recipe,
+                                  .to.here = (char *)photons,
+                                  .sums = p->sums && !p->footprint,
+                                  .done = done};
     status = !photons               ? STATUS_INPUT
              : p->closed && !smears ? gpu_closed_run(p, recipe, photons, done, e)
                                     : perform(p, &task, e);
@@ -456,7 +479,9 @@ static enum status plan_run(struct plan *p, const struct recipe *recipe, float *
 static enum status plan_develop(struct plan *p, const struct recipe *recipe, uint64_t seed,
                                 void *pixels, atomic_uint_fast64_t *done, struct error *e)
 {
-    const struct gpu_task task = {.recipe = recipe, .seed = &seed, .to.here = pixels, .done = done};
+    const struct gpu_task task = {
+        .recipe = recipe, .seed = &seed, .to.here = pixels, .sums = true, .done = done};
+    p->has_sum = false;
     return perform(p, &task, e);
 }
 
@@ -464,6 +489,7 @@ static enum status plan_develop_there(struct plan *p, const struct recipe *recip
                                       void *there, atomic_uint_fast64_t *done, struct error *e)
 {
     const struct gpu_task task = {.recipe = recipe, .seed = &seed, .to.there = there, .done = done};
+    p->has_sum = false;
     return perform(p, &task, e);
 }
 
@@ -485,9 +511,19 @@ static struct gpu_image place_of(const struct image *image)
 static enum status plan_go_on(struct plan *p, const struct recipe *recipe, uint64_t seed,
                               const struct image *photons, const struct image *to, struct error *e)
 {
-    const struct gpu_task task = {
-        .recipe = recipe, .seed = &seed, .photons = place_of(photons), .to = place_of(to)};
+    const struct gpu_task task = {.recipe = recipe,
+                                  .seed = &seed,
+                                  .photons = place_of(photons),
+                                  .to = place_of(to),
+                                  .sums = true};
+    p->has_sum = false;
     return follow_photons(p, task, false, e);
+}
+
+static bool plan_sum(const struct plan *p, uint32_t *sum)
+{
+    *sum = p->sum;
+    return p->has_sum;
 }
 
 /* ---------------------------------------------------------------------------------------- */
@@ -563,6 +599,7 @@ const struct engine engine_cuda = {
     .pin = plan_pin,
     .unpin = plan_unpin,
     .counts = gpu_plan_counts,
+    .sum = plan_sum,
     .derive = gpu_derive,
     .reflections = gpu_reflections,
     .trace = plan_trace,

@@ -116,6 +116,7 @@ gpu_slopes_launch gpu_slopes_mixed_launch, gpu_slopes_double_launch;
 struct gpu_verdict {
     uint64_t bad;               // code of the first bad pixel, see gpu_bad; GPU_GOOD: none is bad
     uint64_t saturated, below;  // numbers of pixels that noise clips: at the largest value; below 0
+    uint32_t sum;               // register of the checksum, see gpu_checksum_finish
 };
 
 /* The steps after the photons.  All pointers are GPU addresses. */
@@ -139,6 +140,21 @@ int gpu_background_launch(const struct gpu_frame *frame, const struct background
 int gpu_after_launch(const struct gpu_after *after, int64_t first_pixel, int64_t first, int64_t end,
                      struct gpu_verdict *verdict, void *stream);
 
+/* ---- checksums ---- */
+
+/* Data whose CRC-32C is wanted, see gpu/checksum.h. */
+enum { GPU_CHECKSUM_BYTES = 256, GPU_CHECKSUM_POWERS = 32 };
+struct gpu_checksum {
+    const void *bytes;  // device memory, at a multiple of 16
+    uint64_t count;
+    uint32_t power[GPU_CHECKSUM_POWERS];  // x to the power of 8 GPU_CHECKSUM_BYTES 2^i: it appends
+                                          // 2^i pieces of zero bytes
+};
+
+/* Starts the kernel that combines *sum, which is 0 and in device memory, with the register of the
+ * checksum.  Returns a cudaError_t. */
+int gpu_checksum_launch(const struct gpu_checksum *checksum, uint32_t *sum, void *stream);
+
 #ifdef __cplusplus
 }
 #endif
@@ -156,7 +172,8 @@ SIZE_IS(gpu_frame, 288);
 SIZE_IS(dense_lattice, 152);
 SIZE_IS(gpu_rows, 40);
 SIZE_IS(gpu_after, 128);
-SIZE_IS(gpu_verdict, 24);
+SIZE_IS(gpu_verdict, 32);
+SIZE_IS(gpu_checksum, 144);
 SIZE_IS(cpu_source, 104);
 SIZE_IS(cpu_lattice, 184);
 SIZE_IS(cpu_table, 64);

@@ -150,6 +150,7 @@ struct gpu_task {
     const struct gpu_smear_job *smear;  // kernels that compute photons.there first; NULL: none
     struct gpu_image to;                // destination of the pixels
     bool later;                         // as in struct gpu_run
+    bool sums;                          // form p->sum, if the pixels leave for host memory
     atomic_uint_fast64_t *done;         // counter of finished rows; may be NULL
 };
 
@@ -193,6 +194,9 @@ struct plan {
     int64_t rows, out_rows, widest;  // rows of all panels; of a part; pixels of the longest row
     bool timed, apart_times;         // gpu_keep_times was called; with times of each kernel
     struct gpu_times times;          // times of the latest frame, if `timed`
+    bool sums;                       // option `sums` of the engine
+    bool has_sum;                    // `sum` is the checksum of the latest frame
+    uint32_t sum;
     struct gpu_counts counts;
     struct gpu_afterwards afterwards;
     char description[GPU_DESCRIPTION];

@@ -289,7 +289,7 @@ enum status gpu_smear_settle(struct plan *p, const struct recipe *r, struct erro
 {
     struct gpu_smeared *s = p->smeared;
     struct group *g = s->pending;
-    struct gpu_verdict v = {GPU_GOOD, 0, 0};
+    struct gpu_verdict v = {GPU_GOOD, 0, 0, 0};
     s->pending = NULL;
     enum status status = g ? p->device->settle(g->thin->context, &v, e) : STATUS_OK;
     return status || v.bad == GPU_GOOD ? status : refuse(p, g, r, e);

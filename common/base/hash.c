@@ -3,6 +3,7 @@
 #include <endian.h>
 #include <string.h>
 
+#include "base/crc32c.h"
 #include "base/program.h"
 
 /* Returns the checksum register after four more bits.  A table of 16 entries is slower than a
@@ -23,18 +24,6 @@ static uint32_t crc32c_portable(uint32_t crc, const void *data, size_t size)
     for (size_t i = 0; i < size; i++)
         crc = nibble(nibble(crc ^ bytes[i]));
     return ~crc;
-}
-
-/* Returns the product of two polynomials over GF(2), modulo the polynomial of Castagnoli.  A
- * checksum is such a polynomial with reversed bits: its highest bit is the coefficient of 1. */
-static uint32_t multiply_portable(uint32_t a, uint32_t b)
-{
-    uint32_t product = 0;
-    for (uint32_t bit = UINT32_C(1) << 31; bit; bit >>= 1) {
-        product ^= a & bit ? b : 0;
-        b = (b >> 1) ^ (b & 1 ? 0x82f63b78 : 0);
-    }
-    return product;
 }
 
 #if defined(__x86_64__)
@@ -185,7 +174,7 @@ uint32_t crc32c_by(enum crc32c_way way, uint32_t crc, const void *data, size_t s
 
 static uint32_t multiply(enum crc32c_way way, uint32_t a, uint32_t b)
 {
-    return way >= CRC32C_STREAMS ? multiply_fast(a, b) : multiply_portable(a, b);
+    return way >= CRC32C_STREAMS ? multiply_fast(a, b) : crc32c_product(a, b);
 }
 
 static uint32_t sum_piece(uint32_t crc, const void *data, size_t size)
@@ -214,7 +203,7 @@ uint32_t crc32c_by(enum crc32c_way way, uint32_t crc, const void *data, size_t s
 static uint32_t multiply(enum crc32c_way way, uint32_t a, uint32_t b)
 {
     (void)way;
-    return multiply_portable(a, b);
+    return crc32c_product(a, b);
 }
 
 static uint32_t sum_piece(uint32_t crc, const void *data, size_t size)
@@ -224,9 +213,9 @@ static uint32_t sum_piece(uint32_t crc, const void *data, size_t size)
 
 #endif
 
-/* The polynomials x^8 and x^-8.  The product of a checksum and x^8 is the checksum of the data
- * with a zero byte appended; x^-8 removes that byte. */
-static const uint32_t BYTE_MORE = 0x00800000, BYTE_LESS = 0xfde39562;
+/* The polynomial x^-8.  The product of a checksum and x^-8 is the checksum without the zero byte at
+ * the end of the data. */
+static const uint32_t BYTE_LESS = 0xfde39562;
 
 static uint32_t power(enum crc32c_way way, uint32_t square, size_t exponent)
 {
@@ -244,7 +233,7 @@ uint32_t crc32c_join_by(enum crc32c_way way, const struct crc32c_piece *pieces, 
     uint32_t sum = 0, factor = 0;
     for (size_t i = 0; i < count; i++) {
         if (!factor || pieces[i].bytes != pieces[i - 1].bytes)
-            factor = power(way, BYTE_MORE, pieces[i].bytes);
+            factor = power(way, CRC32C_BYTE_MORE, pieces[i].bytes);
         sum = multiply(way, factor, sum) ^ pieces[i].sum;
     }
     return sum;

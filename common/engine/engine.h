@@ -29,8 +29,8 @@ struct engine_options {
     enum engine_precision precision;  // of cpu and cuda; the reference is always double
     double faint;                     // cpu: photons that a pixel may lose, see dense/faint.h; 0:
                                       // none
-    bool sums;                        // form the checksum of the pixels, if the engine can: see
-                                      // `sum`
+    bool sums;                        // `run` forms the checksum of the pixels, if the engine can:
+                                      // see `sum`
     bool reflections;                 // `reflections` is called after each `run`: keep what it
                                       // needs
     int device;                       // cuda: number of the GPU, from 0
@@ -167,8 +167,9 @@ struct engine {
      * nothing. */
     size_t (*counts)(const struct plan *plan, struct engine_count counts[ENGINE_COUNTS]);
 
-    /* Sets *sum to the CRC-32C of the pixels of the last run, which was formed while the pixels
-     * were in the cache.  Returns false if there is no checksum.  NULL: the engine forms none. */
+    /* Sets *sum to the CRC-32C of the pixels that the last `run`, `develop` or `go_on` wrote to
+     * host memory.  It was formed while the pixels were in the cache or on the GPU.  Returns false
+     * if there is no checksum.  NULL: the engine forms none. */
     bool (*sum)(const struct plan *plan, uint32_t *sum);
 
     /* Computes photons of a recipe, their derivatives, and sums of both, see

@@ -192,6 +192,18 @@ static enum status render_there(struct fuse *f, struct frame *frame, atomic_uint
     return f->engine->develop_there(f->plan, &frame->recipe, seed, frame->image.card, rows, e);
 }
 
+/* Computes the image of a frame with the work of the guests that the engine does.  If it does the
+ * work of all guests, the checksum of the image is that of the engine. */
+static enum status develop(const struct fuse *f, struct frame *frame, uint64_t seed,
+                           atomic_uint_fast64_t *rows, struct error *e)
+{
+    struct image *image = &frame->image;
+    const enum status s = f->engine->develop(f->plan, &frame->recipe, seed, image->pixels, rows, e);
+    image->has_sum =
+        !s && f->taken == f->n && f->engine->sum && f->engine->sum(f->plan, &image->sum);
+    return s;
+}
+
 /* Does the part of a frame that the engine computes: the image with its checksum, the
  * reflections and the third harmonic. frame->image.memory must be set. */
 static enum status render(struct fuse *f, struct frame *frame, size_t pixels,
@@ -205,7 +217,7 @@ static enum status render(struct fuse *f, struct frame *frame, size_t pixels,
     engine_pin(&f->pins, f->engine, f->plan, image);
     const uint64_t seed = f->noise ? noise_seed(f->noise, &frame->recipe) : 0;
     if (f->taken)
-        return f->engine->develop(f->plan, &frame->recipe, seed, image->pixels, rows, e);
+        return develop(f, frame, seed, rows, e);
     enum status s = f->engine->run(f->plan, &frame->recipe, image->pixels, rows, e);
     if (!s && f->engine->sum)
         image->has_sum = f->engine->sum(f->plan, &image->sum);

@@ -117,6 +117,7 @@ enum status gpu_postprocess_frame(struct gpu_postprocess *w, struct frame *f, ui
         image_free(&to);
         return s;
     }
+    to.has_sum = !to.card && w->its->sum(w->plan, &to.sum);
     w->taken += f->image.card != NULL;
     w->given += to.card != NULL;
     image_free(&f->image);

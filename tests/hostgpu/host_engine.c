@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "engine/cpu/cpu.h"
 #include "gpu/after.h"
+#include "gpu/checksum.h"
 #include "gpu/closed.h"
 #include "gpu/device.h"
 #include "gpu/smear.h"
@@ -96,7 +97,23 @@ void gpu_host_after(const struct gpu_after *after, int64_t first_pixel, int64_t 
         saturated += v.saturated;
         below += v.below;
     }
-    *verdict = (struct gpu_verdict){bad, saturated, below};
+    *verdict = (struct gpu_verdict){bad, saturated, below, verdict->sum};
+}
+
+void gpu_host_checksum(const struct gpu_checksum *c, int threads, uint32_t *sum)
+{
+    const struct gpu_team alone = {0, 1};
+    struct gpu_checksum_tables tables;
+    uint32_t all = 0;
+    gpu_checksum_prepare(&tables, alone);
+#pragma omp parallel for num_threads(threads) reduction(^ : all)
+    for (uint64_t block = 0; block < gpu_checksum_blocks(c); block++) {
+        uint32_t mine = 0;
+        for (int thread = 0; thread < GPU_THREADS; thread++)
+            mine ^= gpu_checksum_thread(c, &tables, block, thread);
+        all ^= gpu_checksum_block(c, block, mine);
+    }
+    *sum ^= all;
 }
 
 void gpu_host_closed(const struct gpu_closed *frame, const struct gpu_closed_batch *batch,
@@ -338,6 +355,10 @@ static enum status host_run(void *context, const struct gpu_run *r, void *to,
             memcpy((char *)to + at, (const char *)from + at, (size_t)r->part[i].end * size - at);
         lap(&start, &times->to_host);
     }
+    if (r->sums) {
+        const struct gpu_checksum checksum = gpu_checksum_of(r);
+        gpu_host_checksum(&checksum, h->threads, &verdict->sum);
+    }
     h->verdict = *verdict;
     return STATUS_OK;
 }
@@ -423,6 +444,7 @@ static const struct gpu_device gpu_device_host = {
     .identity = {"cuda-host-2", "cuda-host-double"},
     .as_cpu = host_as_cpu,
     .part_pixels = 1000,  // small, so that tests compute frames in several parts
+    .sum_bytes = 1000,    // small, so that tests have checksums
     .attach = host_attach,
     .detach = host_detach,
     .card = host_its_card,

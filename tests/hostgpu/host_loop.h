@@ -36,6 +36,9 @@ void gpu_host_background(const struct gpu_frame *frame, const struct background_
 void gpu_host_after(const struct gpu_after *after, int64_t first_pixel, int64_t first, int64_t end,
                     int threads, struct gpu_verdict *verdict);
 
+/* Runs all threads of the kernel that gpu_checksum_launch starts. */
+void gpu_host_checksum(const struct gpu_checksum *checksum, int threads, uint32_t *sum);
+
 /* Runs all threads of both kernels of a band of a smeared sensor.  The bytes are the same with any
  * instruction set. */
 void gpu_host_smear_sums(const struct gpu_smear *smear, const struct gpu_smear_band *b,

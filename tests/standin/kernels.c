@@ -59,6 +59,13 @@ int gpu_after_launch(const struct gpu_after *after, int64_t first_pixel, int64_t
     return cudaSuccess;
 }
 
+int gpu_checksum_launch(const struct gpu_checksum *checksum, uint32_t *sum, void *stream)
+{
+    await_copies(stream);
+    gpu_host_checksum(checksum, 2, sum);
+    return cudaSuccess;
+}
+
 int gpu_slopes_mixed_launch(const struct gpu_slopes *frame, const struct gpu_slopes_batch *batch,
                             void *stream)
 {

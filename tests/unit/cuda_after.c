@@ -46,6 +46,7 @@ static void *by_stages(const struct experiment *x, const struct recipe *r,
 }
 
 static uint64_t saturated, below;  // pixels in all checks
+static int summed;                 // images whose checksum the engine formed
 
 static void check(const struct experiment *x, const struct recipe *r,
                   const struct engine_after *asked, const char *name)
@@ -71,6 +72,11 @@ static void check(const struct experiment *x, const struct recipe *r,
         for (size_t k = 0; k < count * size; k++)
             if (image[k] != expected[k])
                 fail_msg("%s: pixel %zu differs", name, k / size);
+        uint32_t sum;
+        if (engine_cuda_host.sum(plan, &sum)) {
+            summed++;
+            assert_int_equal(sum, crc32c(0, image, count * size));
+        }
     }
     assert_int_equal(by_engine.frames, 2 * others.frames);
     assert_int_equal(by_engine.saturated, 2 * others.saturated);
@@ -111,7 +117,7 @@ static void counts_are_those_of_the_stages(void **state)
         experiment_free(&x);
     }
     print_message("# %d experiments\n", n);
-    assert_true(saturated && below);
+    assert_true(saturated && below && summed);
     amorphous_free(&materials[0].table);
     amorphous_free(&materials[1].table);
 }

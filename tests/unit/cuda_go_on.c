@@ -12,6 +12,7 @@
 
 static const struct engine *const ENGINE = &engine_cuda_host;
 static const uint64_t SEED = 77;
+static int summed;  // images whose checksum the engine formed
 
 /* An image in memory of the plan's card, or here; it begins as something else. */
 static struct image image_open(struct plan *plan, const struct experiment *x, enum pixel_type type,
@@ -78,6 +79,12 @@ static void check_way(struct plan *plan, const struct experiment *x, const struc
     if (ENGINE->go_on(plan, r, SEED, &from, &to, &e))
         fail_msg("%s, %d: %s", name, way, e.text);
     void *pixels = pixels_of(plan, &to), *before = pixels_of(plan, &from);
+    uint32_t sum;
+    if (ENGINE->sum(plan, &sum)) {
+        assert_null(to.card);
+        assert_int_equal(sum, crc32c(0, pixels, to.count * pixel_size(type)));
+        summed++;
+    }
     if (memcmp(pixels, expected, to.count * pixel_size(type)) != 0)
         fail_msg("%s, %d: other pixels", name, way);
     assert_memory_equal(before, photons, from.count * sizeof *photons);
@@ -150,6 +157,7 @@ static void wherever_photons_and_pixels_lie(void **state)
     }
     print_message("# %d experiments\n", n);
     amorphous_free(&material.table);
+    assert_true(summed > 0);
 }
 
 static void curved_detectors_count_alike(void **state)
@@ -216,8 +224,12 @@ static void frames_of_a_plan(void **state)
         for (int i = 0; i < 4 && !s; i++) {
             const struct image from = {.pixels = photons[i]}, to = {.pixels = pixels};
             s = ENGINE->go_on(plan, &r[i], SEED, &from, &to, &e);
-            if (!s)
+            uint32_t sum;
+            if (!s) {
                 assert_memory_equal(pixels, expected[i], bytes);
+                assert_true(ENGINE->sum(plan, &sum));  // also of an image that is made in parts
+                assert_int_equal(sum, crc32c(0, pixels, bytes));
+            }
         }
         small += s != 0;
         enough += s == 0;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/hash.h"
 #include "engine/engine.h"
 #include "unit.h"
 
@@ -18,8 +19,13 @@ static inline float *run_engine_with(const struct engine *engine, const struct e
     float *pixels = mem_array(count, sizeof *pixels);
     assert_non_null(pixels);
     memset(pixels, 0xff, count * sizeof *pixels);
-    if (engine->create(&plan, x, options, &e) || engine->run(plan, r, pixels, NULL, &e))
+    struct engine_options how = *options;
+    how.sums = true;
+    if (engine->create(&plan, x, &how, &e) || engine->run(plan, r, pixels, NULL, &e))
         fail_msg("%s", e.text);
+    uint32_t sum;
+    if (engine->sum && engine->sum(plan, &sum))
+        assert_int_equal(sum, crc32c(0, pixels, count * sizeof *pixels));
     engine->destroy(&plan);
     assert_null(plan);
     return pixels;
