@@ -54,6 +54,7 @@ struct cuda {
     cudaEvent_t ready, done[GPU_PARTS];  // `ready`: recorded on `stream`, all parts wait for it;
                                          // `done`: recorded on part[], after the kernels
     cudaEvent_t mark[GPU_PARTS][MARKS];  // recorded on part[]; the last two marks on `copies`
+    cudaEvent_t computed;                // recorded on part[0], after the kernels of all pixels
     cudaEvent_t summed;                  // recorded on part[0], after the checksum
     cudaEvent_t copied;                  // recorded on `copies`, after the last part
     struct band band[CUDA_RING];

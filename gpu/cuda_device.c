@@ -109,6 +109,8 @@ static void close_events(struct cuda *c)
         (void)cudaEventDestroy(c->ready);
     if (c->copied)
         (void)cudaEventDestroy(c->copied);
+    if (c->computed)
+        (void)cudaEventDestroy(c->computed);
     if (c->summed)
         (void)cudaEventDestroy(c->summed);
 }
@@ -134,6 +136,8 @@ static void cuda_detach(void *context)
 static enum status open_events(struct cuda *c, struct error *e)
 {
     cudaError_t code = cudaEventCreateWithFlags(&c->copied, cudaEventDisableTiming);
+    if (code == cudaSuccess)
+        code = cudaEventCreateWithFlags(&c->computed, cudaEventDisableTiming);
     if (code == cudaSuccess)
         code = cudaEventCreateWithFlags(&c->summed, cudaEventDisableTiming);
     if (code == cudaSuccess)

@@ -148,26 +148,32 @@ static cudaError_t send_part(struct cuda *c, const struct cargo *x, int i)
     return code == cudaSuccess ? record_event(x->timed, mark[MARK_COPIED], c->copies) : code;
 }
 
-/* Queues the kernel of the checksum of all pixels, after the kernels of all parts.  The pixels are
- * copied at the same time. */
-static cudaError_t sum_pixels(struct cuda *c, const struct gpu_run *r)
+/* Queues what follows the kernels of all parts: the event `computed` and, if it is wanted, the
+ * kernel of the checksum.  The pixels are copied at the same time. */
+static cudaError_t finish_parts(struct cuda *c, const struct gpu_run *r)
 {
-    const struct gpu_checksum checksum = gpu_checksum_of(r);
     cudaError_t code = cudaSuccess;
     for (int i = 0; i < r->nparts && code == cudaSuccess; i++)
         code = cudaStreamWaitEvent(c->part[0], c->done[i], 0);
     if (code == cudaSuccess)
-        code = (cudaError_t)gpu_checksum_launch(&checksum, &c->verdict->sum, c->part[0]);
+        code = cudaEventRecord(c->computed, c->part[0]);
+    if (code != cudaSuccess || !r->sums)
+        return code;
+    const struct gpu_checksum checksum = gpu_checksum_of(r);
+    code = (cudaError_t)gpu_checksum_launch(&checksum, &c->verdict->sum, c->part[0]);
     return code == cudaSuccess ? cudaEventRecord(c->summed, c->part[0]) : code;
 }
 
-/* Queues the upload of the verdict, then the kernels of all parts, and that of the checksum. Queues
+/* Queues the upload of the verdict, then the kernels of all parts, and what follows them.  Queues
  * the copy of each part after its kernels, except for copies through the ring. */
 static cudaError_t queue(struct cuda *c, const struct cargo *x)
 {
     const struct gpu_run *r = x->run;
+    const struct cuda *behind = r->behind;
     cudaError_t code = cudaMemcpyAsync(c->verdict, c->pinned_verdict, sizeof *c->verdict,
                                        cudaMemcpyHostToDevice, c->stream);
+    if (code == cudaSuccess && behind)
+        code = cudaStreamWaitEvent(c->stream, behind->computed, 0);
     if (code == cudaSuccess)
         code = cudaEventRecord(c->ready, c->stream);
     for (int i = 0; i < r->nparts && code == cudaSuccess; i++) {
@@ -175,7 +181,7 @@ static cudaError_t queue(struct cuda *c, const struct cargo *x)
         if (code == cudaSuccess && x->way != RING)
             code = send_part(c, x, i);
     }
-    return code == cudaSuccess && r->sums ? sum_pixels(c, r) : code;
+    return code == cudaSuccess && (r->sums || r->meanwhile) ? finish_parts(c, r) : code;
 }
 
 /* ---- through the ring ----------------------------------------------------------------- */
@@ -302,6 +308,8 @@ static cudaError_t carry(struct cuda *c, const struct cargo *x)
     range_begin("launches");
     cudaError_t code = queue(c, x);
     range_end();
+    if (code == cudaSuccess && x->run->meanwhile)
+        x->run->meanwhile(x->run->plan);
     range_begin(x->way == RING ? "wait and copy" : "wait");
     if (code == cudaSuccess && x->way == RING)
         code = pass_bands(c, x);

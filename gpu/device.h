@@ -53,10 +53,14 @@ struct gpu_run {
     const struct gpu_after *after;      // steps after the photons
     const struct background_scene *scene;  // compute after->background from this scene first;
                                            // NULL: it is already computed, or there is none
-    bool apart;  // parts wait for each other, so that each kernel can be timed separately
-    bool later;  // return while the GPU is still computing; the pixels stay on the GPU
-    bool sums;   // form the checksum of the output pixels: the member `sum` of the verdict, which
-                 // is 0 before
+    bool apart;    // parts wait for each other, so that each kernel can be timed separately
+    bool later;    // return while the GPU is still computing; the pixels stay on the GPU
+    void *behind;  // context whose latest `run` must have computed its pixels before the first
+                   // kernel of this run starts; NULL: none
+    void (*meanwhile)(void *plan);  // called when all kernels of the run are queued, before the
+    void *plan;                     // host waits for them; NULL: none
+    bool sums;  // form the checksum of the output pixels: the member `sum` of the verdict, which
+                // is 0 before
 };
 
 /* Returns the type of the output pixels, and in *from their GPU address; for all parts. */

@@ -131,6 +131,11 @@ static void add_sum(struct plan *p, const struct gpu_run *r, uint32_t sum)
     p->sum = crc32c_join(pieces, 2);
 }
 
+static void begin_next(void *plan)
+{
+    gpu_smear_begin_next(plan);
+}
+
 /* Computes all rows of a frame.  The buffers of pixels and the recipe are already on the GPU. */
 static enum status gpu_run_rows(struct plan *p, const struct gpu_frame *frame,
                                 const struct gpu_task *t, struct error *e)
@@ -147,6 +152,9 @@ static enum status gpu_run_rows(struct plan *p, const struct gpu_frame *frame,
         const int64_t end = p->rows - row < p->out_rows ? p->rows : row + p->out_rows;
         struct gpu_run r = {
             .frame = frame, .apart = p->apart_times, .later = t->later, .sums = sums};
+        r.behind = t->behind;
+        r.meanwhile = t->smear && p->next ? begin_next : NULL;
+        r.plan = p;
         struct gpu_after after;
         cut_parts(p, row, end, whole, &r);
         gpu_after_rows(p, t->recipe, t->seed, &r, &after);
@@ -473,7 +481,17 @@ static enum status plan_run(struct plan *p, const struct recipe *recipe, float *
     status = !photons               ? STATUS_INPUT
              : p->closed && !smears ? gpu_closed_run(p, recipe, photons, done, e)
                                     : perform(p, &task, e);
+    p->next = NULL;
     return status ? status : footprint_end(p->footprint, recipe, NULL, pixels, e);
+}
+
+/* Computes a frame with the steps after the photons. */
+static enum status develop(struct plan *p, const struct gpu_task *t, struct error *e)
+{
+    p->has_sum = false;
+    const enum status status = perform(p, t, e);
+    p->next = NULL;
+    return status;
 }
 
 static enum status plan_develop(struct plan *p, const struct recipe *recipe, uint64_t seed,
@@ -481,16 +499,14 @@ static enum status plan_develop(struct plan *p, const struct recipe *recipe, uin
 {
     const struct gpu_task task = {
         .recipe = recipe, .seed = &seed, .to.here = pixels, .sums = true, .done = done};
-    p->has_sum = false;
-    return perform(p, &task, e);
+    return develop(p, &task, e);
 }
 
 static enum status plan_develop_there(struct plan *p, const struct recipe *recipe, uint64_t seed,
                                       void *there, atomic_uint_fast64_t *done, struct error *e)
 {
     const struct gpu_task task = {.recipe = recipe, .seed = &seed, .to.there = there, .done = done};
-    p->has_sum = false;
-    return perform(p, &task, e);
+    return develop(p, &task, e);
 }
 
 /* Returns NULL if frames are always in host memory: footprints are applied on the host, and the
@@ -518,6 +534,11 @@ static enum status plan_go_on(struct plan *p, const struct recipe *recipe, uint6
                                   .sums = true};
     p->has_sum = false;
     return follow_photons(p, task, false, e);
+}
+
+static void plan_announce(struct plan *p, const struct recipe *next)
+{
+    p->next = next;
 }
 
 static bool plan_sum(const struct plan *p, uint32_t *sum)
@@ -598,6 +619,7 @@ const struct engine engine_cuda = {
     .go_on = plan_go_on,
     .pin = plan_pin,
     .unpin = plan_unpin,
+    .announce = plan_announce,
     .counts = gpu_plan_counts,
     .sum = plan_sum,
     .derive = gpu_derive,

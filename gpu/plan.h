@@ -103,6 +103,7 @@ struct gpu_counts {
     uint64_t backgrounds_made, backgrounds_found;
     uint64_t places_pinned;  // regions of host memory that were pinned
     uint64_t upload_bytes;   // bytes copied from the host to the GPU
+    uint64_t begun_early;    // frames that were begun before the frame before them was complete
 };
 
 #define GPU_CLOSED_IDENTITY "cuda-closed-1"
@@ -149,9 +150,10 @@ struct gpu_task {
     struct gpu_image photons;           // photons that the caller provides; both NULL: compute them
     const struct gpu_smear_job *smear;  // kernels that compute photons.there first; NULL: none
     struct gpu_image to;                // destination of the pixels
-    bool later;                         // as in struct gpu_run
-    bool sums;                          // form p->sum, if the pixels leave for host memory
-    atomic_uint_fast64_t *done;         // counter of finished rows; may be NULL
+    bool later;                         // this one and the next one: as in struct gpu_run
+    void *behind;
+    bool sums;                   // form p->sum, if the pixels leave for host memory
+    atomic_uint_fast64_t *done;  // counter of finished rows; may be NULL
 };
 
 /* The buffers of pixels on the GPU. */
@@ -194,6 +196,7 @@ struct plan {
     int64_t rows, out_rows, widest;  // rows of all panels; of a part; pixels of the longest row
     bool timed, apart_times;         // gpu_keep_times was called; with times of each kernel
     struct gpu_times times;          // times of the latest frame, if `timed`
+    const struct recipe *next;       // recipe of the next frame; NULL: not known
     bool sums;                       // option `sums` of the engine
     bool has_sum;                    // `sum` is the checksum of the latest frame
     uint32_t sum;
@@ -305,6 +308,11 @@ enum status gpu_smear_open(struct plan *p, const struct engine_options *options,
  * frame, in host memory and on the GPU.  STATUS_INPUT: see smear_frame_smears, or photons that are
  * not finite. */
 enum status gpu_smear_run(struct plan *p, struct gpu_task *t, struct error *e);
+
+/* Begins the frame p->next, if it is known: queues its thin image behind the kernels of the current
+ * frame, whose pixels are computed and copied meanwhile.  Begins nothing if the frame needs more
+ * than that, or if the thin image of the current frame is not finite. */
+void gpu_smear_begin_next(struct plan *p);
 
 /* Returns when the thin image of the latest gpu_smear_run is complete.  STATUS_INPUT: its photons
  * are not finite. */

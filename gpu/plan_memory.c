@@ -24,6 +24,7 @@ size_t gpu_plan_counts(const struct plan *p, struct engine_count counts[ENGINE_C
         {"gpu_backgrounds_found", c->backgrounds_found},
         {"gpu_upload_bytes", c->upload_bytes},
         {"gpu_places_pinned", c->places_pinned},
+        {"gpu_frames_begun_early", c->begun_early},
     };
     _Static_assert(sizeof all / sizeof *all <= ENGINE_COUNTS, "room for all");
     memcpy(counts, all, sizeof all);

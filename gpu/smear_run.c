@@ -36,6 +36,8 @@ struct gpu_smeared {
     float *sums;            // GPU memory: sums of subpixels
     int64_t nsums;          // number of items of sums[]
     struct group *pending;  // its thin image may not be complete; NULL: all are
+    bool begun;             // the thin image of frame `begun_id` was queued before this frame
+    uint64_t begun_id;
 };
 
 /* ---- groups ---------------------------------------------------------------------------------- */
@@ -169,9 +171,21 @@ static enum status add_group(void *context, const struct smear_bands *bands, str
     return status ? status : upload_taps(p, g, e);
 }
 
+/* Returns when a thin image that was begun early is complete.  It is not used. */
+static void forget_begun(struct plan *p)
+{
+    struct gpu_smeared *s = p->smeared;
+    struct gpu_verdict unused;
+    struct error e;
+    if (s->begun)
+        (void)p->device->settle(s->groups[0].thin->context, &unused, &e);
+    s->begun = false;
+}
+
 static void drop_groups(struct plan *p)
 {
     struct gpu_smeared *s = p->smeared;
+    forget_begun(p);
     for (size_t i = 0; i < s->count; i++) {
         struct group *g = &s->groups[i];
         p->device->release(p->context, g->memory);
@@ -237,6 +251,21 @@ static void add_times(struct gpu_times *to, const struct gpu_times *from, double
     to->photons += from->photons + smear_ms;
 }
 
+/* Computes the thin image of a group, if it was not begun early. */
+static enum status make_thin(struct plan *p, struct group *g, const struct gpu_task *t,
+                             struct error *e)
+{
+    struct gpu_smeared *s = p->smeared;
+    if (s->begun && s->begun_id == t->recipe->id) {
+        s->begun = false;
+        return STATUS_OK;
+    }
+    forget_begun(p);
+    g->thin->timed = p->timed;
+    g->thin->apart_times = p->apart_times;
+    return s->plans->perform(g->thin, t, e);
+}
+
 /* Computes the sums of a group and, if there are several groups, its pixels.  If there is only one,
  * its pixels are computed in parts, so that a part is copied while the next one is computed. */
 static enum status run_group(struct plan *p, struct group *g, const struct recipe *r,
@@ -254,9 +283,7 @@ static enum status run_group(struct plan *p, struct group *g, const struct recip
                            (long long)g->bands->subpixels);
     if (status)
         return status;
-    g->thin->timed = p->timed;
-    g->thin->apart_times = p->apart_times;
-    status = s->plans->perform(g->thin, &task, e);
+    status = make_thin(p, g, &task, e);
     if (status == STATUS_INPUT)
         return refuse(p, g, r, e);
     g->there.panels = p->frame.panels;
@@ -283,6 +310,37 @@ enum status gpu_smear_run(struct plan *p, struct gpu_task *t, struct error *e)
     t->photons = (struct gpu_image){.there = (char *)s->photons};
     t->smear = s->count == 1 ? &s->groups[0].job : NULL;
     return status;
+}
+
+/* Returns true if the frame of a recipe needs the groups of the current frame, and nothing else. */
+static bool has_same_groups(const struct plan *p, const struct recipe *r)
+{
+    static const double nowhere[3];
+    const struct gpu_smeared *s = p->smeared;
+    struct error e;
+    bool smears;
+    return s->count == 1 && !s->groups[0].thin->closed && !p->timed &&
+           memcmp(s->by_m, r->has_shift ? r->shift_m : nowhere, sizeof s->by_m) == 0 &&
+           smear_frame_smears(p->experiment, r, &smears, &e) == STATUS_OK && smears;
+}
+
+void gpu_smear_begin_next(struct plan *p)
+{
+    struct gpu_smeared *s = p->smeared;
+    const struct gpu_task task = {.recipe = p->next, .later = true, .behind = p->context};
+    struct gpu_verdict v = {GPU_GOOD, 0, 0, 0};
+    struct error e;
+    p->next = NULL;
+    if (!s->pending || !has_same_groups(p, task.recipe))
+        return;
+    /* The memory of the thin image and of its recipe is used again. */
+    struct plan *thin = s->pending->thin;
+    if (p->device->settle(thin->context, &v, &e) || v.bad != GPU_GOOD)
+        return;
+    s->pending = NULL;
+    s->begun = s->plans->perform(thin, &task, &e) == STATUS_OK;
+    s->begun_id = task.recipe->id;
+    p->counts.begun_early += s->begun;
 }
 
 enum status gpu_smear_settle(struct plan *p, const struct recipe *r, struct error *e)

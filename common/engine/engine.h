@@ -40,7 +40,7 @@ struct engine_options {
 
 /* A counter of data that a plan keeps from frame to frame: how often the data could be used
  * again. */
-enum { ENGINE_COUNTS = 8 };
+enum { ENGINE_COUNTS = 9 };
 struct engine_count {
     const char *name;  // includes the unit, if there is one
     uint64_t count;
@@ -138,6 +138,11 @@ struct engine {
      * refuses. */
     enum status (*develop)(struct plan *plan, const struct recipe *recipe, uint64_t seed,
                            void *pixels, atomic_uint_fast64_t *rows, struct error *e);
+
+    /* Announces the frame of *next: it is computed by the second call of `run`, `develop` or
+     * `develop_there` from now.  During the first call the engine may begin it.  *next stays valid
+     * until the first call has returned.  NULL: the engine begins no frame early. */
+    void (*announce)(struct plan *plan, const struct recipe *next);
 
     /* Returns the GPU whose memory may hold the images, valid as long as the plan.  Returns NULL if
      * the images of this plan end in main memory.  NULL: the engine uses no GPU. */

@@ -117,6 +117,14 @@ bool exchange_has_message(struct exchange *x)
     return has;
 }
 
+struct item *exchange_first(struct exchange *x)
+{
+    lock(x);
+    struct item *first = x->in;
+    unlock(x);
+    return first;
+}
+
 bool exchange_give(struct exchange *x, struct item *item)
 {
     lock(x);

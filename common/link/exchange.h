@@ -107,6 +107,10 @@ struct item *exchange_take(struct exchange *x);
 /* Returns true if a message waits, so that exchange_take returns soon. */
 bool exchange_has_message(struct exchange *x);
 
+/* Returns the message that exchange_take will return next, or NULL if none waits.  It stays in the
+ * exchange. */
+struct item *exchange_first(struct exchange *x);
+
 /* Waits until no other message is to leave, then hands `item` to the I/O thread.  Takes ownership
  * of `item`. */
 bool exchange_give(struct exchange *x, struct item *item);

@@ -170,6 +170,11 @@ struct stage {
      * compares the checksum of the pixels with the checksum that their producer formed. */
     enum status (*frame)(void *state, struct frame *f, struct error *e);
 
+    /* Middle stages that get recipes: announces a frame that waits already, before `frame` is
+     * called for the frame before it.  The stage may begin this frame early.  *next stays valid
+     * until that call of `frame` has returned.  NULL: the stage begins no frame early. */
+    void (*announce)(void *state, const struct recipe *next);
+
     /* Sinks whose `frame` returns before the frame is durable: makes the latest frame durable.  All
      * frames before it are durable when `frame` returns, and are acknowledged then.  Called when no
      * other frame waits, and after the last frame.  NULL: each frame is durable when `frame`

@@ -515,6 +515,26 @@ static struct item *take_next(struct worker *w, enum status *s, struct error *e)
     return NULL;
 }
 
+/* Announces the frame that waits, if there is one, to the stage.  Decodes its recipe into *next,
+ * which the caller frees.  A frame that was issued before is not begun early: if it kills this
+ * process, the frame before it must not be blamed.  Errors are reported when the frame is taken. */
+static void announce_next(struct worker *w, struct frame *next)
+{
+    struct error unused;
+    const struct item *item = w->stage.announce ? exchange_first(&w->rt.links.exchange) : NULL;
+    if (!item || item->route.type != MESSAGE_FRAME || item->route.attempt ||
+        packed_is(&item->route) || !route_sum_matches(&item->route, &item->message))
+        return;
+    struct message view = item->message;
+    view.parts = mem_copy(view.parts, view.nparts, sizeof *view.parts);
+    for (size_t i = 0; i < view.nparts; i++)  // the parts stay with the item
+        view.parts[i].release = NULL;
+    if (codec_frame_decode(next, &w->expected, &view, &unused) == STATUS_OK &&
+        next->recipe.id == item->route.frame)
+        w->stage.announce(w->state, &next->recipe);
+    mem_free(view.parts);
+}
+
 enum status worker_run_frames(struct worker *w, struct error *e)
 {
     enum status s = STATUS_OK;
@@ -525,7 +545,7 @@ enum status worker_run_frames(struct worker *w, struct error *e)
             break;
         const uint64_t id = item->route.frame;
         w->route = &item->route;
-        struct frame f = {0};
+        struct frame f = {0}, next = {0};
         meter_switch(meter, ACTIVITY_DECODE, id);
         if (item->route.type == MESSAGE_EXPERIMENT) {
             s = compare_experiment(w, item, e);
@@ -535,11 +555,14 @@ enum status worker_run_frames(struct worker *w, struct error *e)
             if (s == STATUS_OK && !dropped && w->stage.message)
                 s = w->stage.message(w->state, &item->route, &item->message, e);
             if (s == STATUS_OK && !dropped)
+                announce_next(w, &next);
+            if (s == STATUS_OK && !dropped)
                 s = process(w, &f, (struct ticket){id, item->route.attempt}, &more, e);
             s = return_pixels(w, s, e);
         }
         meter_switch(meter, ACTIVITY_OTHER, id);
         frame_free(&f);
+        frame_free(&next);
         item_free(item);
     }
     return s;

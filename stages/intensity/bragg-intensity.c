@@ -399,6 +399,14 @@ static enum status add_planes(struct intensity *o, const float *photons, struct 
     return derivatives_make(&o->derivatives, &o->harmonic, o->engine, o->plan, photons, f, e);
 }
 
+/* Without derivative images, each frame is one call of the engine. */
+static void intensity_announce(void *state, const struct recipe *next)
+{
+    const struct intensity *o = state;
+    if (!o->plane_names && o->engine->announce)
+        o->engine->announce(o->plan, next);
+}
+
 static enum status intensity_frame(void *state, struct frame *f, struct error *e)
 {
     struct intensity *o = state;
@@ -484,6 +492,7 @@ static const struct stage stage = {
     .open = open_intensity,
     .begin = intensity_begin,
     .card = intensity_card,
+    .announce = intensity_announce,
     .frame = intensity_frame,
     .report = intensity_report,
     .close = close_intensity,

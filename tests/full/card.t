@@ -108,6 +108,7 @@ alike 'a part of the detector'
 geometry='--sensor=smear --thickness=450 --twotheta=30'
 alike 'a smeared sensor'
 check 'a smeared sensor: images stay on the card' stayed both
+check 'a smeared sensor: a frame is begun before the one before is complete' [ "$(count both intensity frames_begun_early)" -ge 1 ]
 
 # --- what a GPU does not do: one line says so
 # left NAME STAGE WHAT

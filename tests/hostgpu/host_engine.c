@@ -346,6 +346,8 @@ static enum status host_run(void *context, const struct gpu_run *r, void *to,
     const size_t size = pixel_size(gpu_leaving(r, &from));
     (void)e;
     times = times ? times : &unasked;
+    if (r->meanwhile)  // as early as possible, so that tests find data which are still needed
+        r->meanwhile(r->plan);
     for (int i = 0; i < r->nparts; i++) {
         uint64_t start = clock_ns();
         const size_t at = (size_t)r->part[i].first * size;

@@ -304,6 +304,9 @@ static struct frame through(const struct engine *engine, const struct engine_cas
         fuse_frame(&fuse, &f, (size_t)experiment_pixels(&x), &rows, &e))
         fail_msg("%s", e.text);
     assert_int_equal(fuse.taken, taken);
+    if (f.image.has_sum)
+        assert_int_equal(f.image.sum,
+                         crc32c(0, f.image.pixels, f.image.count * pixel_size(f.image.type)));
     engine->destroy(&plan);
     if (f.image.release != mem_free)  // the program's own memory goes
         fail_msg("an image that leaves lies in memory that stays");

@@ -171,20 +171,22 @@ static void pixels_are_summed_up(void **state)
     struct error e = {0};
     uint32_t sum = 0;
     assert_int_equal(case_build(&c, &x, &r, &e), STATUS_OK);
-    for (int threads = 0; threads < 3; threads++) {
+    for (int i = 0; i < 6; i++) {
+        const struct engine *engine = i < 3 ? &engine_cpu : &engine_cuda_host;
+        const int threads = i % 3;
         struct plan *plan;
         float pixels[2 * 16 * 16];
         const struct engine_options how = {.threads = threads, .sums = threads > 0};
-        assert_int_equal(engine_cpu.create(&plan, &x, &how, &e), STATUS_OK);
-        assert_false(engine_cpu.sum(plan, &sum));
-        assert_int_equal(engine_cpu.run(plan, &r, pixels, NULL, &e), STATUS_OK);
-        assert_int_equal(engine_cpu.sum(plan, &sum), how.sums);
+        assert_int_equal(engine->create(&plan, &x, &how, &e), STATUS_OK);
+        assert_false(engine->sum(plan, &sum));
+        assert_int_equal(engine->run(plan, &r, pixels, NULL, &e), STATUS_OK);
+        assert_int_equal(engine->sum(plan, &sum), how.sums);
         if (how.sums)
             assert_int_equal(sum, crc32c(0, pixels, sizeof pixels));
-        assert_int_equal(engine_cpu.run(plan, &(struct recipe){0}, pixels, NULL, &e), STATUS_OK);
-        if (engine_cpu.sum(plan, &sum))  // a dark frame
+        assert_int_equal(engine->run(plan, &(struct recipe){0}, pixels, NULL, &e), STATUS_OK);
+        if (engine->sum(plan, &sum))  // a dark frame
             assert_int_equal(sum, crc32c(0, pixels, sizeof pixels));
-        engine_cpu.destroy(&plan);
+        engine->destroy(&plan);
     }
     recipe_free(&r);
     experiment_free(&x);
