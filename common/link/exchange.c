@@ -105,6 +105,7 @@ struct item *exchange_take(struct exchange *x)
     struct item *item = x->ended && !x->complete ? NULL : x->in;
     if (item)
         x->in = item->next;
+    x->shown = NULL;
     publish(x);
     return item;
 }
@@ -120,7 +121,8 @@ bool exchange_has_message(struct exchange *x)
 struct item *exchange_first(struct exchange *x)
 {
     lock(x);
-    struct item *first = x->in;
+    x->shown = x->in == x->lent ? NULL : x->in;
+    struct item *first = x->shown;
     unlock(x);
     return first;
 }
@@ -244,7 +246,7 @@ struct item *exchange_lend(struct exchange *x,
 {
     lock(x);
     struct item *item = x->now.waiting ? NULL : x->in;  // a thread that waits takes it now
-    while (item && !wanted(context, item))
+    while (item && (item == x->shown || !wanted(context, item)))
         item = item->next;
     x->lent = item;
     unlock(x);

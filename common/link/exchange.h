@@ -69,6 +69,7 @@ struct exchange {
     void *context;                 // passed to `leave`
     struct item *in, *in_last;     // inwards: list of messages; its last one, if there are any
     struct item *lent;             // inwards: message that exchange_lend has returned; NULL: none
+    struct item *shown;            // inwards: message that exchange_first has returned; NULL: none
     struct item *out;              // outwards: the message that is to leave; NULL: none
     bool stuck;                    // outwards: no message can leave now
     struct id_set durable;         // sink: frames that became durable, for exchange_take_durable
@@ -107,8 +108,8 @@ struct item *exchange_take(struct exchange *x);
 /* Returns true if a message waits, so that exchange_take returns soon. */
 bool exchange_has_message(struct exchange *x);
 
-/* Returns the message that exchange_take will return next, or NULL if none waits.  It stays in the
- * exchange. */
+/* Returns the message that exchange_take will return next.  It stays in the exchange, and is not
+ * lent to the I/O thread.  NULL: no message waits, or it is lent. */
 struct item *exchange_first(struct exchange *x);
 
 /* Waits until no other message is to leave, then hands `item` to the I/O thread.  Takes ownership
@@ -169,8 +170,9 @@ void item_free(struct item *item);
  * of `item`. */
 void exchange_put(struct exchange *x, struct item *item);
 
-/* Returns the first message that waits for the main thread and for which wanted(context, item)
- * returns true, or NULL.  The main thread does not take this message before exchange_return. */
+/* Returns the first message that waits for the main thread, that exchange_first has not returned,
+ * and for which wanted(context, item) returns true, or NULL.  The main thread does not take this
+ * message before exchange_return. */
 struct item *exchange_lend(struct exchange *x,
                            bool (*wanted)(const void *context, const struct item *item),
                            const void *context);

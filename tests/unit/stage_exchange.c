@@ -87,11 +87,34 @@ static void lent_messages_are_not_taken(void **state)
     exchange_close(&x);
 }
 
+/* Neither thread reads a message that the other one may change. */
+static void the_first_message_is_shown_or_lent(void **state)
+{
+    (void)state;
+    struct exchange x;
+    assert_int_equal(exchange_open(&x, NULL), STATUS_OK);
+    assert_null(exchange_first(&x));
+    for (uint64_t id = 0; id < 3; id++)
+        put(&x, id);
+    struct item *first = exchange_first(&x);
+    assert_int_equal(first->route.frame, 0);
+    assert_int_equal(exchange_lend(&x, is_from, &(uint64_t){0})->route.frame, 1);
+    exchange_return(&x);
+    assert_ptr_equal(exchange_take(&x), first);
+    item_free(first);
+    assert_int_equal(exchange_lend(&x, is_from, &(uint64_t){0})->route.frame, 1);
+    assert_null(exchange_first(&x));
+    exchange_return(&x);
+    assert_int_equal(exchange_first(&x)->route.frame, 1);
+    exchange_close(&x);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_given_while_nothing_leaves_is_not_forgotten),
         cmocka_unit_test(lent_messages_are_not_taken),
+        cmocka_unit_test(the_first_message_is_shown_or_lent),
     };
     return unit_run(tests);
 }
