@@ -31,9 +31,12 @@ static void build(struct experiment *x, struct recipe *r)
  * finite. */
 static struct recipe recipe_of(const struct recipe *r, int i)
 {
-    struct recipe own;
-    recipe_copy(&own, r);
+    struct recipe own = {0};
+    if (i != 10)
+        recipe_copy(&own, r);
     own.id = (uint64_t)i;
+    if (i == 10)
+        return own;
     own.lattices[0].weight *= 1.0 + i;
     own.lattices[0].ndomains = i % 3 == 2 ? 2 : own.lattices[0].ndomains;
     own.has_shift = i == 4 || i == 5;
@@ -42,8 +45,6 @@ static struct recipe recipe_of(const struct recipe *r, int i)
         own.lattices[0].weight = 1e80;
     if (i == 8)
         own.lattices[0].crystal = 99;
-    if (i == 10)
-        own.nlattices = 0;
     return own;
 }
 
