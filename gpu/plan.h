@@ -252,6 +252,12 @@ enum status gpu_after_recipe(struct plan *p, struct gpu_pack *pack, const struct
 void gpu_after_rows(struct plan *p, const struct recipe *recipe, const uint64_t *seed,
                     struct gpu_run *r, struct gpu_after *after);
 
+/* Computes all rows of a frame, and the steps after the photons.  *frame describes the recipe,
+ * which is on the GPU, as are the buffers of pixels (gpu_open_out).  Sets p->sum, if the task asks
+ * for it. STATUS_INPUT: see gpu_after_verdict. */
+enum status gpu_run_rows(struct plan *p, const struct gpu_frame *frame, const struct gpu_task *t,
+                         struct error *e);
+
 /* Member `counts` of struct engine for the engines of this folder. */
 size_t gpu_plan_counts(const struct plan *p, struct engine_count counts[ENGINE_COUNTS]);
 

@@ -93,7 +93,7 @@ struct stage {
     enum status (*open)(void *state, const char **operands, int noperands, struct error *e);
 
     /* Changes *self, the runtime's copy of this table, if options, files or *start decide about
-     * role, speaks, verbatim, have, finish or due_ns. */
+     * role, speaks, verbatim, have, announce, finish or due_ns. */
     enum status (*settle)(void *state, const struct start *start, struct stage *self,
                           struct error *e);
 

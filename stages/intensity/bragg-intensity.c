@@ -399,12 +399,23 @@ static enum status add_planes(struct intensity *o, const float *photons, struct 
     return derivatives_make(&o->derivatives, &o->harmonic, o->engine, o->plan, photons, f, e);
 }
 
-/* Without derivative images, each frame is one call of the engine. */
 static void intensity_announce(void *state, const struct recipe *next)
 {
     const struct intensity *o = state;
-    if (!o->plane_names && o->engine->announce)
-        o->engine->announce(o->plan, next);
+    o->engine->announce(o->plan, next);
+}
+
+/* Frames are announced if the engine can begin them early, and if each frame is one call of the
+ * engine: with derivative images it may be several. */
+static enum status settle_intensity(void *state, const struct start *start, struct stage *self,
+                                    struct error *e)
+{
+    const struct intensity *o = state;
+    (void)start;
+    (void)e;
+    if (o->engine->announce && !o->plane_names)
+        self->announce = intensity_announce;
+    return STATUS_OK;
 }
 
 static enum status intensity_frame(void *state, struct frame *f, struct error *e)
@@ -490,9 +501,9 @@ static const struct stage stage = {
     .options = options,
     .state_size = sizeof(struct intensity),
     .open = open_intensity,
+    .settle = settle_intensity,
     .begin = intensity_begin,
     .card = intensity_card,
-    .announce = intensity_announce,
     .frame = intensity_frame,
     .report = intensity_report,
     .close = close_intensity,
